@@ -1,0 +1,95 @@
+"""What people say when they join, checked before anything is done with it."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fairline.errors import InvalidRequest
+from fairline.queue import check_text
+
+METADATA_BYTES = 4096
+METADATA_DEPTH = 8
+_LARGEST = 2**63
+
+Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """The body of a join. Nothing in it gives priority: that takes a signed pass, or staff."""
+
+    client_id: Annotated[str, Meta(min_length=8, max_length=200)] | None = None
+    """A secret of the client: whoever knows it is the holder."""
+    user_id: Identifier | None = None
+    priority_pass: Annotated[str, Meta(max_length=2048)] | None = None
+    name: Annotated[str, Meta(max_length=100)] | None = None
+    phone: Annotated[str, Meta(min_length=3, max_length=40)] | None = None
+    party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
+    metadata: dict[str, Any] | None = None
+    idempotency_key: Identifier | None = None
+
+
+class Caller(Struct, frozen=True, kw_only=True):
+    """Who makes a call, as the server sees it rather than as they say."""
+
+    address: str | None = None
+    user_agent: str | None = None
+    holds: int | None = None
+    """A ticket of this queue that the caller has proved to hold, by our signed cookie."""
+    staff: str | None = None
+    """The id of the admin key, if it is staff who put someone in line."""
+    priority: int = 0
+    """A level that staff give."""
+
+
+def check_join(request: JoinRequest) -> None:
+    """Refuse what no store can keep or nobody could mean, naming the field."""
+    try:
+        msgspec.convert(msgspec.structs.asdict(request), JoinRequest)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$.")
+        raise InvalidRequest(path.rstrip("`"), problem) from None
+    for name in ("client_id", "user_id", "priority_pass", "name", "phone", "idempotency_key"):
+        text = getattr(request, name)
+        if text is not None:
+            check_text(name, text, InvalidRequest)
+    if request.metadata is not None:
+        check_metadata(request.metadata)
+
+
+def check_metadata(metadata: dict[str, Any]) -> None:
+    """Metadata is JSON of bounded size and depth that every store keeps as it came."""
+    _check_value(metadata, METADATA_DEPTH)
+    size = len(msgspec.json.encode(metadata))
+    if size > METADATA_BYTES:
+        raise InvalidRequest("metadata", f"must be at most {METADATA_BYTES:,} bytes as JSON; got {size:,}")
+
+
+def _check_value(value: Any, depth: int) -> None:
+    if depth < 0:
+        raise InvalidRequest("metadata", f"must be at most {METADATA_DEPTH} levels deep")
+    match value:
+        case str():
+            check_text("metadata", value, InvalidRequest)
+        case bool() | None:
+            pass
+        case int():
+            if not -_LARGEST <= value < _LARGEST:
+                raise InvalidRequest("metadata", "must not have whole numbers beyond 64 bits")
+        case float():
+            if not math.isfinite(value):
+                raise InvalidRequest("metadata", "must not have numbers that are infinite or not a number")
+        case dict():
+            for key, inner in value.items():
+                if not isinstance(key, str):
+                    raise InvalidRequest("metadata", "must have text for keys")
+                check_text("metadata", key, InvalidRequest)
+                _check_value(inner, depth - 1)
+        case list():
+            for inner in value:
+                _check_value(inner, depth - 1)
+        case _:
+            raise InvalidRequest("metadata", f"must be JSON; got a {type(value).__name__}")

@@ -1,0 +1,329 @@
+"""Every error Fairline raises, in one tree.
+
+    FairlineError
+    ├── Invalid                   what was asked cannot be right
+    │   ├── InvalidRequest          a field of a call
+    │   └── InvalidSettings         a field of a queue's or the server's settings
+    ├── NotFound
+    │   ├── QueueNotFound
+    │   ├── TicketNotFound
+    │   └── PassNotFound
+    ├── Refused                   right in itself, but not now or not for you
+    │   ├── QueueExists
+    │   ├── QueueFull                       (a retry may help)
+    │   ├── QueueMaintenance                (a retry may help)
+    │   ├── QueuePaused
+    │   ├── NoRoom                          (a retry may help)
+    │   ├── AlreadyInLine
+    │   ├── PassInvalid
+    │   ├── IdempotencyConflict
+    │   ├── TransitionRefused
+    │   ├── TicketExpired
+    │   ├── SessionTaken
+    │   ├── SettingsChanged
+    │   └── RateLimited                     (a retry helps, after `retry_after`)
+    ├── TokenError
+    │   ├── TokenMissing
+    │   ├── TokenInvalid
+    │   └── TokenExpired
+    └── StoreError
+        ├── StoreUnavailable                (a retry helps)
+        ├── StoreOverloaded                 (a retry helps)
+        ├── StoreFolderInUse
+        └── StoreNotSupported
+
+A message says what was wrong, what was found, and what to do next. `code` is what programs branch on and never changes;
+`retry_after` is set, in seconds, where trying the same again can help.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class FairlineError(Exception):
+    """The root of all errors Fairline raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after = retry_after
+
+
+class Invalid(FairlineError):
+    """A value that can never be accepted; `field` names it."""
+
+    code = "invalid_request"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+        self.problem = problem
+
+
+class InvalidRequest(Invalid):
+    """A field of a call."""
+
+
+class InvalidSettings(Invalid):
+    """A field of a queue's or the server's settings."""
+
+    code = "invalid_settings"
+
+
+class NotFound(FairlineError):
+    """Something named in a call is not there."""
+
+    code = "not_found"
+
+
+class QueueNotFound(NotFound):
+    """No queue has this name."""
+
+    code = "queue_not_found"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"There is no queue {queue!r}. Create it, or check the name.")
+        self.queue = queue
+
+
+class TicketNotFound(NotFound):
+    """No ticket has this number, or its record has been purged."""
+
+    code = "ticket_not_found"
+
+    def __init__(self, queue: str, number: int) -> None:
+        super().__init__(f"Queue {queue!r} has no ticket {number}: it was never given, or its record has been purged.")
+        self.queue = queue
+        self.number = number
+
+
+class PassNotFound(NotFound):
+    """No priority pass has this id."""
+
+    code = "pass_not_found"
+
+    def __init__(self, queue: str, pass_id: str) -> None:
+        super().__init__(f"Queue {queue!r} has no priority pass {pass_id!r}: it was never issued, or it has ended.")
+
+
+class Refused(FairlineError):
+    """A call that is right in itself and is refused as things stand."""
+
+    code = "refused"
+
+
+class QueueExists(Refused):
+    """A queue of this name is there already."""
+
+    code = "queue_exists"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"There is a queue {queue!r} already. Change its settings, or choose another name.")
+
+
+class QueueFull(Refused):
+    """The line is as long as `max_queue_size` allows."""
+
+    code = "queue_full"
+
+    def __init__(self, queue: str, waiting: int, retry_after: float = 30) -> None:
+        super().__init__(
+            f"Queue {queue!r} is full ({waiting:,} waiting). Try again in {retry_after:g} s, or raise max_queue_size.",
+            retry_after=retry_after,
+        )
+
+
+class QueueMaintenance(Refused):
+    """The queue takes nobody while it is in maintenance."""
+
+    code = "queue_maintenance"
+
+    def __init__(self, queue: str, retry_after: float = 60) -> None:
+        super().__init__(
+            f"Queue {queue!r} is in maintenance and takes nobody now. Try again in {retry_after:g} s.",
+            retry_after=retry_after,
+        )
+
+
+class QueuePaused(Refused):
+    """A queue that is not active calls nobody, not even by hand."""
+
+    code = "queue_paused"
+
+    def __init__(self, queue: str, status: str) -> None:
+        super().__init__(f"Queue {queue!r} is {status}, so nobody can be called. Set its status to active first.")
+
+
+class NoRoom(Refused):
+    """Nobody can be called while the inside is full or sold out."""
+
+    code = "no_room"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"There is no room inside queue {queue!r}. Wait until someone is done, or raise max_active or the stock.",
+            retry_after=5,
+        )
+
+
+class AlreadyInLine(Refused):
+    """The named person holds a ticket, and the caller has not proved to be that person."""
+
+    code = "already_in_line"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"Someone with these details is in queue {queue!r} already. "
+            "Come back with the same browser or client_id to get that place again."
+        )
+
+
+class PassInvalid(Refused):
+    """A priority pass that is forged, ended, used up, withdrawn, or for another queue."""
+
+    code = "pass_invalid"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The priority pass cannot be used: {problem}. Join without it, or ask for a new one.")
+
+
+class IdempotencyConflict(Refused):
+    """The same idempotency key came with another body."""
+
+    code = "idempotency_conflict"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This idempotency key was used before with another body. Use a new key for a new request, "
+            "or send the same body again."
+        )
+
+
+class TransitionRefused(Refused):
+    """The ticket is in a state from which this action does not lead anywhere."""
+
+    code = "transition_refused"
+
+    def __init__(self, action: str, found: str) -> None:
+        super().__init__(f"Cannot {action.replace('_', ' ')} a ticket that is {found}.")
+        self.action = action
+        self.found = found
+
+
+class TicketExpired(Refused):
+    """The place is gone for good."""
+
+    code = "ticket_expired"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"This place is gone ({reason.replace('_', ' ')}). Join again to get a new one.")
+        self.reason = reason
+
+
+class SessionTaken(Refused):
+    """The session was started by another client."""
+
+    code = "session_taken"
+
+    def __init__(self) -> None:
+        super().__init__("This pass is in use by another browser. Go back to the one that started it, or join again.")
+
+
+class SettingsChanged(Refused):
+    """Someone else changed the settings since they were read."""
+
+    code = "settings_changed"
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(f"The settings are at version {found}, not {expected}. Read them again, then change them.")
+        self.found = found
+
+
+class RateLimited(Refused):
+    """Too many calls of one kind by one address, phone, user or token."""
+
+    code = "rate_limited"
+
+    def __init__(self, who: str, retry_after: float) -> None:
+        super().__init__(f"Too many tries from this {who}. Try again in {retry_after:.0f} s.", retry_after=retry_after)
+        self.who = who
+
+
+class TokenError(FairlineError):
+    """A token that does not open what was asked for."""
+
+    code = "token_invalid"
+
+
+class TokenMissing(TokenError):
+    """No token came with the call."""
+
+    code = "token_missing"
+
+    def __init__(self) -> None:
+        super().__init__("This call needs a token. Send the one you were given as 'Authorization: Bearer …'.")
+
+
+class TokenInvalid(TokenError):
+    """A token that is malformed, forged, of another kind or for another place."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The token cannot be used: {problem}. Join again to get a new one.")
+
+
+class TokenExpired(TokenError):
+    """A token past its time; the place may well be there still."""
+
+    code = "token_expired"
+
+    def __init__(self) -> None:
+        super().__init__("The token has expired. Join again to get a new one: your place is kept while it lives.")
+
+
+class StoreError(FairlineError):
+    """The store could not do its part."""
+
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    """The store did not answer. What was asked may or may not have been done; asking again with the same
+    client id or idempotency key is safe."""
+
+    code = "store_unavailable"
+
+    def __init__(self, problem: str, retry_after: float = 2) -> None:
+        super().__init__(f"The store is away ({problem}). Try again in {retry_after:g} s.", retry_after=retry_after)
+
+
+class StoreOverloaded(StoreError):
+    """More calls wait for the store than the bound allows; this one was not sent."""
+
+    code = "store_overloaded"
+
+    def __init__(self, waiting: int, retry_after: float = 1) -> None:
+        super().__init__(
+            f"{waiting:,} calls wait for the store already; this one was not made. Try again in {retry_after:g} s.",
+            retry_after=retry_after,
+        )
+
+
+class StoreFolderInUse(StoreError):
+    """Another running Fairline keeps its embedded store in this folder."""
+
+    code = "store_folder_in_use"
+
+    def __init__(self, folder: str, pid: int | None) -> None:
+        owner = f"process {pid}" if pid else "another process"
+        super().__init__(
+            f"The data folder {folder} is in use by {owner}. Stop it first, or choose another folder with --data."
+        )
+
+
+class StoreNotSupported(StoreError):
+    """The address or the server behind it is not one Fairline can use."""
+
+    code = "store_not_supported"

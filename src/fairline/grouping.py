@@ -1,0 +1,94 @@
+"""Groups calls that arrive together into one store call.
+
+Calls that come in while one store call is under way form the next; there is never a timer. One call by itself goes out
+in the same turn of the event loop, a rush goes out in large batches, and the busier it gets the cheaper each call is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from fairline.errors import FairlineError, StoreOverloaded
+
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Grouping(Generic[Key, Item, Result]):
+    """One kind of call. Calls with the same key (a queue) go out together; different keys do not wait for each other.
+
+    Each caller has an answer or an error of its own. A caller that gives up before its call is sent is left out; once
+    it is sent, it is done whether the caller waits or not, and never sent again.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[Key, list[Item]], Awaitable[Sequence[Result | FairlineError]]],
+        *,
+        batch: int = 250,
+        bound: int = 20_000,
+    ) -> None:
+        self._send = send
+        self._batch = batch
+        self._bound = bound
+        self._waiting: dict[Key, deque[tuple[Item, asyncio.Future[Result]]]] = {}
+        self._sending: dict[Key, asyncio.Task[None]] = {}
+        self._count = 0
+
+    def call(self, key: Key, item: Item) -> asyncio.Future[Result]:
+        """Ask for one thing; the answer comes with the batch it goes out in."""
+        if self._count >= self._bound:
+            raise StoreOverloaded(self._count)
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._count += 1
+        queue = self._waiting.get(key)
+        if queue is None:
+            queue = self._waiting[key] = deque()
+        queue.append((item, future))
+        if key not in self._sending:
+            # A task begins after this turn of the loop, so everything that arrives in it goes out together.
+            self._sending[key] = asyncio.ensure_future(self._drain(key, queue))
+        return future
+
+    async def close(self) -> None:
+        """Wait for what is on its way."""
+        while self._sending:
+            await asyncio.wait(self._sending.values())
+
+    async def _drain(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> None:
+        try:
+            while queue:
+                await self._send_next(key, queue)
+        finally:
+            # Nothing is kept for a key that nobody asks for: names made up by strangers cost nothing.
+            del self._sending[key], self._waiting[key]
+
+    async def _send_next(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> None:
+        batch: list[tuple[Item, asyncio.Future[Result]]] = []
+        while queue and len(batch) < self._batch:
+            item, future = queue.popleft()
+            self._count -= 1
+            if not future.cancelled():
+                batch.append((item, future))
+        if not batch:
+            return
+        try:
+            results = await self._send(key, [item for item, _ in batch])
+            for (_, future), result in zip(batch, results, strict=True):
+                if future.done():
+                    continue
+                if isinstance(result, FairlineError):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+        except BaseException as error:
+            # Whatever went wrong, nobody is left waiting; only the end of the loop itself goes further.
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error if isinstance(error, Exception) else FairlineError("Shutting down."))
+            if not isinstance(error, Exception):
+                raise

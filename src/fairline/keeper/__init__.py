@@ -1,0 +1,130 @@
+"""The keeper: lets people in, and ends what is past its deadline, on every queue.
+
+Every worker runs one. Each step is atomic in the store, so any number of keepers is safe; a short lease only saves them
+needless work. After an outage the sweep itself sees that nobody kept the time, and the queues' clocks stand still for
+as long, before anything lapses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from fairline.errors import QueueNotFound, StoreError
+from fairline.queue import QueueId
+from fairline.store import Lapsed, Store
+
+log = structlog.get_logger()
+
+#: How many tickets one step may move: the store must not be held up for long.
+STEP = 500
+#: How many queues are kept at once.
+AT_ONCE = 8
+
+TICK_SECONDS = 1.0
+SWEEP_SECONDS = 5.0
+
+
+class Keeper:
+    """Keeps all queues of a store. `on_admitted` and `on_lapsed` hear of what this keeper did; others may do it too."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        tick_seconds: float = TICK_SECONDS,
+        sweep_seconds: float = SWEEP_SECONDS,
+        on_admitted: Callable[[QueueId, list[int]], None] | None = None,
+        on_lapsed: Callable[[QueueId, list[Lapsed]], None] | None = None,
+    ) -> None:
+        self._store = store
+        self.tick_seconds = tick_seconds
+        self.sweep_seconds = sweep_seconds
+        self._on_admitted = on_admitted
+        self._on_lapsed = on_lapsed
+        self._queues: list[QueueId] = []
+        self.ticked_at = 0.0
+        self.swept_at = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Both rounds went through lately."""
+        now = time.monotonic()
+        return now - self.ticked_at < 5 * self.tick_seconds + 1 and now - self.swept_at < 3 * self.sweep_seconds
+
+    async def run(self) -> None:
+        """Keep until cancelled. An outage of the store is waited out."""
+        # The sweep goes first: it finds out about an outage before anything can lapse by it.
+        await self._round("sweep", self.sweep)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._rounds("tick", self.tick, self.tick_seconds))
+            tasks.create_task(self._rounds("sweep", self.sweep, self.sweep_seconds))
+
+    async def tick(self) -> None:
+        """One round of admission over all queues."""
+        self._queues = await self._store.queues()
+        await self._each(self._admit)
+        self.ticked_at = time.monotonic()
+
+    async def sweep(self) -> None:
+        """One round of sweeping over all queues."""
+        self._queues = await self._store.queues()
+        await self._each(self._sweep)
+        self.swept_at = time.monotonic()
+
+    async def _admit(self, queue: QueueId) -> None:
+        lease = self.tick_seconds / 2
+        while True:
+            admitted = (await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)).items
+            if admitted and self._on_admitted:
+                self._on_admitted(queue, admitted)
+            if len(admitted) < STEP:
+                return
+            lease = 0.0  # the same round goes on
+
+    async def _sweep(self, queue: QueueId) -> None:
+        lease = self.sweep_seconds / 2
+        while True:
+            swept = await self._store.sweep(queue, STEP, every=self.sweep_seconds, lease=lease)
+            if swept.lapsed and self._on_lapsed:
+                self._on_lapsed(queue, swept.lapsed)
+            if not swept.more:
+                return
+            lease = 0.0
+
+    async def _each(self, step: Callable[[QueueId], Awaitable[None]]) -> None:
+        """Do one step on every queue, a few at once; one that fails does not stop the others."""
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def kept(queue: QueueId) -> StoreError | None:
+            async with places:
+                try:
+                    await step(queue)
+                except QueueNotFound:
+                    pass  # deleted meanwhile
+                except StoreError as error:
+                    return error
+            return None
+
+        failed = [error for error in await asyncio.gather(*map(kept, self._queues)) if error]
+        if failed:
+            raise failed[0]
+
+    async def _rounds(self, name: str, do_round: Callable[[], Awaitable[None]], seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        # Keepers that started together spread out.
+        due = loop.time() + random.uniform(0, seconds)
+        while True:
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            due = max(due + seconds, loop.time())
+            await self._round(name, do_round)
+
+    async def _round(self, name: str, do_round: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await do_round()
+        except StoreError as error:
+            log.warning("keeper.store_away", round=name, error=error.message)

@@ -1,0 +1,208 @@
+"""Queues: their settings with the allowed ranges, and what the store reports of one at a moment."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, NewType, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fairline.errors import Invalid, InvalidSettings
+from fairline.line import PriorityPolicy
+
+QueueId = NewType("QueueId", str)
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_URL = re.compile(r"https?://[^\s/?#@]+[^\s]*", re.IGNORECASE)
+_PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
+
+
+class QueueStatus(StrEnum):
+    """`paused` takes joins and admits nobody; `maintenance` takes none."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    MAINTENANCE = "maintenance"
+
+
+class Admission(StrEnum):
+    """Whether people are let in by the keeper or called by staff."""
+
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+class OnePer(StrEnum):
+    """What makes two arrivals the same person."""
+
+    CLIENT = "client"
+    USER = "user"
+    PHONE = "phone"
+    IP = "ip"
+    NONE = "none"
+
+
+Text = Annotated[str, Meta(max_length=200)]
+Message = Annotated[str, Meta(max_length=2000)]
+Url = Annotated[str, Meta(max_length=2000)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+    """Everything an operator can set of one queue. `checked` refuses what is out of range or at odds with itself."""
+
+    name: Text = ""
+    target_url: Url = ""
+    status: QueueStatus = QueueStatus.ACTIVE
+    admission: Admission = Admission.AUTO
+    admission_rate: Annotated[float, Meta(ge=0, le=100_000, description="people a second; 0 lets nobody in")] = 10.0
+    burst: Annotated[float, Meta(ge=1, le=100_000, description="most let in at once; unset is the rate")] | None = None
+    max_active: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
+    max_queue_size: Annotated[int, Meta(ge=1, le=10_000_000)] = 50_000
+    stock: Annotated[int, Meta(ge=0, le=1_000_000_000, description="unset sells without end")] | None = None
+    stock_url: Url | None = None
+    priority_policy: PriorityPolicy = PriorityPolicy.SKIP
+    priority_skip: Annotated[tuple[Share, ...], Meta(min_length=4, max_length=4)] = (0.0, 0.1, 0.5, 1.0)
+    heartbeat_interval_seconds: Annotated[float, Meta(ge=1, le=3600)] = 10.0
+    heartbeat_timeout_seconds: Annotated[float, Meta(ge=0, le=86_400, description="0: no need to stay in touch")] = 60.0
+    grace_seconds: Annotated[float, Meta(ge=0, le=3600)] = 30.0
+    claim_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
+    session_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 3600.0
+    session_max_seconds: Annotated[float, Meta(ge=1, le=2_592_000)] = 14_400.0
+    one_per: OnePer = OnePer.CLIENT
+    join_limit_per_ip: Annotated[int, Meta(ge=0, le=100_000, description="a minute; 0 is no limit")] = 20
+    join_limit_per_phone: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
+    ticket_prefix: Annotated[str, Meta(max_length=12)] = ""
+    retain_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 3600.0
+    closed_message: Message = ""
+
+    @property
+    def bucket(self) -> float:
+        """The most tokens the bucket holds."""
+        return self.burst if self.burst is not None else max(1.0, self.admission_rate)
+
+
+SETTINGS = QueueSettings.__struct_fields__
+_TYPES = get_type_hints(QueueSettings, include_extras=True)
+
+
+def queue_id(text: str) -> QueueId:
+    """A checked queue id: it becomes part of keys and addresses."""
+    if not _ID.fullmatch(text):
+        rule = "1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+        raise InvalidSettings("id", f"must be {rule}; got {text!r:.80}")
+    return QueueId(text)
+
+
+def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> QueueSettings:
+    """The settings after `changes`, or InvalidSettings that names the field and what it allows."""
+    unknown = [field for field in changes if field not in SETTINGS]
+    if unknown:
+        raise InvalidSettings(str(unknown[0])[:80], f"is no setting of a queue. There are: {', '.join(SETTINGS)}")
+    merged = {**msgspec.structs.asdict(base or QueueSettings()), **changes}
+    for field, value in merged.items():
+        if isinstance(value, str):
+            check_text(field, value)
+    try:
+        settings = msgspec.convert(merged, QueueSettings)
+    except msgspec.ValidationError as error:
+        field = _field_of(error)
+        raise InvalidSettings(field, f"{allowed(field)}; got {merged.get(field)!r:.80}") from None
+    _check_together(settings)
+    return settings
+
+
+def check_text(field: str, text: str, error: type[Invalid] = InvalidSettings) -> None:
+    """Refuse what no store can keep: NUL characters and halves of surrogate pairs."""
+    if "\x00" in text:
+        raise error(field, "must not contain a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise error(field, "must be proper Unicode; it has half of a surrogate pair") from None
+
+
+def allowed(field: str) -> str:
+    """What a setting may be, in words: 'must be a number from 0 to 100,000'."""
+    hint = _TYPES.get(field)
+    options = [option for option in getattr(hint, "__args__", (hint,)) if option is not type(None)]
+    optional = len(options) < len(getattr(hint, "__args__", (hint,)))
+    if hasattr(hint, "__metadata__"):
+        options, optional = [hint], False
+    base, meta = getattr(options[0], "__origin__", options[0]), getattr(options[0], "__metadata__", [Meta()])[0]
+    words = _words(base, meta)
+    return f"must be {words}" + (" or null" if optional else "")
+
+
+def _words(base: Any, meta: Meta) -> str:
+    if isinstance(base, type) and issubclass(base, StrEnum):
+        return f"one of {', '.join(base)}"
+    if base is str:
+        return f"text of at most {meta.max_length} characters"
+    if base in (int, float):
+        kind = "a whole number" if base is int else "a number"
+        return f"{kind} from {meta.ge:,} to {meta.le:,}"
+    return f"a list of {meta.min_length} numbers from 0 to 1"
+
+
+def _field_of(error: msgspec.ValidationError) -> str:
+    found = re.search(r"\$\.(\w+)", str(error))
+    return found.group(1) if found else ""
+
+
+def _check_together(settings: QueueSettings) -> None:
+    """What each field allows by itself may still contradict another."""
+    shares = settings.priority_skip
+    if shares[0] != 0 or list(shares) != sorted(shares):
+        raise InvalidSettings("priority_skip", f"must begin with 0 and never fall; got {list(shares)}")
+    timeout, interval = settings.heartbeat_timeout_seconds, settings.heartbeat_interval_seconds
+    if 0 < timeout < interval:
+        raise InvalidSettings(
+            "heartbeat_timeout_seconds",
+            f"must be 0 (no timeout) or at least heartbeat_interval_seconds ({interval:g}); got {timeout:g}",
+        )
+    if settings.session_max_seconds < settings.session_seconds:
+        raise InvalidSettings(
+            "session_max_seconds",
+            f"must be at least session_seconds ({settings.session_seconds:g}); got {settings.session_max_seconds:g}",
+        )
+    for field in ("target_url", "stock_url"):
+        url = getattr(settings, field)
+        if url and not _URL.fullmatch(url):
+            raise InvalidSettings(field, f"must be an http:// or https:// address; got {url!r:.80}")
+    if not _PREFIX.fullmatch(settings.ticket_prefix):
+        raise InvalidSettings(
+            "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
+        )
+
+
+class QueueView(Struct, frozen=True):
+    """One queue at a moment, as the store saw it in the step that answered: what an estimate is made from."""
+
+    now: int
+    """The store's clock, in milliseconds."""
+    stopped: int
+    """How long this queue's clock has stood still in outages, in milliseconds: see docs/explanation/time.md."""
+    version: int
+    """Counts changes of the settings."""
+    waiting: int
+    admitted: int
+    active: int
+    completed: int
+    stay_seconds: float
+    """Mean stay of those who have left the inside; 0 while nobody has."""
+    leave_rate: float
+    """Share of the line that gives up each second."""
+    call_rate: float
+    """Admissions a second, measured."""
+
+    @property
+    def inside(self) -> int:
+        """Those who take up room: let in and on the way, or inside."""
+        return self.admitted + self.active
+
+    def stock_left(self, stock: int | None) -> int | None:
+        """What is left to sell: derived from states, never counted up or down."""
+        return None if stock is None else stock - self.completed - self.inside

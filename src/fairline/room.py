@@ -1,0 +1,403 @@
+"""The use cases: what people, sites, staff and the keeper can do with a queue.
+
+Each method reads like the sentence that describes it. What arrives together goes to the store together (see grouping),
+so the hot methods are plain functions that return a future.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from fairline.arrival import Caller, JoinRequest, check_join
+from fairline.errors import (
+    AlreadyInLine,
+    FairlineError,
+    InvalidRequest,
+    NoRoom,
+    PassInvalid,
+    QueueNotFound,
+    RateLimited,
+    SettingsChanged,
+    TicketExpired,
+    TicketNotFound,
+    TokenError,
+)
+from fairline.estimate import Wait, estimate
+from fairline.events import Event
+from fairline.grouping import Grouping
+from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
+from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit
+from fairline.ticket import Action, Person, Standing, Status, Ticket, label
+from fairline.token import Key, PriorityClaims, Signer
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Standing)
+
+#: A listing shows at most so many at once.
+PAGE = 500
+_fingerprint = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What someone is told: where they stand, in a queue as it was at that moment."""
+
+    queue: QueueId
+    standing: Standing
+    view: QueueView
+    settings: QueueSettings
+
+    @property
+    def label(self) -> str:
+        """The ticket's number as a counter prints it."""
+        return label(self.settings.ticket_prefix or self.queue.upper(), self.standing.number)
+
+    @property
+    def wait(self) -> Wait | None:
+        """How long it will take; None once in, or where nothing honest can be said."""
+        return estimate(self.standing.position, self.settings, self.view) if self.standing.position else None
+
+
+class Welcome(Answer, frozen=True, kw_only=True):
+    """The answer to a join: a new ticket, or the one the caller has proved to hold."""
+
+    created: bool
+
+
+class Room:
+    """All queues of one store. Nothing is remembered here that cannot be read again."""
+
+    def __init__(self, store: Store, secret: bytes, keys: Sequence[Key]) -> None:
+        """`secret` makes digests and never changes; `keys` sign, and may be rotated."""
+        self.store = store
+        self._digest_key = blake2b(secret, person=b"fairline digest").digest()
+        self._passes = Signer("priority", PriorityClaims, keys)
+        self._configured: dict[QueueId, Configured] = {}
+        self._joins = Grouping[QueueId, tuple[Arrival, int | None], Welcome](self._send_joins)
+        self._beats = Grouping[QueueId, int, Answer](self._send_beats)
+        self._ranks = Grouping[QueueId, int, Answer](self._send_ranks)
+        self._unloads = Grouping[QueueId, int, Answer](self._send_unloads)
+        self._visits = Grouping[tuple[QueueId, Visit], tuple[int, bytes], Answer](self._send_visits)
+        self._acts = Grouping[tuple[QueueId, Action], int, Answer](self._send_acts)
+
+    async def close(self) -> None:
+        """Let everything that was asked for be done."""
+        groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
+        await asyncio.gather(*(group.close() for group in groups))
+
+    # People who wait
+
+    def join(self, queue: QueueId, request: JoinRequest, caller: Caller) -> asyncio.Future[Welcome]:
+        """Take a place in the line, or come back to the one held already."""
+        check_join(request)
+        if not 0 <= caller.priority <= 3:
+            raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
+        return self._joins.call(queue, (self._arrival(queue, request, caller), caller.holds))
+
+    def beat(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+        """Give a sign of life; TicketExpired if the place is gone."""
+        return self._beats.call(queue, number)
+
+    def status(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+        """Where a ticket stands; ended ones too, while they are kept."""
+        return self._ranks.call(queue, number)
+
+    def unload(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+        """The page was closed: they have the grace to come back."""
+        return self._unloads.call(queue, number)
+
+    def leave(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+        """Leave for good, from the line or from inside."""
+        return self._acts.call((queue, Action.LEAVE), number)
+
+    # Inside
+
+    def start(self, queue: QueueId, number: int, by: str) -> asyncio.Future[Answer]:
+        """Begin the session; `by` says which client, and no other may use it from then on."""
+        return self._visits.call((queue, "start"), (number, self._digest("session", by)))
+
+    def touch(self, queue: QueueId, number: int, by: str) -> asyncio.Future[Answer]:
+        """Note activity in a session."""
+        return self._visits.call((queue, "touch"), (number, self._digest("session", by)))
+
+    def visit(self, queue: QueueId, number: int, by: str) -> asyncio.Future[Answer]:
+        """A page view: begins the session if it has not begun, and counts as activity."""
+        return self._visits.call((queue, "visit"), (number, self._digest("session", by)))
+
+    def complete(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+        """Done inside: the room is free at once."""
+        return self._acts.call((queue, Action.COMPLETE), number)
+
+    # Staff
+
+    async def call_next(
+        self, queue: QueueId, count: int = 1, counter: str = "", key: str | None = None, staff: str = ""
+    ) -> list[Ticket]:
+        """Call the next people by hand; a retried press with the same key calls the same people."""
+        if not 1 <= count <= 100:
+            raise InvalidRequest("count", f"must be a whole number from 1 to 100; got {count}")
+        return await self.store.call_next(queue, count, counter=_counter(counter), key=self._key(key, staff))
+
+    async def call(self, queue: QueueId, number: int, counter: str = "") -> Ticket:
+        """Call one person out of turn, or NoRoom."""
+        called = await self.store.call_next(queue, 1, counter=_counter(counter), number=number)
+        if not called:
+            raise NoRoom(queue)
+        return called[0]
+
+    async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
+        """Recall, return, complete, cancel, no-show or terminate; answers the ticket as it is now."""
+        await self._acts.call((queue, action), number)
+        return await self.ticket(queue, number)
+
+    async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
+        """Move someone who waits up, by the queue's policy."""
+        if not 1 <= level <= 3:
+            raise InvalidRequest("level", f"must be a level from 1 to 3; got {level}")
+        return await self.store.prioritise(queue, number, level)
+
+    async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
+        """Make a ticket and its pass useless at once."""
+        check_text("reason", reason, InvalidRequest)
+        if not 1 <= len(reason) <= 200:
+            raise InvalidRequest("reason", "must be text of 1 to 200 characters")
+        return await self.store.revoke(queue, number, reason)
+
+    async def issue_pass(self, queue: QueueId, level: int, uses: int = 1, seconds: float = 86_400) -> tuple[str, str]:
+        """A priority pass: its id, and the signed text to be given at joining."""
+        for name, value, low, high in (("level", level, 1, 3), ("uses", uses, 1, 1_000_000)):
+            if not low <= value <= high:
+                raise InvalidRequest(name, f"must be a whole number from {low:,} to {high:,}; got {value}")
+        if not 1 <= seconds <= 31_536_000:
+            raise InvalidRequest("expires_in_seconds", f"must be a number from 1 to 31,536,000; got {seconds:g}")
+        pass_id = secrets.token_hex(8)
+        await self.store.issue_pass(queue, pass_id, level, uses, seconds)
+        claims = PriorityClaims(queue=queue, expires=int(time.time() + seconds), id=pass_id, level=level)
+        return pass_id, self._passes.sign(claims)
+
+    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+        """Make a priority pass useless at once."""
+        await self.store.withdraw_pass(queue, pass_id)
+
+    async def passes(self, queue: QueueId) -> list[Pass]:
+        """The priority passes that have not ended."""
+        return await self.store.passes(queue)
+
+    # Queues
+
+    async def queues(self) -> list[QueueId]:
+        """The names of all queues."""
+        return await self.store.queues()
+
+    async def create(self, name: str, changes: dict[str, Any]) -> Configured:
+        """Make a queue with these settings and the defaults for the rest."""
+        queue = queue_id(name)
+        await self.store.create(queue, checked(changes))
+        return await self.store.settings(queue)
+
+    async def configure(self, queue: QueueId, changes: dict[str, Any], version: int | None = None) -> Configured:
+        """Change settings; with a version, only if nobody else changed them since."""
+        while True:
+            current = await self.store.settings(queue)
+            try:
+                return await self.store.configure(
+                    queue, checked(changes, current.settings), current.version if version is None else version
+                )
+            except SettingsChanged:
+                if version is not None:
+                    raise  # someone came in between: the caller must look before changing it again
+
+    async def set_stock(self, queue: QueueId, total: int | None, *, once: bool = False) -> Configured:
+        """Say how much there is to sell in all; `once` leaves a figure that is there already."""
+        while True:
+            current = await self.store.settings(queue)
+            if once and current.settings.stock is not None:
+                return current
+            try:
+                return await self.configure(queue, {"stock": total}, current.version if once else None)
+            except SettingsChanged:
+                continue  # look again: someone may have set it meanwhile
+
+    async def settings(self, queue: QueueId) -> Configured:
+        """The settings, with their version."""
+        return await self.store.settings(queue)
+
+    async def delete(self, queue: QueueId) -> None:
+        """Remove a queue with all its tickets."""
+        await self.store.delete(queue)
+        self._configured.pop(queue, None)
+
+    async def view(self, queue: QueueId) -> tuple[QueueView, QueueSettings]:
+        """The queue at this moment, and what it is set to."""
+        view = await self.store.view(queue)
+        return view, await self._settings(queue, view)
+
+    async def ticket(self, queue: QueueId, number: int) -> Ticket:
+        """All that is kept of a ticket."""
+        (found,) = (await self.store.look_up(queue, [number])).items
+        if found is None:
+            raise TicketNotFound(queue, number)
+        return found
+
+    async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
+        """Tickets in order, a page at a time."""
+        if not 1 <= limit <= PAGE:
+            raise InvalidRequest("limit", f"must be a whole number from 1 to {PAGE}; got {limit}")
+        return await self.store.tickets(queue, status, cursor, limit)
+
+    async def events(self, queue: QueueId, after: str | None, limit: int = PAGE) -> list[Event]:
+        """What happened, in order."""
+        return await self.store.events(queue, after, limit)
+
+    async def stats(self, queue: QueueId) -> Stats:
+        """The queue in figures."""
+        return await self.store.stats(queue)
+
+    async def hourly(self, queue: QueueId) -> list[Hour]:
+        """The queue in figures, hour by hour."""
+        return await self.store.hourly(queue)
+
+    async def limit(self, queue: QueueId, who: str, value: str, action: str, limit: int, seconds: float) -> None:
+        """Count a try by an address, phone, user or token; RateLimited where it is one too many."""
+        wait = await self.store.limit(queue, f"{who}:{self._digest(who, value).hex()}", action, limit, seconds)
+        if wait > 0:
+            raise RateLimited(who, wait)
+
+    # What goes to the store together
+
+    async def _send_joins(
+        self, queue: QueueId, arrivals: list[tuple[Arrival, int | None]]
+    ) -> list[Welcome | FairlineError]:
+        reply = await self.store.join(queue, [arrival for arrival, _ in arrivals])
+        settings = await self._settings(queue, reply.view)
+
+        def welcome(joined: Joined | FairlineError, holds: int | None) -> Welcome | FairlineError:
+            if isinstance(joined, FairlineError):
+                return joined
+            if not joined.proven and joined.ticket.number != holds:
+                return AlreadyInLine(queue)
+            return Welcome(
+                queue=queue, standing=joined.ticket, view=reply.view, settings=settings, created=joined.created
+            )
+
+        return [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+
+    async def _send_beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+        return await self._answers(queue, await self.store.beat(queue, numbers), _expired)
+
+    async def _send_ranks(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+        return await self._answers(queue, await self.store.rank(queue, numbers), _purged)
+
+    async def _send_unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+        return await self._answers(queue, await self.store.unload(queue, numbers), _purged)
+
+    async def _send_visits(
+        self, key: tuple[QueueId, Visit], visitors: list[tuple[int, bytes]]
+    ) -> list[Answer | FairlineError]:
+        queue, what = key
+        return await self._answers(queue, await self.store.visit(queue, what, visitors), _as_it_is)
+
+    async def _send_acts(self, key: tuple[QueueId, Action], numbers: list[int]) -> list[Answer | FairlineError]:
+        queue, action = key
+        return await self._answers(queue, await self.store.act(queue, action, numbers), _as_it_is)
+
+    async def _answers(
+        self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
+    ) -> list[Answer | FairlineError]:
+        settings = await self._settings(queue, reply.view)
+
+        def answer(item: T) -> Answer | FairlineError:
+            standing = check(item)
+            if isinstance(standing, FairlineError):
+                return standing
+            return Answer(queue=queue, standing=standing, view=reply.view, settings=settings)
+
+        return [answer(item) for item in reply.items]
+
+    async def _settings(self, queue: QueueId, view: QueueView) -> QueueSettings:
+        """The settings at the version the store has just answered with; read again only when it changed."""
+        known = self._configured.get(queue)
+        if known is None or known.version != view.version:
+            try:
+                known = self._configured[queue] = await self.store.settings(queue)
+            except QueueNotFound:
+                self._configured.pop(queue, None)
+                raise
+        return known.settings
+
+    # What is kept of who people are
+
+    def _arrival(self, queue: QueueId, request: JoinRequest, caller: Caller) -> Arrival:
+        address = self._digest("address", caller.address)
+        without_key = msgspec.structs.replace(request, idempotency_key=None)
+        return Arrival(
+            client=self._digest("client", request.client_id),
+            user=self._digest("user", request.user_id),
+            phone=self._digest("phone", request.phone),
+            address=address,
+            key=self._key(request.idempotency_key, caller.staff or ""),
+            fingerprint=blake2b(_fingerprint(without_key), digest_size=8).digest() if request.idempotency_key else b"",
+            priority=caller.priority,
+            pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
+            limited=caller.staff is None,
+            person=Person(
+                user_id=request.user_id,
+                name=request.name,
+                phone=request.phone,
+                party_size=request.party_size,
+                address=address.hex() or None,
+                user_agent=caller.user_agent[:300] if caller.user_agent else None,
+                metadata=request.metadata,
+            ),
+        )
+
+    def _pass_id(self, queue: QueueId, text: str) -> str:
+        try:
+            claims = self._passes.check(text, time.time())
+        except TokenError as error:
+            raise PassInvalid(f"it is forged, damaged or over ({error.code})") from None
+        if claims.queue != queue:
+            raise PassInvalid("it is for another queue")
+        return claims.id
+
+    def _key(self, key: str | None, caller: str) -> bytes:
+        """An idempotency key counts for its caller alone: nobody can be answered by another's."""
+        if key is not None and not 1 <= len(key) <= 200:
+            raise InvalidRequest("idempotency_key", "must be text of 1 to 200 characters")
+        return self._digest("key", f"{caller}\n{key}") if key else b""
+
+    def _digest(self, kind: str, text: str | None) -> bytes:
+        """What is kept of a secret or an address: enough to know it again, nothing to read it from."""
+        if not text:
+            return b""
+        return blake2b(
+            text.encode(errors="replace"), digest_size=12, key=self._digest_key, person=kind.encode()
+        ).digest()
+
+
+def _expired(standing: Standing | None) -> Standing | FairlineError:
+    if standing is None or standing.status is Status.EXPIRED:
+        return TicketExpired(standing.reason if standing and standing.reason else "purged")
+    return standing
+
+
+def _purged(standing: Standing | None) -> Standing | FairlineError:
+    return TicketExpired("purged") if standing is None else standing
+
+
+def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
+    return standing
+
+
+def _counter(name: str) -> str:
+    check_text("counter", name, InvalidRequest)
+    if len(name) > 60:
+        raise InvalidRequest("counter", f"must be text of at most 60 characters; got {len(name)}")
+    return name

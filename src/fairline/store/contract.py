@@ -1,0 +1,248 @@
+"""The contract every store keeps: atomic, batched operations on queues and tickets.
+
+Each operation is one atomic step: its checks, the change, the counters and the event happen together or not at all.
+Hot operations take many tickets at once and answer for each, in order; an answer that is an exception is that caller's
+alone. An operation on a queue that is not there raises QueueNotFound; a store that does not answer raises
+StoreUnavailable, and then what was asked may or may not have been done.
+
+The store's clock decides, unless the store was opened with a clock of its own (by tests and the simulator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from fairline.errors import FairlineError
+from fairline.events import Event
+from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket
+
+T = TypeVar("T")
+
+#: Milliseconds since 1970.
+Clock = Callable[[], int]
+
+#: The most tickets one call may carry: one step must not hold up the store for long.
+MAX_BATCH = 1000
+
+
+class Arrival(Struct, frozen=True, kw_only=True):
+    """Someone who wants to join. Secrets and addresses are digests already; empty is "not told"."""
+
+    client: bytes = b""
+    user: bytes = b""
+    phone: bytes = b""
+    address: bytes = b""
+    key: bytes = b""
+    """Digest of the idempotency key and its caller."""
+    fingerprint: bytes = b""
+    """Digest of the body: the same key with another body is a conflict."""
+    priority: int = 0
+    pass_id: str = ""
+    limited: bool = True
+    """Staff are not held to the limits of a queue."""
+    person: Person = Person()
+
+
+class Joined(Struct, frozen=True):
+    """The ticket of an arrival: new, or held already."""
+
+    ticket: Ticket
+    created: bool
+    proven: bool
+    """The caller has shown to be its holder: it is new, or came by the same client or idempotency key."""
+
+
+class Reply(Struct, Generic[T], frozen=True):
+    """What one call answers: the queue at that moment, and one item for each that was asked for."""
+
+    view: QueueView
+    items: list[T]
+
+
+class Configured(Struct, frozen=True):
+    """Settings with the version they are at."""
+
+    settings: QueueSettings
+    version: int
+
+
+class Lapsed(Struct, frozen=True):
+    """A ticket that a sweep ended."""
+
+    number: int
+    reason: Reason
+
+
+class Swept(Struct, frozen=True):
+    """What one step of a sweep did; `more` says that it did not come to the end."""
+
+    lapsed: list[Lapsed]
+    more: bool
+
+
+class Page(Struct, frozen=True):
+    """Some of a listing, and where to go on; None at its end."""
+
+    tickets: list[Ticket]
+    cursor: str | None
+
+
+class Pass(Struct, frozen=True):
+    """A priority pass as the store keeps it."""
+
+    id: str
+    level: int
+    uses: int
+    used: int
+    expires: int
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """Counts over some time. Waits are those of the people admitted in it."""
+
+    joined: int = 0
+    admitted: int = 0
+    returned: int = 0
+    completed: int = 0
+    expired: int = 0
+    expired_by_reason: dict[Reason, int] = {}
+    peak_waiting: int = 0
+    wait_mean: float | None = None
+    wait_p50: float | None = None
+    wait_p90: float | None = None
+    wait_p99: float | None = None
+
+
+class Hour(Struct, frozen=True):
+    """The counts of one hour; `start` is its first millisecond."""
+
+    start: int
+    totals: Totals
+
+
+class Stats(Struct, frozen=True, kw_only=True):
+    """A queue in figures: now, and so far."""
+
+    view: QueueView
+    totals: Totals
+    joins_per_minute: int
+    admissions_per_minute: int
+    last_admission: int | None
+
+
+Visit = Literal["start", "touch", "visit"]
+
+
+class Store(Protocol):
+    """What `room` needs of a store. Where tickets are given by number, a number that is not there answers None or
+    TicketNotFound."""
+
+    async def close(self) -> None:
+        """Give back all connections, and end what was started for them."""
+
+    async def time(self) -> int:
+        """The store's clock in milliseconds; also says that the store answers."""
+
+    # Queues
+
+    async def queues(self) -> list[QueueId]:
+        """The names of all queues, sorted."""
+
+    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
+        """Make a queue, or raise QueueExists."""
+
+    async def settings(self, queue: QueueId) -> Configured:
+        """The settings of a queue."""
+
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
+        """Replace the settings if they are still at `version`, or raise SettingsChanged."""
+
+    async def delete(self, queue: QueueId) -> None:
+        """Remove a queue with all its tickets."""
+
+    async def view(self, queue: QueueId) -> QueueView:
+        """The queue at this moment."""
+
+    # People who wait
+
+    async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
+        """Give each arrival a ticket, or the one its holder has already."""
+
+    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        """Note a sign of life of those who wait; everyone is answered where they stand."""
+
+    async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        """Where tickets stand, changing nothing."""
+
+    async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
+        """All that is kept of tickets."""
+
+    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        """Their page was closed: they have the grace to come back, then they have left."""
+
+    async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
+        """Move someone who waits up, by the queue's policy."""
+
+    # Letting in
+
+    async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
+        """Let in as many as rate, room and stock allow; `every` is the seconds between ticks. Does nothing where
+        someone did it less than `lease` seconds ago."""
+
+    async def call_next(
+        self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
+    ) -> list[Ticket]:
+        """Call the next `count` people by hand, or one by number; the same key calls the same people again."""
+
+    # Inside, and out
+
+    async def visit(
+        self, queue: QueueId, what: Visit, visitors: Sequence[tuple[int, bytes]]
+    ) -> Reply[Standing | FairlineError]:
+        """Start sessions, note activity, or both: each of a number and the digest of who comes."""
+
+    async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
+        """Recall, return, complete, leave, cancel, no-show or terminate."""
+
+    async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
+        """End a ticket, and remember why for as long as its pass would have lived."""
+
+    async def revoked(self, queue: QueueId) -> dict[int, str]:
+        """What is revoked, and why."""
+
+    # Keeping
+
+    async def sweep(self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0) -> Swept:
+        """End what is past its deadline. If nobody swept for much longer than `every` seconds, time stood still."""
+
+    async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
+        """Count a try; answers the seconds to wait where it is over the limit, and then is not counted."""
+
+    # Passes
+
+    async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+        """Let a priority pass be used so many times."""
+
+    async def passes(self, queue: QueueId) -> list[Pass]:
+        """The passes that have not ended, sorted by id."""
+
+    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+        """Make a pass useless at once, or raise PassNotFound."""
+
+    # Reading
+
+    async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
+        """Tickets in order: by place those who wait, by number the others."""
+
+    async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
+        """What happened after an event, oldest first; from the oldest kept without `after`."""
+
+    async def stats(self, queue: QueueId) -> Stats:
+        """The queue in figures."""
+
+    async def hourly(self, queue: QueueId) -> list[Hour]:
+        """The hours kept (at least 24), oldest first."""

@@ -1,0 +1,1 @@
+"""The store on Valkey, Redis, or a cluster of either."""

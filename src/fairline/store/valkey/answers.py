@@ -1,0 +1,98 @@
+"""Reads what the scripts answer: the view of the queue, and rows of outcome, rank, deadline and record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fairline.errors import (
+    FairlineError,
+    IdempotencyConflict,
+    PassInvalid,
+    QueueFull,
+    QueueMaintenance,
+    RateLimited,
+    SessionTaken,
+    TicketNotFound,
+    TransitionRefused,
+)
+from fairline.events import Event, EventType
+from fairline.queue import QueueId, QueueView
+from fairline.store.contract import Arrival, Joined, Reply
+from fairline.store.valkey.record import unpack_standing, unpack_ticket
+from fairline.ticket import Action, Standing, Ticket
+
+
+def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
+    """A flat answer in rows."""
+    return (items[i : i + width] for i in range(0, len(items), width))
+
+
+def view_of(fields: Sequence[Any]) -> QueueView:
+    """The queue at the moment of the answer."""
+    *counts, stay, leave, called = fields
+    now, stopped, version, waiting, admitted, active, completed = (int(float(count)) for count in counts)
+    return QueueView(
+        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
+    )
+
+
+def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
+    """What became of one arrival."""
+    outcome, detail, number, *rest = row
+    match outcome.decode():
+        case "joined" | "held" | "again" as how:
+            ticket = unpack_ticket(int(number), rest, view.stopped)
+            same_client = arrival.client != b"" and arrival.client == ticket.client
+            return Joined(ticket, created=how == "joined", proven=how != "held" or same_client)
+        case "conflict":
+            return IdempotencyConflict()
+        case "maintenance":
+            return QueueMaintenance(queue)
+        case "full":
+            return QueueFull(queue, int(detail))
+        case "pass":
+            return PassInvalid(detail.decode())
+        case _:
+            who, _, wait = detail.decode().partition(" ")
+            return RateLimited(who, float(wait) / 1000)
+
+
+def outcomes(
+    queue: QueueId, action: Action, numbers: Sequence[int], items: Sequence[Any], view: QueueView
+) -> Reply[Standing | FairlineError]:
+    """What became of an action on each ticket."""
+    rows = zip(numbers, rows_of(items, 4), strict=True)
+    return Reply(view, [_outcome(queue, action, number, row, view) for number, row in rows])
+
+
+def _outcome(
+    queue: QueueId, action: Action, number: int, row: Sequence[Any], view: QueueView
+) -> Standing | FairlineError:
+    outcome, *rest = row
+    if outcome == b"missing":
+        return TicketNotFound(queue, number)
+    standing = unpack_standing(number, rest, view.stopped)
+    if outcome == b"taken":
+        return SessionTaken()
+    return standing if outcome == b"done" else TransitionRefused(action, standing.status)
+
+
+def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], view: QueueView) -> Ticket:
+    """The ticket an action on one was done to, or the error it met."""
+    standing = _outcome(queue, action, number, items, view)
+    if isinstance(standing, FairlineError):
+        raise standing
+    return unpack_ticket(number, items[1:], view.stopped)
+
+
+def event(event_id: bytes, fields: Mapping[bytes, bytes]) -> Event:
+    """One entry of the stream."""
+    ticket = fields[b"ticket"]
+    return Event(
+        id=event_id.decode(),
+        type=EventType(fields[b"type"].decode()),
+        at=int(fields[b"at"]),
+        ticket=int(ticket) if ticket else None,
+        detail=fields[b"detail"].decode() or None,
+    )

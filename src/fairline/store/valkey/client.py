@@ -1,0 +1,96 @@
+"""Talks to Valkey or Redis, one server or a cluster: runs scripts, and turns what goes wrong into Fairline's errors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.cluster import RedisCluster
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    MaxConnectionsError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
+from fairline.queue import QueueId
+from fairline.store.valkey.keys import queue_keys
+from fairline.store.valkey.scripts import script
+
+#: A Redis or a RedisCluster. Their annotations describe all their modes at once and fit none, so they are not used.
+Connection: TypeAlias = Any
+
+_SCHEMES = {"valkey": "redis", "valkeys": "rediss", "valkey+unix": "unix", "redis+unix": "unix"}
+_AWAY = (
+    RedisConnectionError,
+    RedisTimeoutError,
+    BusyLoadingError,
+    ClusterDownError,
+    TryAgainError,
+    MaxConnectionsError,
+    ReadOnlyError,
+    RedisClusterException,
+    OSError,
+)
+#: A call that was sent is never sent again by itself: a join could then be done twice.
+_ONCE = {"retry": Retry(NoBackoff(), 0)}
+_LIMITS = {"socket_connect_timeout": 2.0, "socket_timeout": 5.0, "socket_keepalive": True}
+
+
+def connect(url: str, connections: int) -> Connection:
+    """A client for the address; nothing is sent yet."""
+    scheme, rest = urlsplit(url).scheme, url.partition("://")[2]
+    try:
+        if scheme.endswith("+cluster"):
+            return RedisCluster.from_url(f"redis://{rest}", max_connections=connections, **_LIMITS, **_ONCE)
+        limits = _LIMITS if not scheme.endswith("unix") else {"socket_timeout": _LIMITS["socket_timeout"]}
+        pool = BlockingConnectionPool.from_url(
+            f"{_SCHEMES.get(scheme, scheme)}://{rest}", max_connections=connections, timeout=5, **limits, **_ONCE
+        )
+    except (ValueError, RedisError) as error:
+        raise StoreNotSupported(f"The store's address cannot be read: {error}.") from None
+    return Redis.from_pool(pool)
+
+
+@asynccontextmanager
+async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
+    """Turn the client's errors into ours."""
+    try:
+        yield
+    except AuthenticationError as error:
+        raise StoreNotSupported(f"The store refuses the name or password in its address: {error}.") from error
+    except OutOfMemoryError as error:
+        raise StoreUnavailable("it is out of memory; raise its maxmemory") from error
+    except _AWAY as error:
+        raise StoreUnavailable(str(error) or type(error).__name__) from error
+    except ResponseError as error:
+        if queue is not None and str(error).startswith("NOQUEUE"):
+            raise QueueNotFound(queue) from None
+        raise StoreError(f"The store refused a call: {error}. Is it Valkey 8 or Redis 7, or newer?") from error
+
+
+async def run(client: Connection, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:
+    """Run one script on a queue; `args` begin with the time."""
+    keys = (*queue_keys(queue), *more_keys)
+    body = script(name)
+    async with mapped_errors(queue):
+        try:
+            return await client.evalsha(body.sha, len(keys), *keys, *args)
+        except NoScriptError:
+            # A server that was started anew, or a node that never saw it. The script did not run: sending it is safe.
+            return await client.eval(body.source, len(keys), *keys, *args)

@@ -1,0 +1,57 @@
+"""Loads the Lua scripts: each operation is one small file, put together with what it includes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from fairline.ticket import REASONS, TRANSITIONS, Reason, Status
+
+_INCLUDE = re.compile(r"^--#include (\w+)$", re.MULTILINE)
+
+
+class Script(NamedTuple):
+    """A script as the server gets it."""
+
+    source: str
+    sha: str
+
+
+def _read(name: str) -> str:
+    return (resources.files(__package__) / "scripts" / f"{name}.lua").read_text(encoding="utf-8")
+
+
+def _lua(table: Mapping[Any, int | str]) -> str:
+    return "{" + ", ".join(f"[{key!r}] = {value!r}" for key, value in table.items()) + "}"
+
+
+@cache
+def tables() -> str:
+    """The domain's tables as Lua: the scripts have no copy of their own that could disagree."""
+    status = {state.value: code for code, state in enumerate(Status, 1)}
+    reason = {code: reason.value for code, reason in enumerate(Reason, 1)}
+    codes = {name: code for code, name in reason.items()}
+    moves = (
+        _lua({action.value: status[to] for (state, action), to in TRANSITIONS.items() if state is at}) for at in Status
+    )
+    return "\n".join(
+        (
+            f"local STATUS = {_lua(status)}",
+            f"local REASON = {_lua(reason)}",
+            f"local REASON_CODE = {_lua(codes)}",
+            f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
+            f"local TRANSITIONS = {{{', '.join(moves)}}}",
+        )
+    )
+
+
+@cache
+def script(name: str) -> Script:
+    """The script of one operation, with the tables, common.lua and what it includes."""
+    body = _INCLUDE.sub(lambda found: _read(found.group(1)), _read(name))
+    source = body if name == "create" else "\n".join((tables(), _read("common"), body))
+    return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())

@@ -1,0 +1,49 @@
+-- admit.lua: let the next tickets in, as many as rate, room and stock allow; measure how the line drains.
+-- ARGV  1 now  2 at most  3 ms between ticks  4 nothing to do if done less than so many ms ago
+-- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
+local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local elapsed = max(0, now - (Q.tokens_at or now))
+local waiting = call('ZCARD', LINE)
+
+-- Another keeper has just done it.
+if Q.tokens_at and elapsed < lease then return answer({}) end
+
+-- Fade what was measured, and add the time since. Time nobody kept is not measured.
+local function measure()
+  local seconds = max(0, now - (Q.flow_at or now)) / 1000
+  if seconds > 60 then seconds = 0 end
+  local fade = math.exp(-seconds / FLOW_SECONDS)
+  Q.flow_waited = (Q.flow_waited or 0) * fade + waiting * seconds
+  Q.flow_span = (Q.flow_span or 0) * fade + (waiting > 0 and seconds or 0)
+  Q.flow_left, Q.flow_called = (Q.flow_left or 0) * fade, (Q.flow_called or 0) * fade
+  call('HSET', QUEUE, 'flow_at', text(now), 'flow_waited', text(Q.flow_waited), 'flow_span', text(Q.flow_span),
+    'flow_left', text(Q.flow_left), 'flow_called', text(Q.flow_called))
+end
+
+-- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token must
+-- not lose by a late tick, so then the bucket may run over by what two ticks bring; otherwise burst is the limit.
+local burst = Q.burst or max(1, Q.admission_rate)
+local function tokens_now()
+  local limit = Q.held == 1 and max(burst, 2 * Q.admission_rate * every / 1000) or burst
+  return min(limit, (Q.tokens or burst) + Q.admission_rate * elapsed / 1000)
+end
+
+local function keep_tokens(tokens, held)
+  call('HSET', QUEUE, 'tokens', text(tokens), 'tokens_at', text(now), 'held', held and 1 or 0)
+end
+
+measure()
+local tokens, free = tokens_now(), room()
+if Q.status ~= 'active' or Q.admission ~= 'auto' then
+  keep_tokens(min(tokens, burst), false)
+  return answer({})
+end
+
+local going = min(floor(tokens), free, waiting, at_most)
+local reply = going > 0 and call('ZRANGE', LINE, 0, going - 1) or {}
+for _, number in ipairs(reply) do
+  move(fetch(number), 'admit')
+end
+tokens = tokens - going
+keep_tokens(tokens, waiting > going and free > going and (tokens < 1 or going == at_most))
+return answer(reply)

@@ -1,0 +1,224 @@
+-- common.lua: what every script on a queue begins with: its keys, its clock, its settings, its tickets.
+-- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
+--       12 passes  13… limits (join.lua and limit.lua)
+-- ARGV  1 now in ms ('' = the store's clock)
+-- The tables STATUS, REASON, REASON_CODE, REASON_OF and TRANSITIONS come before this, made from ticket.py.
+local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local REVOKED, PASSES = KEYS[11], KEYS[12]
+local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
+local EVENTS_KEPT = 100000
+local FLOW_SECONDS = 600 -- how far back the measured drain looks
+
+local unpack = table.unpack or unpack
+local call, floor, min, max = redis.call, math.floor, math.min, math.max
+
+-- A number as text that reads back as the same number, whatever the Lua version makes of it.
+local function text(number)
+  return string.format('%.17g', number)
+end
+
+local now = tonumber(ARGV[1])
+if not now then
+  local time = call('TIME')
+  now = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
+end
+
+local Q = {}
+local NAMES = {
+  'version', 'status', 'admission', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url',
+  'heartbeat_timeout_seconds', 'grace_seconds', 'claim_seconds', 'session_seconds', 'session_max_seconds',
+  'retain_seconds', 'stopped', 'completed', 'tokens', 'tokens_at', 'held', 'swept_at', 'stay_mean', 'stay_count',
+  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'stats_hour',
+}
+for i, value in ipairs(call('HMGET', QUEUE, unpack(NAMES))) do
+  Q[NAMES[i]] = tonumber(value) or value or nil
+end
+if not Q.version then
+  return redis.error_reply('NOQUEUE there is no such queue')
+end
+
+-- The queue's own clock stands still in outages; every deadline is kept in its time.
+local clock = now - (Q.stopped or 0)
+
+local tally = {} -- what happened in this step, added to the statistics at its end
+local function count(name, by)
+  tally[name] = (tally[name] or 0) + (by or 1)
+end
+
+local function event(type, number, detail)
+  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', text(now), 'ticket', number or '',
+    'detail', detail or '')
+end
+
+-- Tickets. A record has a head that every ticket has and a tail from its admission on; record.py reads the same.
+local HEAD, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<ddddI4Bc0Bc0'
+
+local function unpack_ticket(number, record)
+  local t = {number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = ''}
+  local at
+  t.state, t.reason, t.level, t.leaving, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
+    struct.unpack(HEAD, record)
+  if at <= #record then
+    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter = struct.unpack(TAIL, record, at)
+  end
+  return t
+end
+
+local function fetch(number)
+  local record = call('HGET', TICKETS, number)
+  return record and unpack_ticket(number, record)
+end
+
+local function save(t)
+  local record = struct.pack(HEAD, t.state, t.reason, t.level, t.leaving, t.place, t.joined, #t.client, t.client,
+    #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
+  if t.admitted > 0 or t.ended > 0 then
+    record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
+      t.counter)
+  end
+  call('HSET', TICKETS, t.number, record)
+  return record
+end
+
+-- The one deadline of a ticket, in the queue's time.
+local function set_due(number, at)
+  if at then
+    call('ZADD', DUE, text(at), number)
+  else
+    call('ZREM', DUE, number)
+  end
+end
+
+local function waiting_due()
+  local timeout = Q.heartbeat_timeout_seconds
+  return timeout > 0 and clock + (timeout + Q.grace_seconds) * 1000 or nil
+end
+
+local function active_due(t)
+  return min(clock + Q.session_seconds * 1000, t.cap)
+end
+
+-- A holder that is the client itself is not written twice.
+local function holder_field(t)
+  return t.holder == 'c' and 'c' .. t.client or t.holder
+end
+
+local function free_holder(t)
+  if t.holder ~= '' then call('HDEL', HOLDERS, holder_field(t)) end
+end
+
+-- Take one ticket along the table of transitions, with everything that belongs to it: its set, its deadline, its
+-- holder, the statistics, the event. Returns the new record, or nil where the table does not allow it.
+local EVENT_OF = {
+  admit = 'admitted', call = 'called', recall = 'recalled', ['return'] = 'returned', start = 'started',
+  complete = 'completed',
+}
+
+local function admitted_now(t)
+  t.admitted = now
+  local wait = max(0, now - t.joined)
+  count('admitted')
+  count('wait_ms', wait)
+  count('wait:' .. floor(8 * math.log(1 + wait / 1000) / math.log(2)))
+  Q.flow_called = (Q.flow_called or 0) + 1
+end
+
+local function ended_now(t, from, reason)
+  t.ended, t.reason = now, reason or 0
+  free_holder(t)
+  if from == STATUS.waiting then
+    Q.flow_left = (Q.flow_left or 0) + 1
+  else
+    local seen = min((Q.stay_count or 0) + 1, 50)
+    Q.stay_count = seen
+    Q.stay_mean = (Q.stay_mean or 0) + ((now - t.admitted) / 1000 - (Q.stay_mean or 0)) / seen
+  end
+  if t.state == STATUS.completed then
+    count('completed')
+    Q.completed = (Q.completed or 0) + 1
+  else
+    count('expired')
+    count('expired:' .. REASON[t.reason])
+  end
+end
+
+local function move(t, action, reason)
+  local from, to = t.state, TRANSITIONS[t.state][action]
+  if not to then return nil end
+  t.state, t.leaving = to, 0
+  if SET_OF[from] ~= SET_OF[to] then
+    call('ZREM', SET_OF[from], t.number)
+    call('ZADD', SET_OF[to], to == STATUS.waiting and text(t.place) or t.number, t.number)
+  end
+  local due
+  if to == STATUS.waiting then
+    t.admitted, t.counter, due = 0, '', waiting_due()
+    count('returned')
+  elseif to == STATUS.admitted then
+    if from == STATUS.waiting then admitted_now(t) end
+    due = clock + Q.claim_seconds * 1000
+  elseif to == STATUS.active then
+    if from == STATUS.admitted then t.started, t.cap = now, clock + Q.session_max_seconds * 1000 end
+    due = active_due(t)
+  else
+    ended_now(t, from, reason)
+    due = clock + Q.retain_seconds * 1000
+  end
+  set_due(t.number, due)
+  event(EVENT_OF[action] or 'expired', t.number, REASON[t.reason] or t.counter)
+  return save(t)
+end
+
+-- Room for how many more: what max_active leaves, and what is left to sell.
+local function room()
+  local inside = call('ZCARD', ADMITTED) + call('ZCARD', ACTIVE)
+  local free = Q.max_active - inside
+  if Q.stock then
+    free = min(free, Q.stock - (Q.completed or 0) - inside)
+  elseif Q.stock_url then
+    free = 0 -- how much there is to sell is not known yet: let in nobody rather than too many
+  end
+  return max(0, free)
+end
+
+-- Write what this step counted, and answer with the queue as it is now and `reply`.
+local HOUR, MINUTE = 3600000, 60000
+
+local function write_tally()
+  local hour, minute = floor(now / HOUR), floor(now / MINUTE)
+  for name, by in pairs(tally) do
+    call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, text(by))
+    call('HINCRBY', STATS, 'total:' .. name, text(by))
+    if not string.find(name, ':', 1, true) then
+      call('HINCRBY', STATS, 'm' .. text(minute) .. ':' .. name, text(by))
+    end
+  end
+  local waiting = call('ZCARD', LINE)
+  for _, field in ipairs({'h' .. text(hour) .. ':peak', 'm' .. text(minute) .. ':peak', 'total:peak'}) do
+    if waiting > (tonumber(call('HGET', STATS, field)) or 0) then call('HSET', STATS, field, waiting) end
+  end
+end
+
+local function answer(reply)
+  if next(tally) then
+    write_tally()
+    call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
+      text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0))
+    if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
+  end
+  local waited, span = Q.flow_waited or 0, Q.flow_span or 0
+  return {{
+    text(now), text(Q.stopped or 0), text(Q.version), call('ZCARD', LINE), call('ZCARD', ADMITTED),
+    call('ZCARD', ACTIVE), text(Q.completed or 0), text(Q.stay_mean or 0),
+    text(waited > 0 and (Q.flow_left or 0) / waited or 0), text(span > 0 and (Q.flow_called or 0) / span or 0),
+  }, reply}
+end
+
+-- A ticket in an answer: its rank or -1, its deadline or '', its record or ''.
+local function put(reply, number, record)
+  local rank = record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
+  reply[#reply + 1] = rank or -1
+  reply[#reply + 1] = record and call('ZSCORE', DUE, number) or ''
+  reply[#reply + 1] = record or ''
+end

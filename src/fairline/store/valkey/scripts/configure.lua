@@ -1,0 +1,11 @@
+-- configure.lua: write the settings of a queue, all at once.
+-- ARGV  1 now  2 version expected  then for each: field  value ('' = unset)
+-- Returns the version found: it was written if that is the one expected.
+if Q.version == tonumber(ARGV[2]) then
+  for i = 3, #ARGV, 2 do
+    if ARGV[i + 1] == '' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end
+  end
+  call('HINCRBY', QUEUE, 'version', 1)
+  event('settings_changed', '', text(Q.version + 1))
+end
+return answer({text(Q.version)})

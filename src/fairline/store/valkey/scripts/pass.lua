@@ -1,0 +1,12 @@
+-- pass.lua: issue or withdraw a priority pass. What is kept of it is how often it may be used, and has been.
+-- ARGV  1 now  2 pass id  3 level ('' = withdraw)  4 uses  5 expires in ms
+-- Returns 1, or 0 where there was nothing to withdraw.
+local id, level = ARGV[2], ARGV[3]
+if level == '' then
+  call('ZREM', DUE, 'p' .. id)
+  return answer({call('HDEL', PASSES, id)})
+end
+local lasts = tonumber(ARGV[5])
+call('HSET', PASSES, id, level .. ' ' .. ARGV[4] .. ' 0 ' .. text(now + lasts))
+call('ZADD', DUE, text(clock + lasts), 'p' .. id)
+return answer({1})

@@ -1,0 +1,22 @@
+-- prioritise.lua: move someone who waits up, by the queue's policy; never back.
+-- ARGV  1 now  2 number  3 level
+-- Returns outcome (done, refused, missing)  rank  due  record.
+--#include place
+local number, level = ARGV[2], tonumber(ARGV[3])
+local t, reply = fetch(number), {}
+if not t then
+  reply[1] = 'missing'
+elseif not TRANSITIONS[t.state].prioritise then
+  reply[1] = 'refused'
+else
+  reply[1] = 'done'
+  local moves = call('HINCRBY', QUEUE, 'moves', 1)
+  call('ZREM', LINE, number)
+  t.place = min(t.place, next_place(tonumber(call('HGET', QUEUE, 'number')) + moves, level))
+  t.level = max(t.level, level)
+  call('ZADD', LINE, text(t.place), number)
+  save(t)
+  event('prioritised', number, level)
+end
+put(reply, number, call('HGET', TICKETS, number))
+return answer(reply)

@@ -1,0 +1,66 @@
+-- sweep.lua: end the tickets whose deadline has passed, and clear away what has been kept long enough.
+-- ARGV  1 now  2 at most  3 ms between sweeps  4 nothing to do if done less than so many ms ago
+-- Returns how many were due, then the number and reason of each ticket that lapsed.
+-- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
+local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local away = now - Q.swept_at
+if away < lease then return answer({0}) end
+if away > 1.5 * every then
+  Q.stopped = (Q.stopped or 0) + away - every
+  clock = now - Q.stopped
+  call('HSET', QUEUE, 'stopped', text(Q.stopped))
+  event('clock_stopped', '', text((away - every) / 1000))
+end
+call('HSET', QUEUE, 'swept_at', text(now))
+
+-- A lapse has its reason from the state it ends.
+local function reason_of(t)
+  if t.state == STATUS.waiting then return t.leaving == 1 and 'left' or 'heartbeat_timeout' end
+  if t.state == STATUS.admitted then return Q.admission == 'manual' and 'no_show' or 'claim_timeout' end
+  return 'session_timeout'
+end
+
+local function purge(t)
+  call('HDEL', TICKETS, t.number)
+  call('ZREM', ENDED, t.number)
+  call('ZREM', DUE, t.number)
+  if t.key ~= '' then call('HDEL', HOLDERS, 'j' .. t.key) end
+end
+
+-- What else falls due: idempotency keys of calls, revocations, passes. The first letter says which.
+local HASH_OF = {k = HOLDERS, r = REVOKED, p = PASSES}
+local function clear(member)
+  local kind = string.sub(member, 1, 1)
+  call('HDEL', HASH_OF[kind], kind == 'k' and member or string.sub(member, 2))
+  call('ZREM', DUE, member)
+end
+
+-- Once an hour, drop statistics older than two days, and minutes older than two hours.
+local function trim_stats()
+  local hour, minute = floor(now / HOUR), floor(now / MINUTE)
+  if Q.stats_hour == hour then return end
+  call('HSET', QUEUE, 'stats_hour', text(hour))
+  for _, field in ipairs(call('HKEYS', STATS)) do
+    local kind, at = string.match(field, '^([hm])(%d+):')
+    if kind == 'h' and tonumber(at) < hour - 48 or kind == 'm' and tonumber(at) < minute - 120 then
+      call('HDEL', STATS, field)
+    end
+  end
+end
+
+local due = call('ZRANGEBYSCORE', DUE, '-inf', text(clock), 'LIMIT', 0, at_most)
+local reply = {#due}
+for _, member in ipairs(due) do
+  local t = tonumber(member) and fetch(member)
+  if not t then
+    clear(member)
+  elseif t.ended > 0 then
+    purge(t)
+  else
+    local reason = reason_of(t)
+    move(t, 'lapse', REASON_CODE[reason])
+    reply[#reply + 1], reply[#reply + 2] = member, reason
+  end
+end
+trim_stats()
+return answer(reply)

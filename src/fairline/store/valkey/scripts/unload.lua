@@ -1,0 +1,15 @@
+-- unload.lua: the page of someone who waits was closed: they have the grace to come back, then they have left.
+-- ARGV  1 now  2… numbers
+-- Returns for each: rank or -1, deadline or '', record or ''.
+local reply = {}
+for i = 2, #ARGV do
+  local t = fetch(ARGV[i])
+  local record = t and t.state == STATUS.waiting and t.leaving == 0
+  if record then
+    t.leaving = 1
+    record = save(t)
+    set_due(t.number, clock + Q.grace_seconds * 1000)
+  end
+  put(reply, ARGV[i], record or call('HGET', TICKETS, ARGV[i]))
+end
+return answer(reply)

@@ -1,0 +1,70 @@
+"""Reads the statistics hash: counts by hour, by minute and so far, with a histogram of waits."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+
+from fairline.store.contract import Hour, Totals
+from fairline.ticket import Reason
+
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+_FIELD = re.compile(r"(total|h(\d+)|m(\d+)):(.+)")
+
+
+def totals(counts: Mapping[str, int]) -> Totals:
+    """The counts of one span of time, with percentiles from its histogram."""
+    waits = sorted((int(name[5:]), count) for name, count in counts.items() if name.startswith("wait:"))
+    admitted = counts.get("admitted", 0)
+    return Totals(
+        joined=counts.get("joined", 0),
+        admitted=admitted,
+        returned=counts.get("returned", 0),
+        completed=counts.get("completed", 0),
+        expired=counts.get("expired", 0),
+        expired_by_reason={
+            reason: counts[f"expired:{reason}"] for reason in Reason if counts.get(f"expired:{reason}", 0)
+        },
+        peak_waiting=counts.get("peak", 0),
+        wait_mean=counts.get("wait_ms", 0) / admitted / 1000 if admitted else None,
+        wait_p50=percentile(waits, 0.50),
+        wait_p90=percentile(waits, 0.90),
+        wait_p99=percentile(waits, 0.99),
+    )
+
+
+def percentile(waits: list[tuple[int, int]], share: float) -> float | None:
+    """The wait in seconds that `share` of people did not exceed, from buckets an eighth of a doubling wide."""
+    total = sum(count for _, count in waits)
+    seen = 0
+    for bucket, count in waits:
+        seen += count
+        if seen >= share * total:
+            low, high = (2 ** (edge / 8) - 1 for edge in (bucket, bucket + 1))
+            return (low + high) / 2
+    return None
+
+
+class Counts:
+    """The statistics hash, taken apart."""
+
+    def __init__(self, raw: Mapping[bytes, bytes]) -> None:
+        self.total: dict[str, int] = {}
+        self.hours: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        self.minutes: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        for field, value in raw.items():
+            found = _FIELD.fullmatch(field.decode())
+            if found:
+                _, hour, minute, name = found.groups()
+                counts = self.hours[int(hour)] if hour else self.minutes[int(minute)] if minute else self.total
+                counts[name] = int(value)
+
+    def last_minute(self, name: str, now: int) -> int:
+        """How many in the last full minute, or in this one if it has more already."""
+        minute = now // MINUTE_MS
+        return max(self.minutes[minute - 1].get(name, 0), self.minutes[minute].get(name, 0))
+
+    def hourly(self) -> list[Hour]:
+        """All hours kept, oldest first."""
+        return [Hour(start=hour * HOUR_MS, totals=totals(counts)) for hour, counts in sorted(self.hours.items())]

@@ -1,0 +1,316 @@
+"""The store on Valkey, Redis, or a cluster of either: every operation is one script."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import msgspec
+from redis.exceptions import ResponseError
+
+from fairline.errors import (
+    FairlineError,
+    IdempotencyConflict,
+    InvalidRequest,
+    PassNotFound,
+    QueueExists,
+    QueueNotFound,
+    QueuePaused,
+    SettingsChanged,
+    TicketNotFound,
+    TransitionRefused,
+)
+from fairline.events import Event
+from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
+from fairline.store.contract import (
+    MAX_BATCH,
+    Arrival,
+    Clock,
+    Configured,
+    Hour,
+    Joined,
+    Lapsed,
+    Page,
+    Pass,
+    Reply,
+    Stats,
+    Swept,
+    Visit,
+)
+from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
+from fairline.store.valkey.client import Connection, connect, mapped_errors, run
+from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
+from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
+from fairline.store.valkey.stats import Counts, totals
+from fairline.ticket import Action, Reason, Standing, Status, Ticket
+
+_CURSOR = re.compile(r"[1-4]:-?[0-9.e+]{1,30}", re.ASCII)
+
+
+class Server(Protocol):
+    """A server process that belongs to the store."""
+
+    def stop(self) -> None:
+        """End it, with everything safe on disk."""
+
+
+async def open_valkey(
+    url: str, *, clock: Clock | None = None, server: Server | None = None, connections: int = 16
+) -> ValkeyStore:
+    """Open the store at `url`; it has answered when this returns."""
+    store = ValkeyStore(connect(url, connections), clock, server)
+    try:
+        await store.time()
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+class ValkeyStore:
+    """See `contract.Store`."""
+
+    def __init__(self, client: Connection, clock: Clock | None, server: Server | None) -> None:
+        self._client = client
+        self._clock = clock
+        self._server = server
+
+    async def close(self) -> None:
+        await self._client.aclose()
+        if self._server:
+            await asyncio.to_thread(self._server.stop)
+
+    async def time(self) -> int:
+        if self._clock:
+            return self._clock()
+        async with mapped_errors():
+            seconds, micros = await self._client.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    # Queues
+
+    async def queues(self) -> list[QueueId]:
+        async with mapped_errors():
+            names = sorted(QueueId(name.decode()) for name in await self._client.smembers(QUEUES))
+            there = await asyncio.gather(*(self._client.hexists(key(name, "queue"), "version") for name in names))
+        return [name for name, found in zip(names, there, strict=True) if found]
+
+    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
+        # The set of names is only a hint and lives on another node: a name without a queue does no harm.
+        async with mapped_errors():
+            await self._client.sadd(QUEUES, queue)
+        if not await run(self._client, "create", queue, [self._clock() if self._clock else "", *_flat(settings)]):
+            raise QueueExists(queue)
+
+    async def settings(self, queue: QueueId) -> Configured:
+        async with mapped_errors():
+            fields = {k.decode(): v for k, v in (await self._client.hgetall(key(queue, "queue"))).items()}
+        if "version" not in fields:
+            raise QueueNotFound(queue)
+        found: dict[str, Any] = {name: fields[name].decode() for name in SETTINGS if name in fields}
+        if "priority_skip" in found:
+            found["priority_skip"] = msgspec.json.decode(found["priority_skip"])
+        return Configured(msgspec.convert(found, QueueSettings, strict=False), int(fields["version"]))
+
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
+        _, (version_found,) = await self._run("configure", queue, [version, *_flat(settings)])
+        found = int(version_found)
+        if found != version:
+            raise SettingsChanged(version, found)
+        return Configured(settings, version + 1)
+
+    async def delete(self, queue: QueueId) -> None:
+        async with mapped_errors():
+            gone = await self._client.unlink(*queue_keys(queue))
+            await self._client.srem(QUEUES, queue)
+        if not gone:
+            raise QueueNotFound(queue)
+
+    async def view(self, queue: QueueId) -> QueueView:
+        view, _ = await self._run("look", queue, [])
+        return view
+
+    # People who wait
+
+    async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
+        _check_batch(arrivals)
+        args: list[Any] = []
+        limits: list[str] = []
+
+        def limit_key(kind: str, who: bytes) -> int:
+            limits.append(rate_key(queue, f"{kind}:{who.hex()}", "join"))
+            return len(PARTS) + len(limits)
+
+        for a in arrivals:
+            address = limit_key("ip", a.address) if a.address and a.limited else 0
+            phone = limit_key("phone", a.phone) if a.phone and a.limited else 0
+            args += (a.client, a.user, a.phone, a.address, a.key, a.fingerprint, a.priority, a.pass_id, address, phone)
+            args.append(pack_person(a.person))
+        view, items = await self._run("join", queue, args, limits)
+        rows = zip(arrivals, rows_of(items, 6), strict=True)
+        return Reply(view, [joined(queue, arrival, row, view) for arrival, row in rows])
+
+    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        return await self._standings("beat", queue, numbers)
+
+    async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        return await self._standings("look", queue, numbers)
+
+    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        return await self._standings("unload", queue, numbers)
+
+    async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
+        _check_batch(numbers)
+        view, items = await self._run("look", queue, numbers)
+        rows = zip(numbers, rows_of(items, 3), strict=True)
+        return Reply(view, [unpack_ticket(n, row, view.stopped) if row[2] else None for n, row in rows])
+
+    async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
+        view, items = await self._run("prioritise", queue, [number, level])
+        return whole_ticket(queue, Action.PRIORITISE, number, items, view)
+
+    # Letting in
+
+    async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
+        view, items = await self._run("admit", queue, [at_most, _ms(every), _ms(lease)])
+        return Reply(view, [int(number) for number in items])
+
+    async def call_next(
+        self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
+    ) -> list[Ticket]:
+        one = "" if number is None else str(number)
+        pressed = blake2b(f"{count} {one} {counter}".encode(), digest_size=8).hexdigest()
+        view, items = await self._run("call", queue, [count, one, counter, key, pressed])
+        outcome = items[0]
+        if outcome == b"conflict":
+            raise IdempotencyConflict
+        if outcome == b"paused":
+            raise QueuePaused(queue, (await self.settings(queue)).settings.status)
+        if outcome == b"missing":
+            raise TicketNotFound(queue, int(one))
+        tickets = [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items[1:], 4) if row[2]]
+        if outcome == b"refused":
+            raise TransitionRefused(Action.CALL, tickets[0].status)
+        return tickets
+
+    # Inside, and out
+
+    async def visit(
+        self, queue: QueueId, what: Visit, visitors: Sequence[tuple[int, bytes]]
+    ) -> Reply[Standing | FairlineError]:
+        _check_batch(visitors)
+        view, items = await self._run("visit", queue, [what, *(part for visitor in visitors for part in visitor)])
+        action = Action.TOUCH if what == "touch" else Action.START
+        return outcomes(queue, action, [number for number, _ in visitors], items, view)
+
+    async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
+        _check_batch(numbers)
+        view, items = await self._run("act", queue, [action.value, *numbers])
+        return outcomes(queue, action, numbers, items, view)
+
+    async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
+        view, items = await self._run("revoke", queue, [number, reason])
+        return whole_ticket(queue, Action.REVOKE, number, items, view)
+
+    async def revoked(self, queue: QueueId) -> dict[int, str]:
+        async with mapped_errors():
+            found = await self._client.hgetall(key(queue, "revoked"))
+        return {int(number): reason.decode() for number, reason in sorted(found.items(), key=lambda item: int(item[0]))}
+
+    # Keeping
+
+    async def sweep(self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0) -> Swept:
+        _, (due, *lapsed) = await self._run("sweep", queue, [at_most, _ms(every), _ms(lease)])
+        return Swept([Lapsed(int(n), Reason(why.decode())) for n, why in rows_of(lapsed, 2)], more=due >= at_most)
+
+    async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
+        _, (wait,) = await self._run("limit", queue, [limit, _ms(seconds)], [rate_key(queue, who, action)])
+        return float(wait) / 1000
+
+    # Passes
+
+    async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+        await self._run("pass", queue, [pass_id, level, uses, _ms(seconds)])
+
+    async def passes(self, queue: QueueId) -> list[Pass]:
+        async with mapped_errors():
+            found = await self._client.hgetall(key(queue, "passes"))
+        return sorted(
+            (Pass(pass_id.decode(), *map(int, kept.split())) for pass_id, kept in found.items()), key=lambda p: p.id
+        )
+
+    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+        _, (found,) = await self._run("pass", queue, [pass_id, "", "", ""])
+        if not found:
+            raise PassNotFound(queue, pass_id)
+
+    # Reading
+
+    async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
+        if cursor is not None and not _CURSOR.fullmatch(cursor):
+            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        view, (after, *items) = await self._run("list", queue, [status or "", cursor or "", limit])
+        rows = (unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4))
+        return Page(list(rows), after.decode() or None)
+
+    async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
+        async with mapped_errors():
+            try:
+                found = await self._client.xrange(key(queue, "events"), f"({after}" if after else "-", "+", limit)
+            except ResponseError as error:
+                raise InvalidRequest("after", f"must be the id of an event; got {after!r:.80}") from error
+            if not found and not await self._client.hexists(key(queue, "queue"), "version"):
+                raise QueueNotFound(queue)
+        return [event(event_id, fields) for event_id, fields in found]
+
+    async def stats(self, queue: QueueId) -> Stats:
+        view = await self.view(queue)
+        async with mapped_errors():
+            counts = Counts(await self._client.hgetall(key(queue, "stats")))
+            last = await self._client.hget(key(queue, "queue"), "admitted_at")
+        return Stats(
+            view=view,
+            totals=totals(counts.total),
+            joins_per_minute=counts.last_minute("joined", view.now),
+            admissions_per_minute=counts.last_minute("admitted", view.now),
+            last_admission=int(last) if last else None,
+        )
+
+    async def hourly(self, queue: QueueId) -> list[Hour]:
+        await self.view(queue)
+        async with mapped_errors():
+            return Counts(await self._client.hgetall(key(queue, "stats"))).hourly()
+
+    async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        _check_batch(numbers)
+        view, items = await self._run(name, queue, numbers)
+        rows = zip(numbers, rows_of(items, 3), strict=True)
+        return Reply(view, [unpack_standing(n, row, view.stopped) if row[2] else None for n, row in rows])
+
+    async def _run(
+        self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()
+    ) -> tuple[QueueView, list[Any]]:
+        now = self._clock() if self._clock else ""
+        view, items = await run(self._client, name, queue, [now, *args], more_keys)
+        return view_of(view), items
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _check_batch(items: Sequence[Any]) -> None:
+    if len(items) > MAX_BATCH:
+        raise InvalidRequest("batch", f"must have at most {MAX_BATCH:,} items; got {len(items):,}")
+
+
+def _flat(settings: QueueSettings) -> list[str]:
+    """Settings as fields and values of a hash; the scripts read them one by one. An empty value unsets the field."""
+    flat: list[str] = []
+    for name, value in msgspec.structs.asdict(settings).items():
+        text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        flat += (name, text)
+    return flat

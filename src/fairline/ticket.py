@@ -1,0 +1,142 @@
+"""Tickets: their states, the one table of transitions, and what is kept of each.
+
+A ticket is one person's (or party's) stay in a queue. Its number is its identity within the queue.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+
+class Status(StrEnum):
+    """Where a ticket is in its life. The order is the order of the codes in packed records: append only."""
+
+    WAITING = "waiting"
+    ADMITTED = "admitted"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+
+
+class Reason(StrEnum):
+    """Why a ticket expired. The order is the order of the codes in packed records: append only."""
+
+    HEARTBEAT_TIMEOUT = "heartbeat_timeout"
+    CANCELLED = "cancelled"
+    LEFT = "left"
+    CLAIM_TIMEOUT = "claim_timeout"
+    NO_SHOW = "no_show"
+    SESSION_TIMEOUT = "session_timeout"
+    TERMINATED = "terminated"
+    REVOKED = "revoked"
+
+
+class Action(StrEnum):
+    """What can happen to a ticket."""
+
+    BEAT = "beat"
+    PRIORITISE = "prioritise"
+    ADMIT = "admit"
+    CALL = "call"
+    RECALL = "recall"
+    RETURN = "return"
+    START = "start"
+    TOUCH = "touch"
+    COMPLETE = "complete"
+    LEAVE = "leave"
+    CANCEL = "cancel"
+    NO_SHOW = "no_show"
+    TERMINATE = "terminate"
+    REVOKE = "revoke"
+    LAPSE = "lapse"
+
+
+#: The one table of transitions. The stores are given this table; what is not in it is refused with the state found.
+TRANSITIONS: dict[tuple[Status, Action], Status] = {
+    (Status.WAITING, Action.BEAT): Status.WAITING,
+    (Status.WAITING, Action.PRIORITISE): Status.WAITING,
+    (Status.WAITING, Action.ADMIT): Status.ADMITTED,
+    (Status.WAITING, Action.CALL): Status.ADMITTED,
+    (Status.WAITING, Action.LEAVE): Status.EXPIRED,
+    (Status.WAITING, Action.CANCEL): Status.EXPIRED,
+    (Status.WAITING, Action.REVOKE): Status.EXPIRED,
+    (Status.WAITING, Action.LAPSE): Status.EXPIRED,
+    (Status.ADMITTED, Action.RECALL): Status.ADMITTED,
+    (Status.ADMITTED, Action.RETURN): Status.WAITING,
+    (Status.ADMITTED, Action.START): Status.ACTIVE,
+    (Status.ADMITTED, Action.LEAVE): Status.EXPIRED,
+    (Status.ADMITTED, Action.CANCEL): Status.EXPIRED,
+    (Status.ADMITTED, Action.NO_SHOW): Status.EXPIRED,
+    (Status.ADMITTED, Action.TERMINATE): Status.EXPIRED,
+    (Status.ADMITTED, Action.REVOKE): Status.EXPIRED,
+    (Status.ADMITTED, Action.LAPSE): Status.EXPIRED,
+    (Status.ACTIVE, Action.TOUCH): Status.ACTIVE,
+    (Status.ACTIVE, Action.COMPLETE): Status.COMPLETED,
+    (Status.ACTIVE, Action.LEAVE): Status.EXPIRED,
+    (Status.ACTIVE, Action.TERMINATE): Status.EXPIRED,
+    (Status.ACTIVE, Action.REVOKE): Status.EXPIRED,
+    (Status.ACTIVE, Action.LAPSE): Status.EXPIRED,
+}
+
+#: The reason an action leaves behind when it ends a ticket. A lapse has its reason from the state it ends.
+REASONS: dict[Action, Reason] = {
+    Action.LEAVE: Reason.LEFT,
+    Action.CANCEL: Reason.CANCELLED,
+    Action.NO_SHOW: Reason.NO_SHOW,
+    Action.TERMINATE: Reason.TERMINATED,
+    Action.REVOKE: Reason.REVOKED,
+}
+
+LIVE = frozenset({Status.WAITING, Status.ADMITTED, Status.ACTIVE})
+
+
+class Person(Struct, frozen=True, omit_defaults=True):
+    """What is kept of who joined, as they told it. Digests and liveness are kept beside it, not in it."""
+
+    user_id: str | None = None
+    name: str | None = None
+    phone: str | None = None
+    party_size: int = 1
+    address: str | None = None
+    """A keyed digest of the address, never the address itself."""
+    user_agent: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """Where a ticket stands now: all that someone who waits is told. Times are milliseconds since 1970 by the store's
+    clock."""
+
+    number: int
+    status: Status
+    priority: int
+    joined: int
+    reason: Reason | None = None
+    position: int | None = None
+    """Rank in the line from 1; None unless waiting."""
+    deadline: int | None = None
+    """When it lapses unless something happens first; for an ended ticket, when the record is purged."""
+    leaving: bool = False
+    """Its page was closed, and has not come back yet."""
+
+
+class Ticket(Standing, frozen=True, kw_only=True):
+    """All that is kept of a ticket. A time that is 0 has not come."""
+
+    place: float
+    admitted: int = 0
+    started: int = 0
+    ended: int = 0
+    page_views: int = 0
+    counter: str | None = None
+    client: bytes = b""
+    """Digest of the client id: whoever has the id is the holder."""
+    person: Person = Person()
+
+
+def label(prefix: str, number: int) -> str:
+    """A ticket's number as a counter prints it: R, the venue's prefix, six digits or more."""
+    return f"R{prefix}-{number:06d}"
