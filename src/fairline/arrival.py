@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from fairline.queue import check_text
 METADATA_BYTES = 4096
 METADATA_DEPTH = 8
 _LARGEST = 2**63
+_FIELD = re.compile(r"\$\.(\w+)")
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
 
@@ -50,8 +52,9 @@ def check_join(request: JoinRequest) -> None:
     try:
         msgspec.convert(msgspec.structs.asdict(request), JoinRequest)
     except msgspec.ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$.")
-        raise InvalidRequest(path.rstrip("`"), problem) from None
+        problem, _, path = str(error).partition(" - at `")
+        field = _FIELD.search(path)
+        raise InvalidRequest(field[1] if field else "", problem) from None
     for name in ("client_id", "user_id", "priority_pass", "name", "phone", "idempotency_key"):
         text = getattr(request, name)
         if text is not None:

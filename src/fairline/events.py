@@ -34,4 +34,5 @@ class Event(Struct, frozen=True):
     """Milliseconds since 1970, by the store's clock."""
     ticket: int | None = None
     detail: str | None = None
-    """The reason of an end, the counter of a call, the version of the settings, the seconds of an outage."""
+    """The reason of an end, the counter of a call, the level of a priority, the version of the settings, the seconds of
+    an outage."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from time import monotonic
 from typing import Generic, TypeVar
 
 from fairline.errors import FairlineError, StoreOverloaded
@@ -22,7 +23,8 @@ class Grouping(Generic[Key, Item, Result]):
     """One kind of call. Calls with the same key (a queue) go out together; different keys do not wait for each other.
 
     Each caller has an answer or an error of its own. A caller that gives up before its call is sent is left out; once
-    it is sent, it is done whether the caller waits or not, and never sent again.
+    it is sent, it is done whether the caller waits or not, and never sent again. One that has waited longer than
+    `patience` seconds is answered instead of sent: a store that hangs costs its callers a bounded time, however many.
     """
 
     def __init__(
@@ -31,11 +33,13 @@ class Grouping(Generic[Key, Item, Result]):
         *,
         batch: int = 250,
         bound: int = 20_000,
+        patience: float = 5.0,
     ) -> None:
         self._send = send
         self._batch = batch
         self._bound = bound
-        self._waiting: dict[Key, deque[tuple[Item, asyncio.Future[Result]]]] = {}
+        self._patience = patience
+        self._waiting: dict[Key, deque[tuple[Item, asyncio.Future[Result], float]]] = {}
         self._sending: dict[Key, asyncio.Task[None]] = {}
         self._count = 0
 
@@ -48,7 +52,7 @@ class Grouping(Generic[Key, Item, Result]):
         queue = self._waiting.get(key)
         if queue is None:
             queue = self._waiting[key] = deque()
-        queue.append((item, future))
+        queue.append((item, future, monotonic()))
         if key not in self._sending:
             # A task begins after this turn of the loop, so everything that arrives in it goes out together.
             self._sending[key] = asyncio.ensure_future(self._drain(key, queue))
@@ -59,20 +63,29 @@ class Grouping(Generic[Key, Item, Result]):
         while self._sending:
             await asyncio.wait(self._sending.values())
 
-    async def _drain(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> None:
+    async def _drain(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result], float]]) -> None:
         try:
             while queue:
                 await self._send_next(key, queue)
         finally:
             # Nothing is kept for a key that nobody asks for: names made up by strangers cost nothing.
             del self._sending[key], self._waiting[key]
+            self._count -= len(queue)
+            for _, future, _ in queue:  # there are some only where the loop itself ends
+                if not future.done():
+                    future.set_exception(FairlineError("Shutting down."))
 
-    async def _send_next(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> None:
+    async def _send_next(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result], float]]) -> None:
         batch: list[tuple[Item, asyncio.Future[Result]]] = []
+        oldest = monotonic() - self._patience
         while queue and len(batch) < self._batch:
-            item, future = queue.popleft()
+            item, future, since = queue.popleft()
             self._count -= 1
-            if not future.cancelled():
+            if future.cancelled():
+                continue
+            if since < oldest:
+                future.set_exception(StoreOverloaded(self._count))
+            else:
                 batch.append((item, future))
         if not batch:
             return

@@ -77,6 +77,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     ticket_prefix: Annotated[str, Meta(max_length=12)] = ""
     retain_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 3600.0
     closed_message: Message = ""
+    message: Message = ""
 
     @property
     def bucket(self) -> float:

@@ -7,9 +7,10 @@ so the hot methods are plain functions that return a future.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ from fairline.grouping import Grouping
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit
 from fairline.ticket import Action, Person, Standing, Status, Ticket, label
-from fairline.token import Key, PriorityClaims, Signer
+from fairline.token import Keyring, PriorityClaims
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Standing)
@@ -74,11 +75,9 @@ class Welcome(Answer, frozen=True, kw_only=True):
 class Room:
     """All queues of one store. Nothing is remembered here that cannot be read again."""
 
-    def __init__(self, store: Store, secret: bytes, keys: Sequence[Key]) -> None:
-        """`secret` makes digests and never changes; `keys` sign, and may be rotated."""
+    def __init__(self, store: Store, keyring: Keyring) -> None:
         self.store = store
-        self._digest_key = blake2b(secret, person=b"fairline digest").digest()
-        self._passes = Signer("priority", PriorityClaims, keys)
+        self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
         self._joins = Grouping[QueueId, tuple[Arrival, int | None], Welcome](self._send_joins)
         self._beats = Grouping[QueueId, int, Answer](self._send_beats)
@@ -116,6 +115,11 @@ class Room:
     def leave(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
         """Leave for good, from the line or from inside."""
         return self._acts.call((queue, Action.LEAVE), number)
+
+    async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
+        """Where many tickets stand, in one call; with `beat`, a sign of life of each (for open streams)."""
+        reply = await (self.store.beat if beat else self.store.rank)(queue, numbers)
+        return await self._answers(queue, reply, _purged)
 
     # Inside
 
@@ -180,7 +184,7 @@ class Room:
         pass_id = secrets.token_hex(8)
         await self.store.issue_pass(queue, pass_id, level, uses, seconds)
         claims = PriorityClaims(queue=queue, expires=int(time.time() + seconds), id=pass_id, level=level)
-        return pass_id, self._passes.sign(claims)
+        return pass_id, self.keyring.priorities.sign(claims)
 
     async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
         """Make a priority pass useless at once."""
@@ -256,6 +260,10 @@ class Room:
         """What happened, in order."""
         return await self.store.events(queue, after, limit)
 
+    async def last_event(self, queue: QueueId) -> str:
+        """The id of the newest event: what `events` goes on from."""
+        return await self.store.last_event(queue)
+
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""
         return await self.store.stats(queue)
@@ -263,6 +271,10 @@ class Room:
     async def hourly(self, queue: QueueId) -> list[Hour]:
         """The queue in figures, hour by hour."""
         return await self.store.hourly(queue)
+
+    def is_client(self, client_id: str, digest: str) -> bool:
+        """Whether a client id has a digest that begins so."""
+        return hmac.compare_digest(self._digest("client", client_id).hex()[: len(digest)], digest)
 
     async def limit(self, queue: QueueId, who: str, value: str, action: str, limit: int, seconds: float) -> None:
         """Count a try by an address, phone, user or token; RateLimited where it is one too many."""
@@ -293,7 +305,7 @@ class Room:
         return await self._answers(queue, await self.store.beat(queue, numbers), _expired)
 
     async def _send_ranks(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
-        return await self._answers(queue, await self.store.rank(queue, numbers), _purged)
+        return await self.look(queue, numbers)
 
     async def _send_unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
         return await self._answers(queue, await self.store.unload(queue, numbers), _purged)
@@ -336,14 +348,14 @@ class Room:
 
     def _arrival(self, queue: QueueId, request: JoinRequest, caller: Caller) -> Arrival:
         address = self._digest("address", caller.address)
-        without_key = msgspec.structs.replace(request, idempotency_key=None)
+        body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
         return Arrival(
             client=self._digest("client", request.client_id),
             user=self._digest("user", request.user_id),
             phone=self._digest("phone", request.phone),
             address=address,
             key=self._key(request.idempotency_key, caller.staff or ""),
-            fingerprint=blake2b(_fingerprint(without_key), digest_size=8).digest() if request.idempotency_key else b"",
+            fingerprint=blake2b(_fingerprint(body), digest_size=8).digest() if request.idempotency_key else b"",
             priority=caller.priority,
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
             limited=caller.staff is None,
@@ -353,14 +365,14 @@ class Room:
                 phone=request.phone,
                 party_size=request.party_size,
                 address=address.hex() or None,
-                user_agent=caller.user_agent[:300] if caller.user_agent else None,
+                user_agent=_storable(caller.user_agent[:300]) if caller.user_agent else None,
                 metadata=request.metadata,
             ),
         )
 
     def _pass_id(self, queue: QueueId, text: str) -> str:
         try:
-            claims = self._passes.check(text, time.time())
+            claims = self.keyring.priorities.check(text, time.time())
         except TokenError as error:
             raise PassInvalid(f"it is forged, damaged or over ({error.code})") from None
         if claims.queue != queue:
@@ -378,7 +390,7 @@ class Room:
         if not text:
             return b""
         return blake2b(
-            text.encode(errors="replace"), digest_size=12, key=self._digest_key, person=kind.encode()
+            text.encode(errors="replace"), digest_size=12, key=self.keyring.digest_key, person=kind.encode()
         ).digest()
 
 
@@ -394,6 +406,11 @@ def _purged(standing: Standing | None) -> Standing | FairlineError:
 
 def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
     return standing
+
+
+def _storable(text: str) -> str:
+    """What came with a call unasked is not refused, only made such that every store can keep it."""
+    return text.encode(errors="replace").decode().replace("\x00", "?")
 
 
 def _counter(name: str) -> str:

@@ -1,8 +1,18 @@
-"""Signed tokens in JWT form: HS256 over the standard library's hmac, read by Fairline alone.
+"""Signed tokens in JWT form, and the keys that sign them.
+
+| kind     | signed with | read by                                                                       |
+|----------|-------------|-------------------------------------------------------------------------------|
+| ticket   | HS256       | Fairline, on every call of someone who waits                                  |
+| client   | HS256       | Fairline: which client began a session                                        |
+| priority | HS256       | Fairline, once at joining                                                     |
+| session  | EdDSA       | the protected site too, with the public keys of `/.well-known/jwks.json`      |
 
 Each kind of token has one fixed header for each key. A token whose header is not one of those, to the letter, is
 refused before anything in it is read: nobody can choose an algorithm, and a token of one kind is never taken for
 another.
+
+Keys are derived from one secret and a generation that the store counts. Everyone who has the secret knows the next
+generation before it is used, so keys are rotated without a moment at which somebody's good token is refused.
 """
 
 from __future__ import annotations
@@ -12,9 +22,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct, field
 
 from fairline.errors import TokenExpired, TokenInvalid
@@ -32,6 +44,23 @@ class Claims(Struct, frozen=True, kw_only=True):
     expires: int = field(name="exp")
 
 
+class TicketClaims(Claims, frozen=True, kw_only=True):
+    """The token of a ticket. `joined` tells apart tickets of the same number in a queue that was made anew."""
+
+    number: int = field(name="n")
+    joined: int = field(name="j")
+    issued: int = field(name="iat")
+    client: str = field(name="c", default="")
+    """The beginning of the client's digest, where it told an id."""
+
+
+class ClientClaims(Claims, frozen=True, kw_only=True):
+    """The cookie that says which client began a session, so that it may go on from another address."""
+
+    number: int = field(name="n")
+    by: str
+
+
 class PriorityClaims(Claims, frozen=True, kw_only=True):
     """A priority pass: its level is granted at joining, as often as the store still allows this id."""
 
@@ -39,19 +68,74 @@ class PriorityClaims(Claims, frozen=True, kw_only=True):
     level: int = field(name="lvl")
 
 
+class SessionClaims(Claims, frozen=True, kw_only=True):
+    """The pass that the protected site checks."""
+
+    issuer: str = field(name="iss", default="fairline")
+    subject: str = field(name="sub")
+    """The ticket's label."""
+    number: int = field(name="n")
+    joined: int = field(name="j")
+    issued: int = field(name="iat")
+
+
 C = TypeVar("C", bound=Claims)
 
 
-class Key(Struct, frozen=True):
-    """A secret and the id that tokens name it by."""
+class Key(Protocol):
+    """Signs and checks. `id` is what tokens name it by."""
 
     id: str
-    secret: bytes
+    algorithm: str
 
-    @classmethod
-    def from_secret(cls, secret: bytes) -> Key:
-        """A key whose id is made from its secret, so that all machines with the secret agree on it."""
-        return cls(sha256(b"fairline key id" + secret).hexdigest()[:8], secret)
+    def sign(self, body: bytes) -> bytes:
+        """The signature of `body`."""
+
+    def verify(self, body: bytes, signature: bytes) -> bool:
+        """Whether the signature is that of `body`."""
+
+
+class HmacKey:
+    """HS256: who can check can sign."""
+
+    algorithm = "HS256"
+
+    def __init__(self, secret: bytes) -> None:
+        self.id = sha256(b"fairline key id" + secret).hexdigest()[:8]
+        self._secret = secret
+
+    def sign(self, body: bytes) -> bytes:
+        return hmac.digest(self._secret, body, "sha256")
+
+    def verify(self, body: bytes, signature: bytes) -> bool:
+        return hmac.compare_digest(self.sign(body), signature)
+
+
+class EdKey:
+    """EdDSA with Ed25519: anyone can check with the public key."""
+
+    algorithm = "EdDSA"
+
+    def __init__(self, seed: bytes) -> None:
+        self._private = Ed25519PrivateKey.from_private_bytes(seed)
+        self._public = self._private.public_key()
+        self.id = sha256(self._public.public_bytes_raw()).hexdigest()[:8]
+
+    def sign(self, body: bytes) -> bytes:
+        return self._private.sign(body)
+
+    def verify(self, body: bytes, signature: bytes) -> bool:
+        try:
+            self._public.verify(signature, body)
+        except InvalidSignature:
+            return False
+        return True
+
+    @property
+    def jwk(self) -> dict[str, str]:
+        """The public key as a JSON Web Key."""
+        x = _text(self._public.public_bytes_raw())
+        return {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": self.id, "x": x}
 
 
 class Signer(Generic[C]):
@@ -61,14 +145,14 @@ class Signer(Generic[C]):
         self._kind = kind
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(claims).decode
-        self._secrets = {self._header(key): self._derived(key) for key in keys}
+        self._keys = {self._header(key): key for key in keys}
         self._first = self._header(keys[0])
         self._verified = lru_cache(REMEMBERED)(self._verify)
 
     def sign(self, claims: C) -> str:
         """A token that says `claims`."""
         body = f"{self._first}.{_text(self._encode(claims))}"
-        return f"{body}.{_text(self._signature(self._secrets[self._first], body))}"
+        return f"{body}.{_text(self._keys[self._first].sign(body.encode()))}"
 
     def check(self, token: str, now: float) -> C:
         """What a token says, or TokenInvalid, or TokenExpired."""
@@ -79,26 +163,57 @@ class Signer(Generic[C]):
 
     def _verify(self, token: str) -> C:
         head, _, rest = token.partition(".")
-        secret = self._secrets.get(head)
-        if len(token) > LONGEST or secret is None:
+        key = self._keys.get(head)
+        if key is None or len(token) > LONGEST:
             raise TokenInvalid(f"it is no {self._kind} token of this server")
         body, _, signature = rest.partition(".")
-        expected = _text(self._signature(secret, f"{head}.{body}"))
-        if not hmac.compare_digest(expected.encode(), signature.encode(errors="replace")):
-            raise TokenInvalid("its signature is wrong")
-        return self._decode(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        try:
+            if not key.verify(f"{head}.{body}".encode(), _bytes(signature)):
+                raise TokenInvalid("its signature is wrong")
+            return self._decode(_bytes(body))
+        except (ValueError, msgspec.MsgspecError):
+            raise TokenInvalid("it is damaged") from None
 
     def _header(self, key: Key) -> str:
-        return _text(self._encode({"alg": "HS256", "kid": key.id, "typ": f"fairline-{self._kind}"}))
+        return _text(self._encode({"alg": key.algorithm, "kid": key.id, "typ": f"fairline-{self._kind}"}))
 
-    def _derived(self, key: Key) -> bytes:
-        """A secret for this kind alone."""
-        return hmac.digest(key.secret, f"fairline {self._kind}".encode(), "sha256")
 
-    @staticmethod
-    def _signature(secret: bytes, body: str) -> bytes:
-        return hmac.digest(secret, body.encode(errors="replace"), "sha256")
+class Keyring:
+    """All keys of a server, from its secret and the generation in use."""
+
+    def __init__(self, secret: bytes, generation: int = 1) -> None:
+        self._secret = secret
+        self.digest_key = self._derive("digest", 0)
+        self.turn_to(generation)
+
+    def turn_to(self, generation: int) -> None:
+        """Sign with this generation; the one before and the one after are taken too."""
+        self.generation = generation
+        order = [generation, generation + 1, generation - 1]
+
+        def hmac_keys(kind: str) -> list[Key]:
+            return [HmacKey(self._derive(kind, number)) for number in order]
+
+        self.tickets = Signer("ticket", TicketClaims, hmac_keys("ticket"))
+        self.clients = Signer("client", ClientClaims, hmac_keys("client"))
+        self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
+        self._site_keys = [EdKey(self._derive("session", number)) for number in order]
+        self.sessions = Signer("session", SessionClaims, self._site_keys)
+
+    def jwks(self) -> dict[str, Any]:
+        """The public keys a site needs to check session tokens, the next generation's among them."""
+        return {"keys": [key.jwk for key in self._site_keys]}
+
+    def _derive(self, kind: str, generation: int) -> bytes:
+        return hmac.digest(self._secret, f"fairline {kind} {generation}".encode(), "sha256")
 
 
 def _text(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _bytes(text: str) -> bytes:
+    data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if _text(data) != text:
+        raise ValueError("not the one way to write it")
+    return data

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from fairline.errors import StoreNotSupported
 from fairline.store.contract import (
     MAX_BATCH,
+    AdminKey,
     Arrival,
     Clock,
     Configured,
@@ -16,7 +17,9 @@ from fairline.store.contract import (
     Lapsed,
     Page,
     Pass,
+    Registry,
     Reply,
+    Role,
     Stats,
     Store,
     Swept,
@@ -26,6 +29,7 @@ from fairline.store.contract import (
 
 __all__ = [
     "MAX_BATCH",
+    "AdminKey",
     "Arrival",
     "Clock",
     "Configured",
@@ -34,7 +38,9 @@ __all__ = [
     "Lapsed",
     "Page",
     "Pass",
+    "Registry",
     "Reply",
+    "Role",
     "Stats",
     "Store",
     "Swept",

@@ -11,6 +11,7 @@ The store's clock decides, unless the store was opened with a clock of its own (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -27,6 +28,19 @@ Clock = Callable[[], int]
 
 #: The most tickets one call may carry: one step must not hold up the store for long.
 MAX_BATCH = 1000
+
+#: What `act` does; every other action has an operation of its own.
+ACTS = frozenset(
+    {
+        Action.RECALL,
+        Action.RETURN,
+        Action.COMPLETE,
+        Action.LEAVE,
+        Action.CANCEL,
+        Action.NO_SHOW,
+        Action.TERMINATE,
+    }
+)
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -134,12 +148,56 @@ class Stats(Struct, frozen=True, kw_only=True):
     last_admission: int | None
 
 
+class Role(StrEnum):
+    """What an admin key allows; each includes the ones before it."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class AdminKey(Struct, frozen=True, kw_only=True):
+    """What is kept of an admin key: never the key itself."""
+
+    id: str
+    role: Role
+    name: str
+    digest: str
+    created: int
+
+
+class Registry(Protocol):
+    """What belongs to the server rather than to a queue."""
+
+    async def admin_keys(self) -> list[AdminKey]:
+        """All admin keys, oldest first."""
+
+    async def admin_key(self, key_id: str) -> AdminKey | None:
+        """One admin key."""
+
+    async def put_admin_key(self, key: AdminKey) -> None:
+        """Add an admin key, or replace the one with its id."""
+
+    async def remove_admin_key(self, key_id: str) -> bool:
+        """Take an admin key away; False where there was none."""
+
+    async def generation(self) -> int:
+        """Which generation of signing keys is in use, from 1."""
+
+    async def rotate(self) -> int:
+        """Go on to the next generation."""
+
+
 Visit = Literal["start", "touch", "visit"]
 
 
 class Store(Protocol):
     """What `room` needs of a store. Where tickets are given by number, a number that is not there answers None or
     TicketNotFound."""
+
+    @property
+    def registry(self) -> Registry:
+        """What belongs to the server rather than to a queue."""
 
     async def close(self) -> None:
         """Give back all connections, and end what was started for them."""
@@ -206,7 +264,7 @@ class Store(Protocol):
         """Start sessions, note activity, or both: each of a number and the digest of who comes."""
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
-        """Recall, return, complete, leave, cancel, no-show or terminate."""
+        """Recall, return, complete, leave, cancel, no-show or terminate: one of ACTS."""
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
         """End a ticket, and remember why for as long as its pass would have lived."""
@@ -240,6 +298,9 @@ class Store(Protocol):
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         """What happened after an event, oldest first; from the oldest kept without `after`."""
+
+    async def last_event(self, queue: QueueId) -> str:
+        """The id of the newest event: what `events` goes on from."""
 
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -52,12 +53,24 @@ _ONCE = {"retry": Retry(NoBackoff(), 0)}
 _LIMITS = {"socket_connect_timeout": 2.0, "socket_timeout": 5.0, "socket_keepalive": True}
 
 
+class PatientCluster(RedisCluster):
+    """A cluster client that waits for a free connection as the pool of one server does, instead of refusing."""
+
+    def __init__(self, *, max_connections: int, **options: Any) -> None:
+        super().__init__(max_connections=max_connections + 4, **options)  # a look at the cluster's shape takes one more
+        self._turn = asyncio.Semaphore(max_connections)
+
+    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
+        async with self._turn:
+            return await super().execute_command(*args, **kwargs)
+
+
 def connect(url: str, connections: int) -> Connection:
     """A client for the address; nothing is sent yet."""
     scheme, rest = urlsplit(url).scheme, url.partition("://")[2]
     try:
         if scheme.endswith("+cluster"):
-            return RedisCluster.from_url(f"redis://{rest}", max_connections=connections, **_LIMITS, **_ONCE)
+            return PatientCluster.from_url(f"redis://{rest}", max_connections=connections, **_LIMITS, **_ONCE)
         limits = _LIMITS if not scheme.endswith("unix") else {"socket_timeout": _LIMITS["socket_timeout"]}
         pool = BlockingConnectionPool.from_url(
             f"{_SCHEMES.get(scheme, scheme)}://{rest}", max_connections=connections, timeout=5, **limits, **_ONCE

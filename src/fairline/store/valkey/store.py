@@ -24,8 +24,10 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.events import Event
+from fairline.line import LEVELS
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
 from fairline.store.contract import (
+    ACTS,
     MAX_BATCH,
     Arrival,
     Clock,
@@ -44,6 +46,7 @@ from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view
 from fairline.store.valkey.client import Connection, connect, mapped_errors, run
 from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
 from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
+from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.stats import Counts, totals
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
@@ -74,6 +77,7 @@ class ValkeyStore:
     """See `contract.Store`."""
 
     def __init__(self, client: Connection, clock: Clock | None, server: Server | None) -> None:
+        self.registry = ValkeyRegistry(client)
         self._client = client
         self._clock = clock
         self._server = server
@@ -137,6 +141,8 @@ class ValkeyStore:
 
     async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
         _check_batch(arrivals)
+        for a in arrivals:
+            _check_level(a.priority)
         args: list[Any] = []
         limits: list[str] = []
 
@@ -169,6 +175,7 @@ class ValkeyStore:
         return Reply(view, [unpack_ticket(n, row, view.stopped) if row[2] else None for n, row in rows])
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
+        _check_level(level)
         view, items = await self._run("prioritise", queue, [number, level])
         return whole_ticket(queue, Action.PRIORITISE, number, items, view)
 
@@ -208,6 +215,8 @@ class ValkeyStore:
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
         _check_batch(numbers)
+        if action not in ACTS:
+            raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
         view, items = await self._run("act", queue, [action.value, *numbers])
         return outcomes(queue, action, numbers, items, view)
 
@@ -216,6 +225,7 @@ class ValkeyStore:
         return whole_ticket(queue, Action.REVOKE, number, items, view)
 
     async def revoked(self, queue: QueueId) -> dict[int, str]:
+        await self.view(queue)
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "revoked"))
         return {int(number): reason.decode() for number, reason in sorted(found.items(), key=lambda item: int(item[0]))}
@@ -233,14 +243,15 @@ class ValkeyStore:
     # Passes
 
     async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+        _check_level(level)
         await self._run("pass", queue, [pass_id, level, uses, _ms(seconds)])
 
     async def passes(self, queue: QueueId) -> list[Pass]:
+        now = (await self.view(queue)).now
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "passes"))
-        return sorted(
-            (Pass(pass_id.decode(), *map(int, kept.split())) for pass_id, kept in found.items()), key=lambda p: p.id
-        )
+        passes = (Pass(pass_id.decode(), *map(int, kept.split())) for pass_id, kept in found.items())
+        return sorted((each for each in passes if each.expires > now), key=lambda each: each.id)
 
     async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
         _, (found,) = await self._run("pass", queue, [pass_id, "", "", ""])
@@ -265,6 +276,13 @@ class ValkeyStore:
             if not found and not await self._client.hexists(key(queue, "queue"), "version"):
                 raise QueueNotFound(queue)
         return [event(event_id, fields) for event_id, fields in found]
+
+    async def last_event(self, queue: QueueId) -> str:
+        async with mapped_errors():
+            newest = await self._client.xrevrange(key(queue, "events"), count=1)
+        if not newest:
+            raise QueueNotFound(queue)
+        return str(newest[0][0].decode())
 
     async def stats(self, queue: QueueId) -> Stats:
         view = await self.view(queue)
@@ -305,6 +323,11 @@ def _ms(seconds: float) -> int:
 def _check_batch(items: Sequence[Any]) -> None:
     if len(items) > MAX_BATCH:
         raise InvalidRequest("batch", f"must have at most {MAX_BATCH:,} items; got {len(items):,}")
+
+
+def _check_level(level: int) -> None:
+    if level not in LEVELS:
+        raise InvalidRequest("priority", f"must be one of {', '.join(map(str, LEVELS))}; got {level}")
 
 
 def _flat(settings: QueueSettings) -> list[str]:

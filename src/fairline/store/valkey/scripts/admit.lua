@@ -5,8 +5,8 @@ local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARG
 local elapsed = max(0, now - (Q.tokens_at or now))
 local waiting = call('ZCARD', LINE)
 
--- Another keeper has just done it.
-if Q.tokens_at and elapsed < lease then return answer({}) end
+-- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
+if Q.tokens_at and now >= Q.tokens_at and elapsed < lease then return answer({}) end
 
 -- Fade what was measured, and add the time since. Time nobody kept is not measured.
 local function measure()

@@ -8,7 +8,8 @@ if now == '' then
   local time = redis.call('TIME')
   now = string.format('%.17g', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 end
-redis.call('HSET', KEYS[1], 'version', 1, 'created_at', now, 'swept_at', now)
+-- The version counts on from the moment of creation: a queue made anew never looks like the one before it.
+redis.call('HSET', KEYS[1], 'version', now, 'created_at', now, 'swept_at', now)
 for i = 2, #ARGV, 2 do
   if ARGV[i + 1] ~= '' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end

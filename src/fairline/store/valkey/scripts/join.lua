@@ -32,8 +32,8 @@ local function refusal(a)
   local waiting = call('ZCARD', LINE)
   if waiting >= Q.max_queue_size then return 'full', waiting end
   if a.pass ~= '' then
-    local level, uses, used = string.match(call('HGET', PASSES, a.pass) or '', '^(%d+) (%d+) (%d+)')
-    if not level then return 'pass', 'it has ended or was withdrawn' end
+    local level, uses, used, ends = string.match(call('HGET', PASSES, a.pass) or '', '^(%d+) (%d+) (%d+) (%d+)$')
+    if not level or tonumber(ends) <= now then return 'pass', 'it has ended or was withdrawn' end
     if tonumber(used) >= tonumber(uses) then return 'pass', 'it is used up' end
     a.level = tonumber(level)
   end
@@ -66,7 +66,7 @@ local function join(a, holder)
   if a.key ~= '' then call('HSET', HOLDERS, 'j' .. a.key, number .. ' ' .. a.fingerprint) end
   use_up(a)
   count('joined')
-  event('joined', number)
+  event('joined', number, a.level > 0 and a.level or '')
   put_outcome('joined', '', number, save(t))
 end
 

@@ -3,8 +3,10 @@
 -- Returns 1, or 0 where there was nothing to withdraw.
 local id, level = ARGV[2], ARGV[3]
 if level == '' then
+  local ends = tonumber(string.match(call('HGET', PASSES, id) or '', '%d+$')) or 0
   call('ZREM', DUE, 'p' .. id)
-  return answer({call('HDEL', PASSES, id)})
+  call('HDEL', PASSES, id)
+  return answer({ends > now and 1 or 0})
 end
 local lasts = tonumber(ARGV[5])
 call('HSET', PASSES, id, level .. ' ' .. ARGV[4] .. ' 0 ' .. text(now + lasts))

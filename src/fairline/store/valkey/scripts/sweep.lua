@@ -4,7 +4,7 @@
 -- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
 local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local away = now - Q.swept_at
-if away < lease then return answer({0}) end
+if away >= 0 and away < lease then return answer({0}) end -- below 0 the clock went back
 if away > 1.5 * every then
   Q.stopped = (Q.stopped or 0) + away - every
   clock = now - Q.stopped

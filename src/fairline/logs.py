@@ -1,0 +1,31 @@
+"""Logs: readable on a terminal, JSON elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+from fairline.settings import LogFormat
+
+
+def set_up_logs(kind: LogFormat) -> None:
+    """Write structured logs to standard error, one line each."""
+    text = kind is LogFormat.TEXT or (kind is LogFormat.AUTO and sys.stderr.isatty())
+    renderer: Any = structlog.dev.ConsoleRenderer() if text else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.StackInfoRenderer(),
+            *([] if text else [structlog.processors.dict_tracebacks]),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")

@@ -1,0 +1,130 @@
+"""The server's own settings: defaults, then a file, then FAIRLINE_* variables, then flags; the later wins."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import yaml
+from msgspec import Meta, Struct, field
+
+from fairline.errors import InvalidSettings
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+#: Read from the working folder where no file is named.
+DEFAULT_FILE = Path("fairline.toml")
+
+
+class ServerRole(StrEnum):
+    """What a process does: everything, only HTTP, or only the keeping."""
+
+    ALL = "all"
+    WEB = "web"
+    KEEPER = "keeper"
+
+
+class LogFormat(StrEnum):
+    """How logs are written: `auto` is text on a terminal and JSON elsewhere."""
+
+    AUTO = "auto"
+    JSON = "json"
+    TEXT = "text"
+
+
+def default_data() -> Path:
+    """A folder in the user's data directory."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "fairline"
+
+
+class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Everything `fairline serve` can be told."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    store: str = "embedded"
+    data: Path = field(default_factory=default_data)
+    workers: Annotated[int, Meta(ge=1, le=256)] = field(default_factory=lambda: os.cpu_count() or 1)
+    role: ServerRole = ServerRole.ALL
+    admin_key: Annotated[str, Meta(min_length=12, max_length=200)] | None = None
+    secret: Annotated[str, Meta(min_length=16, max_length=1000)] | None = None
+    trusted_proxies: list[str] = []
+    cors_origins: list[str] = []
+    public_url: str = ""
+    tick_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 1.0
+    sweep_seconds: Annotated[float, Meta(ge=0.1, le=300)] = 5.0
+    token_seconds: Annotated[float, Meta(ge=60, le=2_592_000)] = 7200.0
+    log_format: LogFormat = LogFormat.AUTO
+
+
+NAMES = ServerSettings.__struct_fields__
+_DURATIONS = {name for name in NAMES if name.endswith("_seconds")}
+_LISTS = {"trusted_proxies", "cors_origins"}
+
+
+def load(
+    *, file: Path | None = None, environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
+) -> ServerSettings:
+    """The settings from all sources, or InvalidSettings naming the setting and where it came from."""
+    environ = os.environ if environ is None else environ
+    if file is None and DEFAULT_FILE.is_file():
+        file = DEFAULT_FILE
+    found: dict[str, tuple[Any, str]] = {}
+    if file is not None:
+        found |= {name: (value, str(file)) for name, value in _read(file).items()}
+    for name in NAMES:
+        variable = f"FAIRLINE_{name.upper()}"
+        if environ.get(variable):
+            found[name] = (environ[variable], variable)
+    found |= {
+        name: (value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
+    }
+    try:
+        plain = {name: _plain(name, value) for name, (value, _) in found.items()}
+        settings = msgspec.convert(plain, ServerSettings, strict=False, dec_hook=lambda _, path: Path(path))
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$.")
+        name = path.rstrip("`").partition("[")[0]
+        if not name:
+            raise InvalidSettings("", f"{problem}. There are: {', '.join(NAMES)}.") from None
+        value, source = found[name]
+        raise InvalidSettings(name, f"{problem}; got {value!r:.80} from {source}") from None
+    for network in settings.trusted_proxies:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            raise InvalidSettings(
+                "trusted_proxies", f"must be addresses or networks such as 10.0.0.0/8; got {network!r:.80}"
+            ) from None
+    return settings
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = yaml.safe_load(text) if file.suffix in {".yaml", ".yml"} else tomllib.loads(text)
+    except OSError as error:
+        raise InvalidSettings("config", f"cannot read {file}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        raise InvalidSettings("config", f"{file} is not proper TOML or YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise InvalidSettings("config", f"{file} must hold names and values")
+    return content
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Durations may be written as `10s`, lists as `a, b`."""
+    if name in _DURATIONS and isinstance(value, str):
+        found = _DURATION.fullmatch(value.strip())
+        return float(found.group(1)) * _UNITS[found.group(2)] if found else value
+    if name in _LISTS and isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return str(value) if isinstance(value, Path) else value

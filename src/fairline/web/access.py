@@ -1,0 +1,101 @@
+"""Admin keys: who may do what. The store keeps digests; a key is shown once, when it is made."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from hashlib import blake2b, sha256
+
+from fairline.errors import FairlineError, InvalidRequest, NotFound
+from fairline.queue import check_text
+from fairline.room import Room
+from fairline.store import AdminKey, Role
+from fairline.web.http import Request
+
+_ORDER = list(Role)
+
+
+class KeyMissing(FairlineError):
+    """No admin key came with the call."""
+
+    code = "key_missing"
+
+    def __init__(self) -> None:
+        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
+
+
+class KeyInvalid(FairlineError):
+    """The key is none of ours, or was taken away."""
+
+    code = "key_invalid"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This admin key is not valid. Make one with 'fairline keys create', or check for a typing error."
+        )
+
+
+class KeyNotFound(NotFound):
+    """No admin key has this id."""
+
+    code = "key_not_found"
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
+
+
+class Forbidden(FairlineError):
+    """The key allows less than this call needs."""
+
+    code = "forbidden"
+
+    def __init__(self, has: Role, needs: Role) -> None:
+        super().__init__(f"This key is for a {has}; this call needs the role {needs}. Ask for another key.")
+
+
+class Access:
+    """The admin keys of a server."""
+
+    def __init__(self, room: Room) -> None:
+        self._registry = room.store.registry
+        self._store = room.store
+        self._digest_key = room.keyring.digest_key
+
+    async def check(self, request: Request, needs: Role) -> AdminKey:
+        """Whose key came with a call, if it allows enough. Read from the store every time: a key taken away is of no
+        use on the very next call."""
+        text = request.bearer()
+        if not text:
+            raise KeyMissing
+        key = await self._registry.admin_key(_id_of(text))
+        if key is None or not hmac.compare_digest(key.digest, self._digest(text)):
+            raise KeyInvalid
+        if _ORDER.index(key.role) < _ORDER.index(needs):
+            raise Forbidden(key.role, needs)
+        return key
+
+    async def create(self, role: Role, name: str, text: str | None = None) -> tuple[AdminKey, str]:
+        """A new key, or a record of one the operator has chosen."""
+        check_text("name", name, InvalidRequest)
+        text = text or f"fl_{secrets.token_urlsafe(24)}"
+        created = await self._store.time()
+        key = AdminKey(id=_id_of(text), role=role, name=name, digest=self._digest(text), created=created)
+        await self._registry.put_admin_key(key)
+        return key, text
+
+    async def keys(self) -> list[AdminKey]:
+        """All keys, oldest first."""
+        return await self._registry.admin_keys()
+
+    async def remove(self, key_id: str) -> None:
+        """Take a key away."""
+        if not await self._registry.remove_admin_key(key_id):
+            raise KeyNotFound(key_id)
+
+    def _digest(self, text: str) -> str:
+        return blake2b(text.encode(errors="replace"), key=self._digest_key, person=b"admin key").hexdigest()
+
+
+def _id_of(text: str) -> str:
+    """A key's id is made from it: enough to find it by, nothing to guess it from."""
+    return sha256(b"fairline admin key" + text.encode(errors="replace")).hexdigest()[:12]

@@ -1,0 +1,132 @@
+"""Calls over ASGI: those of the full lane, and those of the fast lane too, for tests and for other servers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fairline.web.cors import Cors
+from fairline.web.http import BODY_LIMIT, Handler, Headers, Pending, Request, Response, Sent, SlowHandler, Takeover
+from fairline.web.problems import failure, problem
+
+Scope = dict[str, Any]
+
+
+class TooLarge(Exception):
+    """The body is over the limit."""
+
+
+def request_of(scope: Scope) -> Request:
+    """The request of a scope, its body still to come."""
+    client = scope.get("client")
+    path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
+    peer, secure = client[0] if client else None, scope["scheme"] == "https"
+    request = Request(scope["method"], path, scope["query_string"], scope["headers"], peer, secure)
+    request.params = scope.get("path_params", {})
+    return request
+
+
+async def read_body(receive: Any) -> bytes:
+    """The whole body, or TooLarge."""
+    body: bytes = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT:
+            raise TooLarge
+        if not message.get("more_body"):
+            return body
+
+
+class Adapter:
+    """An ASGI application for one handler."""
+
+    def __init__(self, handler: Handler | SlowHandler, cors: Cors) -> None:
+        self._handler = handler
+        self._cors = cors
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        request = request_of(scope)
+        sent = await self._answer(request, receive)
+        if isinstance(sent, Takeover):
+            await _stream(request, sent, self._cors, receive, send)
+        else:
+            await respond(request, sent, send, self._cors.headers(request))
+
+    async def _answer(self, request: Request, receive: Any) -> Sent:
+        try:
+            request.body = await read_body(receive)
+            outcome = self._handler(request)
+            if isinstance(outcome, Pending):
+                await asyncio.wait([outcome.future])
+                return outcome.result()
+            if isinstance(outcome, Response | Takeover):
+                return outcome
+            return await outcome
+        except TooLarge:
+            return problem("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.", request.id)
+        except Exception as error:
+            return failure(request, error)
+
+
+async def respond(request: Request, response: Response, send: Any, more: Headers = ()) -> None:
+    """Send a response over ASGI."""
+    headers = [*response.all_headers(request.id), *more]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})
+
+
+class _Buffer:
+    """Stands where a stream expects a transport."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._size = 0
+        self._closing = False
+
+    def write(self, data: bytes) -> None:
+        self._size += len(data)
+        self.queue.put_nowait(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self._size
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        self._closing = True
+        self.queue.put_nowait(None)
+
+    abort = close
+
+    async def pump(self, send: Any) -> None:
+        """Send what is written until it is closed."""
+        while (data := await self.queue.get()) is not None:
+            self._size -= len(data)
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _stream(request: Request, takeover: Takeover, cors: Cors, receive: Any, send: Any) -> None:
+    headers = [*takeover.head(request), *cors.headers(request)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    if request.method == "HEAD":
+        takeover.stream.lost()
+        await send({"type": "http.response.body", "body": b""})
+        return
+    buffer = _Buffer()
+    takeover.stream.opened(buffer)
+    pump = asyncio.ensure_future(buffer.pump(send))
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait((pump, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        takeover.stream.lost()
+        pump.cancel()
+        gone.cancel()
+
+
+async def _gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,235 @@
+"""What every handler of a worker has: the room, the settings, and how tickets, passes and callers are told."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from hashlib import sha256
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from msgspec import UNSET
+
+from fairline.arrival import Caller
+from fairline.errors import TokenError, TokenInvalid
+from fairline.queue import QueueId
+from fairline.room import Answer, Room
+from fairline.settings import ServerSettings
+from fairline.ticket import Standing, Status
+from fairline.token import ClientClaims, SessionClaims, TicketClaims
+from fairline.web.http import Headers, Request, cookie, token_of
+from fairline.web.wire import TicketAnswer, moment
+
+if TYPE_CHECKING:
+    from fairline.web.hub import Hub
+
+SESSION_COOKIE = "fairline_session"
+CLIENT_COOKIE = "fairline_client"
+#: Session tokens made lately, by ticket: reading a status again gives the same one.
+REMEMBERED = 10_000
+
+
+def ticket_cookie(queue: QueueId) -> str:
+    """The name of the cookie that holds the token of someone's ticket in a queue."""
+    return f"fairline_ticket_{queue}"
+
+
+class Context:
+    """One worker's web side."""
+
+    def __init__(self, settings: ServerSettings, room: Room) -> None:
+        self.settings = settings
+        self.room = room
+        self.hub: Hub | None = None
+        self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
+        self._sessions: OrderedDict[tuple[QueueId, int, int, int], str] = OrderedDict()
+
+    # Who calls
+
+    def address(self, request: Request) -> str | None:
+        """Where a call comes from. X-Forwarded-For is believed from named proxies only, counted from the right."""
+        address = request.peer
+        if not self._proxies or address is None or not self._trusted(address):
+            return address
+        for hop in reversed((request.text(b"x-forwarded-for") or "").split(",")):
+            hop = hop.strip()
+            try:
+                ip_address(hop)
+            except ValueError:
+                return address
+            address = hop
+            if not self._trusted(address):
+                break
+        return address
+
+    def secure(self, request: Request) -> bool:
+        """Whether the client came by https, as far as a named proxy or the connection says."""
+        if request.peer is not None and self._trusted(request.peer):
+            return request.text(b"x-forwarded-proto") == "https" or request.secure
+        return request.secure
+
+    def _trusted(self, address: str) -> bool:
+        try:
+            found = ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._proxies)
+
+    def caller(self, request: Request, queue: QueueId, staff: str | None = None, priority: int = 0) -> Caller:
+        """Who makes a call, as we see it."""
+        return Caller(
+            address=self.address(request),
+            user_agent=request.text(b"user-agent"),
+            holds=self._held(request, queue),
+            staff=staff,
+            priority=priority,
+        )
+
+    def _held(self, request: Request, queue: QueueId) -> int | None:
+        """The ticket that our signed cookie proves the caller to hold."""
+        token = request.cookies.get(ticket_cookie(queue))
+        if not token:
+            return None
+        try:
+            claims = self.room.keyring.tickets.check(token, time.time())
+        except TokenError:
+            return None
+        return claims.number if claims.queue == queue else None
+
+    # Tickets
+
+    def ticket_claims(self, request: Request, token: str | None = None) -> TicketClaims:
+        """Whose ticket a call is about, or 401."""
+        if token is None:
+            queue = request.args.get("queue") if request.query else None
+            names = [ticket_cookie(QueueId(queue))] if queue else _ticket_cookies(request)
+            token = token_of(request, names[0] if len(names) == 1 else "", query="token")
+        return self.room.keyring.tickets.check(token, time.time())
+
+    def ticket_token(self, queue: QueueId, standing: Standing, client: bytes | str = "") -> str:
+        """A token for a ticket, from now."""
+        now = int(time.time())
+        bound = client if isinstance(client, str) else client[:6].hex()
+        return self.room.keyring.tickets.sign(
+            TicketClaims(
+                queue=queue,
+                number=standing.number,
+                joined=standing.joined,
+                issued=now,
+                expires=now + int(self.settings.token_seconds),
+                client=bound,
+            )
+        )
+
+    def renewed(self, claims: TicketClaims, answer: Answer) -> str | None:
+        """A new token once the old one is past half its life."""
+        if time.time() - claims.issued < (claims.expires - claims.issued) / 2:
+            return None
+        return self.ticket_token(answer.queue, answer.standing, claims.client)
+
+    def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
+        """What someone is told of where they stand."""
+        standing, settings, wait = answer.standing, answer.settings, answer.wait
+        interval = settings.heartbeat_interval_seconds
+        admitted = standing.status is Status.ADMITTED
+        session = self.session_token(answer) if admitted else None
+        return TicketAnswer(
+            queue=answer.queue,
+            ticket=standing.number,
+            label=answer.label,
+            token=token or UNSET,
+            status=standing.status,
+            reason=standing.reason or UNSET,
+            position=standing.position,
+            queue_length=answer.view.waiting,
+            estimated_wait_seconds=round(wait.seconds) if wait else None,
+            estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,
+            priority=standing.priority,
+            joined_at=moment(standing.joined),
+            heartbeat_interval_seconds=interval,
+            next_heartbeat_seconds=_next_beat(answer) if beat else UNSET,
+            session_token=session or UNSET,
+            redirect_url=redirect_url(settings.target_url, session) if session else UNSET,
+            claim_before=moment(standing.deadline) if admitted and standing.deadline else UNSET,
+            message=settings.message or UNSET,
+        )
+
+    # Sessions
+
+    def session_token(self, answer: Answer) -> str:
+        """The pass for the site, made when it is read."""
+        standing = answer.standing
+        key = (answer.queue, standing.number, standing.joined, self.room.keyring.generation)
+        token = self._sessions.get(key)
+        if token is None:
+            now = int(time.time())
+            lasts = answer.settings.claim_seconds + answer.settings.session_max_seconds
+            token = self._sessions[key] = self.room.keyring.sessions.sign(
+                SessionClaims(
+                    queue=answer.queue,
+                    subject=answer.label,
+                    number=standing.number,
+                    joined=standing.joined,
+                    issued=now,
+                    expires=now + int(lasts),
+                )
+            )
+            while len(self._sessions) > REMEMBERED:
+                self._sessions.popitem(last=False)
+        return token
+
+    def session_claims(self, request: Request) -> SessionClaims:
+        """Whose session a call is about, or 401."""
+        token = token_of(request, SESSION_COOKIE, query=SESSION_COOKIE)
+        return self.room.keyring.sessions.check(token, time.time())
+
+    def visitor(self, request: Request, claims: SessionClaims) -> str:
+        """Which client comes: the one our cookie names, or else this browser at this address."""
+        token = request.cookies.get(CLIENT_COOKIE)
+        if token:
+            try:
+                client = self.room.keyring.clients.check(token, time.time())
+            except TokenError:
+                client = None
+            if client and client.queue == claims.queue and client.number == claims.number:
+                return client.by
+        seen = f"{self.address(request)} {request.text(b'user-agent')}"
+        return sha256(seen.encode(errors="replace")).hexdigest()[:24]
+
+    def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
+        """Cookies that let the same client go on, from another address too."""
+        lasts = claims.expires - time.time()
+        secure = self.secure(request)
+        token = self.room.keyring.clients.sign(
+            ClientClaims(queue=claims.queue, number=claims.number, by=by, expires=claims.expires)
+        )
+        return (cookie(CLIENT_COOKIE, token, lasts, secure=secure),)
+
+
+def same_ticket(claims: TicketClaims | SessionClaims, answer: Answer) -> Answer:
+    """The answer, if it is about the ticket of the token and not one of the same number in a queue made anew."""
+    if answer.standing.joined != claims.joined:
+        raise TokenInvalid("it is for a queue that is no more")
+    return answer
+
+
+def redirect_url(target: str, session_token: str) -> str:
+    """Where someone who is let in goes: the target, with the pass."""
+    if not target:
+        return ""
+    parts = urlsplit(target)
+    query = "&".join(filter(None, (parts.query, urlencode({SESSION_COOKIE: session_token}))))
+    return urlunsplit(parts._replace(query=query))
+
+
+def _ticket_cookies(request: Request) -> list[str]:
+    return [name for name in request.cookies if name.startswith("fairline_ticket_")]
+
+
+def _next_beat(answer: Answer) -> float:
+    """When to beat next: whoever has long to wait may beat less often, well within the timeout."""
+    settings, wait = answer.settings, answer.wait
+    longest = settings.heartbeat_timeout_seconds / 3 or 60.0
+    stretched = wait.seconds / 60 if wait else 0.0
+    return round(max(settings.heartbeat_interval_seconds, min(stretched, longest)), 1)

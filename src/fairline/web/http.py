@@ -1,0 +1,236 @@
+"""Requests and responses as the lanes share them: small, and the same on the fast lane and on ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import itertools
+import os
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from fairline.errors import FairlineError, InvalidRequest, TokenMissing
+
+T = TypeVar("T")
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+JSON = b"application/json"
+PROBLEM = b"application/problem+json"
+#: Bodies over this are refused with 413.
+BODY_LIMIT = 16 * 1024
+
+STATUS_LINE = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
+
+encode = msgspec.json.Encoder().encode
+
+_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_BEARER = b"bearer "
+_ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
+
+
+class Request:
+    """One request, its body complete."""
+
+    __slots__ = ("_cookies", "_query", "body", "headers", "id", "method", "params", "path", "peer", "query", "secure")
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: list[tuple[bytes, bytes]],
+        peer: str | None,
+        secure: bool = False,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.peer = peer
+        self.secure = secure
+        self.body: bytes | bytearray = b""
+        self.params: dict[str, str] = {}
+        """What the path names."""
+        given = self.header(b"x-request-id")
+        self.id = given.decode() if given is not None and _ID.fullmatch(given) else next(_ids)
+        self._query: dict[str, str] | None = None
+        self._cookies: dict[str, str] | None = None
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first header of this name (in lower case)."""
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
+
+    def text(self, name: bytes) -> str | None:
+        """A header as text."""
+        value = self.header(name)
+        return None if value is None else value.decode("utf-8", "replace")
+
+    @property
+    def args(self) -> dict[str, str]:
+        """What the query says; the last of a name wins."""
+        if self._query is None:
+            self._query = dict(parse_qsl(self.query.decode("utf-8", "replace"), keep_blank_values=True))
+        return self._query
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """The cookies sent; the first of a name wins, as browsers send the most exact one first."""
+        if self._cookies is None:
+            self._cookies = {}
+            for part in (self.text(b"cookie") or "").split(";"):
+                name, _, value = part.strip().partition("=")
+                self._cookies.setdefault(name, unquote(value))
+        return self._cookies
+
+    def bearer(self) -> str | None:
+        """The token in the Authorization header."""
+        value = self.header(b"authorization")
+        if value is not None and value[:7].lower() == _BEARER:
+            return value[7:].strip().decode("utf-8", "replace") or None
+        return None
+
+    def decode(self, decoder: msgspec.json.Decoder[T], *, default: T | None = None) -> T:
+        """The body by its type, or InvalidRequest naming the field. An empty body is `default`, where there is one."""
+        if not self.body and default is not None:
+            return default
+        try:
+            return decoder.decode(self.body)
+        except msgspec.ValidationError as error:
+            raise invalid(error) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise InvalidRequest("", "The body is not proper JSON.") from None
+
+
+def invalid(error: msgspec.ValidationError) -> InvalidRequest:
+    """What is wrong with a body, and where."""
+    problem, _, path = str(error).partition(" - at `$")
+    return InvalidRequest(path.strip("`.").removeprefix("."), problem)
+
+
+class Response:
+    """An answer, complete."""
+
+    __slots__ = ("body", "headers", "media", "status")
+
+    def __init__(self, status: int, body: bytes = b"", media: bytes = JSON, headers: Headers = ()) -> None:
+        self.status = status
+        self.body = body
+        self.media = media
+        self.headers = headers
+
+    def all_headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
+        """The headers of every answer, and this one's own."""
+        fixed = [(b"x-request-id", request_id.encode())]
+        if self.status != 204:
+            fixed += [(b"content-length", str(len(self.body)).encode())]
+        if self.body:
+            fixed += [(b"content-type", self.media)]
+        return [*fixed, *self.headers]
+
+
+NO_STORE: Headers = ((b"cache-control", b"no-store"),)
+
+
+def private(status: int, content: Any, headers: Headers = ()) -> Response:
+    """An answer about one person: never kept by a cache."""
+    return Response(status, encode(content), headers=NO_STORE + headers)
+
+
+class Connection(Protocol):
+    """What a stream needs of a transport."""
+
+    def write(self, data: bytes) -> None:
+        """Send, or keep for sending."""
+
+    def get_write_buffer_size(self) -> int:
+        """How many bytes are kept for sending."""
+
+    def is_closing(self) -> bool:
+        """Whether it is of no use any more."""
+
+    def close(self) -> None:
+        """End it when all is sent."""
+
+    def abort(self) -> None:
+        """End it now."""
+
+
+class Stream(Protocol):
+    """What goes on writing to a connection after the headers of its answer."""
+
+    def opened(self, connection: Connection) -> None:
+        """The headers are written; from here on the connection is this stream's."""
+
+    def lost(self) -> None:
+        """The client is gone."""
+
+    def shutdown(self) -> None:
+        """The server is about to end."""
+
+
+class Takeover:
+    """An answer without end: once its headers are written, the stream has the connection to itself."""
+
+    __slots__ = ("headers", "stream")
+
+    def __init__(self, stream: Stream, headers: Headers) -> None:
+        self.stream = stream
+        self.headers = headers
+
+    def head(self, request: Request) -> list[tuple[bytes, bytes]]:
+        """The headers of this answer. It has no length: it goes on until the connection ends."""
+        return [(b"x-request-id", request.id.encode()), *self.headers]
+
+
+class Pending(Generic[T]):
+    """An answer that waits for the store: the future, how to put its result, and where need be how to put an error."""
+
+    __slots__ = ("_recover", "_render", "future")
+
+    def __init__(
+        self,
+        future: asyncio.Future[T],
+        render: Callable[[T], Sent],
+        *,
+        recover: Callable[[FairlineError], Sent] | None = None,
+    ) -> None:
+        self.future = future
+        self._render = render
+        self._recover = recover
+
+    def result(self) -> Sent:
+        """What is sent, once the future is done; raises what it ended with."""
+        try:
+            return self._render(self.future.result())
+        except FairlineError as error:
+            if self._recover is None:
+                raise
+            return self._recover(error)
+
+
+def cookie(name: str, value: str, seconds: float, *, secure: bool) -> tuple[bytes, bytes]:
+    """A cookie no script can read and no other site can send along."""
+    parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite=Lax"
+    return b"set-cookie", (parts + ("; Secure" if secure else "")).encode()
+
+
+def token_of(request: Request, cookie_name: str, *, query: str | None = None) -> str:
+    """The token of a call: the Authorization header, then the cookie, then the query where it may be there."""
+    token = request.bearer() or request.cookies.get(cookie_name) or (query and request.args.get(query))
+    if not token:
+        raise TokenMissing
+    return token
+
+
+Sent = Response | Takeover
+Outcome = Sent | Pending[Any]
+Handler = Callable[[Request], Outcome]
+SlowHandler = Callable[[Request], Awaitable[Response]]

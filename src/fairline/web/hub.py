@@ -1,0 +1,330 @@
+"""The stream hub: pushes to open streams where their tickets stand.
+
+One loop per worker. It reads the events of the queues that have streams here: whoever was let in or ended is told at
+once; the others are told their new position once a second, and only if the line moved. Events are only the wake-up:
+what is told is read from the tickets, so nobody is lost with a worker that dies, and a stream that comes back is shown
+the truth. An open stream is the sign of life of its ticket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import socket
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from fairline.errors import FairlineError, QueueNotFound, StoreError
+from fairline.events import Event, EventType
+from fairline.queue import QueueId
+from fairline.room import Answer
+from fairline.ticket import LIVE
+from fairline.web.context import Context
+from fairline.web.http import Connection, Request, Response, Sent, Takeover, encode
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 0.1
+REFRESH_SECONDS = 0.8
+KEEP_ALIVE_SECONDS = 15.0
+#: A stream lives at most so long, give or take a fifth; its client comes back by itself.
+LIFE_SECONDS = 3600.0
+#: How many streams are looked up, or written to, before others have a turn.
+SLICE = 250
+WRITES = 50
+#: A reader with more than this unread is passed over, and closed if it stays so.
+BUFFER_LIMIT = 64 * 1024
+SLOW_SECONDS = 20.0
+#: Milliseconds after which a client comes back: spread, so that they do not all come at once.
+RETRY = (1000, 4000)
+RETRY_AFTER_END = (500, 6000)
+#: Seconds without any acknowledgement from the other side before the kernel gives a connection up.
+GONE_SECONDS = 30
+EVENTS_AT_ONCE = 500
+
+HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+)
+_MOVES_THE_LINE = frozenset(
+    {EventType.ADMITTED, EventType.CALLED, EventType.EXPIRED, EventType.RETURNED, EventType.PRIORITISED}
+)
+_EVENT_OF = {"waiting": "position"}
+
+
+class Watcher:
+    """One open stream."""
+
+    __slots__ = ("connection", "ends_at", "hub", "number", "queue", "seen", "slow_since", "started")
+
+    def __init__(self, hub: Hub, queue: QueueId, number: int, seen: tuple[str, str], started: Answer) -> None:
+        self.hub = hub
+        self.queue = queue
+        self.number = number
+        self.seen = seen
+        """The state and the message this client has been told."""
+        self.started: Answer | None = started
+        self.connection: Connection | None = None
+        self.slow_since = 0.0
+        self.ends_at = 0.0
+
+    def opened(self, connection: Connection) -> None:
+        """The connection is this stream's: tell where the ticket stands."""
+        self.connection = connection
+        _give_up_soon(connection)
+        connection.write(b"retry: %d\n\n" % random.randint(*RETRY))
+        answer, self.started = self.started, None
+        self.hub.add(self)
+        if answer is not None:
+            self.tell(Frames(self.hub.context, answer))
+
+    def lost(self) -> None:
+        """The client is gone; its ticket lives on until its deadline."""
+        self.hub.remove(self)
+        self.connection = None
+
+    def shutdown(self) -> None:
+        """The server ends: say when to come back."""
+        if self.connection is not None and not self.connection.is_closing():
+            self.connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
+            self.connection.close()
+
+    def tell(self, frames: Frames) -> bool:
+        """Write what this client has not been told yet; False if nothing was written."""
+        connection = self.connection
+        if connection is None or connection.is_closing() or self._slow(connection):
+            return False
+        state, message = self.seen
+        wrote = False
+        if frames.message != message:
+            connection.write(frames.message_frame)
+            wrote = True
+        if frames.state != state:
+            connection.write(frames.state_frame)
+            wrote = True
+        self.seen = (frames.state, frames.message)
+        if frames.ended:
+            connection.close()
+        return wrote
+
+    def _slow(self, connection: Connection) -> bool:
+        if connection.get_write_buffer_size() <= BUFFER_LIMIT:
+            self.slow_since = 0.0
+            return False
+        now = self.hub.loop.time()
+        if not self.slow_since:
+            self.slow_since = now
+        elif now - self.slow_since > SLOW_SECONDS:
+            connection.abort()
+        return True
+
+
+class Frames:
+    """What is to be told of one ticket, encoded once for all its streams, and only if someone needs it."""
+
+    __slots__ = ("_context", "_encoded", "answer", "ended", "message", "state")
+
+    def __init__(self, context: Context, answer: Answer) -> None:
+        standing = answer.standing
+        self._context = context
+        self._encoded: bytes | None = None
+        self.answer = answer
+        self.ended = standing.status not in LIVE
+        self.state = f"{standing.status}-{standing.position or 0}"
+        text = answer.settings.message
+        self.message = f"{zlib.crc32(text.encode()):x}" if text else ""
+
+    @property
+    def _id(self) -> bytes:
+        return f"id: {self.state}.{self.message}\n".encode()
+
+    @property
+    def state_frame(self) -> bytes:
+        """Where the ticket stands."""
+        if self._encoded is None:
+            status = self.answer.standing.status
+            data = encode(self._context.told(self.answer))
+            event = _EVENT_OF.get(status, status.value).encode()
+            self._encoded = b"%sevent: %s\ndata: %s\n\n" % (self._id, event, data)
+        return self._encoded
+
+    @property
+    def message_frame(self) -> bytes:
+        """What the operator says."""
+        data = encode({"text": self.answer.settings.message})
+        return b"%sevent: message\ndata: %s\n\n" % (self._id, data)
+
+
+class Hub:
+    """All streams of one worker."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.loop = asyncio.get_running_loop()
+        self._streams: dict[QueueId, dict[int, list[Watcher]]] = {}
+        self._kept: dict[QueueId, _Kept] = {}
+        self.open_streams = 0
+
+    # Streams
+
+    def open(self, request: Request, answer: Answer) -> Sent:
+        """A stream for the ticket of `answer`; what the client was told, by its Last-Event-ID, is not repeated."""
+        last = request.text(b"last-event-id") or request.args.get("last_event_id", "")
+        state, _, message = last.partition(".")
+        frames = Frames(self.context, answer)
+        if frames.ended and state == frames.state:
+            return Response(204)  # told already: the browser need not come back
+        watcher = Watcher(self, answer.queue, answer.standing.number, (state, message), answer)
+        return Takeover(watcher, HEADERS)
+
+    def add(self, watcher: Watcher) -> None:
+        """Begin to push to a stream."""
+        watcher.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
+        self._streams.setdefault(watcher.queue, {}).setdefault(watcher.number, []).append(watcher)
+        self.open_streams += 1
+
+    def remove(self, watcher: Watcher) -> None:
+        """Forget a stream that is over."""
+        tickets = self._streams.get(watcher.queue, {})
+        watchers = tickets.get(watcher.number, [])
+        if watcher in watchers:
+            watchers.remove(watcher)
+            self.open_streams -= 1
+            if not watchers:
+                del tickets[watcher.number]
+            if not tickets:
+                del self._streams[watcher.queue]
+                self._kept.pop(watcher.queue, None)
+
+    # The loop
+
+    async def run(self) -> None:
+        """Push until cancelled."""
+        while True:
+            due = self.loop.time() + POLL_SECONDS
+            for queue in list(self._streams):
+                try:
+                    await self._keep(queue)
+                except QueueNotFound:
+                    self._drop(queue)
+                except StoreError as error:
+                    log.warning("hub.store_away", queue=queue, error=error.message)
+                except Exception:
+                    log.exception("hub.failed", queue=queue)
+            await asyncio.sleep(max(POLL_SECONDS / 10, due - self.loop.time()))
+
+    async def _keep(self, queue: QueueId) -> None:
+        kept = self._kept.get(queue)
+        if kept is None:
+            kept = self._kept[queue] = _Kept(await self.context.room.last_event(queue), self.loop.time())
+        await self._hear(queue, kept)
+        now = self.loop.time()
+        if now >= kept.beat_at:
+            settings = await self._tell(queue, self._numbers(queue), beat=True)
+            kept.beat_at = now + (settings.heartbeat_interval_seconds if settings else REFRESH_SECONDS)
+            kept.refreshed_at, kept.moved = now, False
+        elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
+            kept.refreshed_at, kept.moved = now, False
+            await self._tell(queue, self._numbers(queue))
+        if now >= kept.alive_at:
+            kept.alive_at = now + KEEP_ALIVE_SECONDS
+            await self._keep_alive(queue, now)
+
+    async def _hear(self, queue: QueueId, kept: _Kept) -> None:
+        """Read what happened; tell at once those it happened to."""
+        events = await self.context.room.events(queue, kept.after, EVENTS_AT_ONCE)
+        if not events:
+            return
+        kept.after = events[-1].id
+        kept.moved = kept.moved or any(map(_moves, events))
+        here = self._streams.get(queue, {})
+        # A join tells nobody anything new: the client has its answer.
+        touched = {e.ticket for e in events if e.type is not EventType.JOINED and e.ticket is not None}
+        if touched & here.keys():
+            await self._tell(queue, list(touched & here.keys()))
+
+    def _numbers(self, queue: QueueId) -> list[int]:
+        return list(self._streams.get(queue, ()))
+
+    async def _tell(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> Any:
+        """Look up tickets in slices and tell their streams what is new to them; answers the settings."""
+        settings = None
+        for start in range(0, len(numbers), SLICE):
+            part = numbers[start : start + SLICE]
+            answers = await self.context.room.look(queue, part, beat=beat)
+            wrote = 0
+            for number, answer in zip(part, answers, strict=True):
+                watchers = self._streams.get(queue, {}).get(number)
+                if not watchers:
+                    continue
+                if isinstance(answer, FairlineError):
+                    _close(watchers)
+                    continue
+                settings = answer.settings
+                frames = Frames(self.context, answer)
+                wrote += sum([watcher.tell(frames) for watcher in list(watchers)])
+                if wrote >= WRITES:
+                    wrote = 0
+                    await asyncio.sleep(0)
+        return settings
+
+    async def _keep_alive(self, queue: QueueId, now: float) -> None:
+        """A comment on every stream, so that both sides notice a dead connection; end those that lived long enough."""
+        for count, number in enumerate(self._numbers(queue)):
+            for watcher in list(self._streams.get(queue, {}).get(number, ())):
+                connection = watcher.connection
+                if connection is None or connection.is_closing():
+                    continue
+                if now >= watcher.ends_at:
+                    watcher.shutdown()
+                elif connection.get_write_buffer_size() <= BUFFER_LIMIT:
+                    connection.write(b":\n\n")
+            if count % WRITES == 0:
+                await asyncio.sleep(0)
+
+    def _drop(self, queue: QueueId) -> None:
+        """The queue is no more."""
+        for watchers in list(self._streams.get(queue, {}).values()):
+            _close(watchers)
+        self._kept.pop(queue, None)
+
+
+class _Kept:
+    """What the loop remembers of a queue that has streams here."""
+
+    __slots__ = ("after", "alive_at", "beat_at", "moved", "refreshed_at")
+
+    def __init__(self, after: str, now: float) -> None:
+        self.after = after
+        self.moved = True
+        self.refreshed_at = 0.0
+        self.beat_at = now
+        self.alive_at = now + KEEP_ALIVE_SECONDS
+
+
+def _moves(event: Event) -> bool:
+    """Whether an event changes anyone else's position, or what everyone is told."""
+    return (
+        event.type in _MOVES_THE_LINE
+        or event.type is EventType.SETTINGS_CHANGED
+        or (event.type is EventType.JOINED and event.detail is not None)
+    )
+
+
+def _close(watchers: Iterable[Watcher]) -> None:
+    for watcher in list(watchers):
+        if watcher.connection is not None:
+            watcher.connection.close()
+
+
+def _give_up_soon(connection: Connection) -> None:
+    """Let the kernel notice a client that vanished without a word."""
+    sock = getattr(connection, "get_extra_info", lambda _: None)("socket")
+    if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)

@@ -1,0 +1,87 @@
+"""Every call of the API as one row: who answers it, what it takes and what it may answer.
+
+The rows make the routes of both lanes and the OpenAPI page, so that neither can know of a call the other does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from fairline.store import Role
+from fairline.web.http import Handler, SlowHandler
+
+_PARAM = re.compile(r"{(\w+)}")
+
+
+class Query(Struct, frozen=True):
+    """A parameter of the query."""
+
+    name: str
+    type: Any
+    about: str
+    required: bool = False
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    """One call."""
+
+    method: str
+    path: str
+    about: str
+    """One line: what it does."""
+    group: str
+    fast: Handler | None = None
+    slow: SlowHandler | None = None
+    takes: Any = None
+    """The type of its body, if it has one; an empty body is allowed where all fields have defaults."""
+    takes_optional: bool = True
+    answers: dict[int, Any]
+    """The type of its answer by status; None is an answer without a body."""
+    media: str = "application/json"
+    problems: tuple[str, ...] = ()
+    """The codes it may be refused with, beside those any call may be."""
+    query: tuple[Query, ...] = ()
+    headers: tuple[str, ...] = ()
+    """Request headers it looks at."""
+    token: str = ""
+    """Which token it needs: ticket, session, or none."""
+    role: Role | None = None
+    """The admin key it needs."""
+
+    @property
+    def params(self) -> list[str]:
+        """What its path names."""
+        return _PARAM.findall(self.path)
+
+
+def fast_route(operations: Sequence[Operation]) -> Callable[[str, bytes], tuple[Handler, dict[str, str]] | None]:
+    """Finds the function of the fast lane for a method and a path. HEAD is GET without its body."""
+    exact: dict[tuple[str, bytes], Handler] = {}
+    patterns: list[tuple[str, re.Pattern[bytes], Handler]] = []
+    for operation in operations:
+        if operation.fast is None:
+            continue
+        methods = ("GET", "HEAD") if operation.method == "GET" else (operation.method,)
+        for method in methods:
+            if operation.params:
+                pattern = _PARAM.sub(r"(?P<\1>[^/]+)", operation.path).encode()
+                patterns.append((method, re.compile(pattern), operation.fast))
+            else:
+                exact[method, operation.path.encode()] = operation.fast
+
+    def route(method: str, path: bytes) -> tuple[Handler, dict[str, str]] | None:
+        handler = exact.get((method, path))
+        if handler is not None:
+            return handler, {}
+        for pattern_method, pattern, pattern_handler in patterns:
+            if method == pattern_method and (found := pattern.fullmatch(path)):
+                return pattern_handler, {
+                    name: value.decode("ascii", "replace") for name, value in found.groupdict().items()
+                }
+        return None
+
+    return route

@@ -1,0 +1,122 @@
+"""For people who wait: join, heartbeat, status, leave, stream."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairline.arrival import JoinRequest
+from fairline.errors import (
+    FairlineError,
+    InvalidRequest,
+    InvalidSettings,
+    QueueNotFound,
+    TicketExpired,
+    TicketNotFound,
+    TokenInvalid,
+    TransitionRefused,
+)
+from fairline.queue import QueueId, queue_id
+from fairline.room import Answer, Welcome
+from fairline.ticket import Ticket
+from fairline.web.context import Context, same_ticket, ticket_cookie
+from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Sent, cookie, private
+from fairline.web.wire import HeartbeatRequest, LeaveRequest
+
+_join = msgspec.json.Decoder(JoinRequest)
+_heartbeat = msgspec.json.Decoder(HeartbeatRequest)
+_leave = msgspec.json.Decoder(LeaveRequest)
+_LEFT = Response(204, headers=NO_STORE)
+
+
+def named_queue(name: str) -> QueueId:
+    """The queue a path names; one that cannot be is one that is not there."""
+    try:
+        return queue_id(name)
+    except InvalidSettings:
+        raise QueueNotFound(name[:80]) from None
+
+
+class People:
+    """The calls of those who wait."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._room = context.room
+
+    def join(self, request: Request) -> Outcome:
+        """Take a place in the line, or come back to the one held."""
+        queue = named_queue(request.params["queue"])
+        body = join_request(request, _join)
+        future = self._room.join(queue, body, self._context.caller(request, queue))
+
+        def welcome(answer: Welcome) -> Response:
+            return self.welcome(request, answer)
+
+        return Pending(future, welcome)
+
+    def welcome(self, request: Request, answer: Welcome) -> Response:
+        """The ticket with its token, which is also put into a cookie."""
+        ticket = answer.standing
+        token = self._context.ticket_token(answer.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
+        content = self._context.told(answer, token=token)
+        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
+        headers = (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
+        return private(201 if answer.created else 200, content, headers)
+
+    def heartbeat(self, request: Request) -> Outcome:
+        """A sign of life; answers where the ticket stands and when to beat next."""
+        claims = self._context.ticket_claims(request)
+        body = request.decode(_heartbeat, default=HeartbeatRequest())
+        if body.client_id and claims.client and not self._room.is_client(body.client_id, claims.client):
+            raise TokenInvalid("it belongs to another client")
+
+        def told(answer: Answer) -> Response:
+            same_ticket(claims, answer)
+            return private(200, self._context.told(answer, token=self._context.renewed(claims, answer), beat=True))
+
+        return Pending(self._room.beat(QueueId(claims.queue), claims.number), told)
+
+    def status(self, request: Request) -> Outcome:
+        """Where the ticket stands."""
+        claims = self._context.ticket_claims(request)
+
+        def told(answer: Answer) -> Response:
+            return private(200, self._context.told(same_ticket(claims, answer)))
+
+        return Pending(self._room.status(QueueId(claims.queue), claims.number), told)
+
+    def leave(self, request: Request) -> Outcome:
+        """Leave for good, or close the page, which only starts a short grace."""
+        body = request.decode(_leave, default=LeaveRequest())
+        claims = self._context.ticket_claims(request, body.token)
+        queue = QueueId(claims.queue)
+        do = self._room.leave if body.final else self._room.unload
+        return Pending(do(queue, claims.number), lambda _: _LEFT, recover=_gone_already)
+
+    def stream(self, request: Request) -> Outcome:
+        """The ticket, live: see hub."""
+        claims = self._context.ticket_claims(request)
+        hub = self._context.hub
+        if hub is None:
+            raise InvalidRequest("", "This server has no streams. Use heartbeats.")
+
+        def opened(answer: Answer) -> Sent:
+            return hub.open(request, same_ticket(claims, answer))
+
+        return Pending(self._room.beat(QueueId(claims.queue), claims.number), opened)
+
+
+def _gone_already(error: FairlineError) -> Response:
+    """Whoever is gone already has left: a retried beacon is as good as the first."""
+    if isinstance(error, TransitionRefused | TicketExpired | TicketNotFound):
+        return _LEFT
+    raise error
+
+
+def join_request(request: Request, decoder: msgspec.json.Decoder[JoinRequest]) -> JoinRequest:
+    """The body of a join, with the idempotency key of the header where the body has none."""
+    body = request.decode(decoder, default=JoinRequest())
+    key = request.text(b"idempotency-key")
+    if key and body.idempotency_key is None:
+        return msgspec.structs.replace(body, idempotency_key=key)
+    return body

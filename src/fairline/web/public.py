@@ -1,0 +1,74 @@
+"""What anyone may read: the state of a queue, the public keys, whether the server is well."""
+
+from __future__ import annotations
+
+import time
+
+from fairline.errors import StoreError
+from fairline.estimate import estimate
+from fairline.keeper import Keeper
+from fairline.queue import QueueId
+from fairline.web.context import Context
+from fairline.web.http import NO_STORE, Request, Response, encode
+from fairline.web.people import named_queue
+from fairline.web.wire import QueueAnswer
+
+#: How long the state of a queue is good for, in caches and here.
+FRESH_SECONDS = 1.0
+
+
+class Public:
+    """The calls that need no token."""
+
+    def __init__(self, context: Context, keeper: Keeper | None) -> None:
+        self._context = context
+        self._keeper = keeper
+        self._states: dict[QueueId, tuple[float, bytes]] = {}
+
+    async def queue(self, request: Request) -> Response:
+        """The state of a queue, the same for everyone: read once a second however many ask."""
+        queue = named_queue(request.params["queue"])
+        now = time.monotonic()
+        read_at, body = self._states.get(queue, (0.0, b""))
+        if now - read_at > FRESH_SECONDS:
+            body = encode(await self._state(queue))
+            self._states[queue] = (now, body)
+        return Response(200, body, headers=((b"cache-control", b"public, max-age=1"),))
+
+    async def _state(self, queue: QueueId) -> QueueAnswer:
+        view, settings = await self._context.room.view(queue)
+        wait = estimate(view.waiting + 1, settings, view)
+        return QueueAnswer(
+            id=queue,
+            name=settings.name or queue,
+            status=settings.status,
+            queue_length=view.waiting,
+            admission_rate=settings.admission_rate,
+            now_serving=view.inside,
+            estimated_wait_seconds=round(wait.seconds) if wait else None,
+            message=settings.message or settings.closed_message,
+        )
+
+    async def jwks(self, request: Request) -> Response:
+        """The public keys, so that a site can check passes by itself."""
+        body = encode(self._context.room.keyring.jwks())
+        return Response(200, body, headers=((b"cache-control", b"public, max-age=300"),))
+
+    async def healthz(self, request: Request) -> Response:
+        """This process answers."""
+        return Response(200, encode({"status": "ok"}), headers=NO_STORE)
+
+    async def readyz(self, request: Request) -> Response:
+        """The store answers, and someone keeps the queues."""
+        checks: dict[str, str] = {}
+        try:
+            await self._context.room.store.time()
+            checks["store"] = "ok"
+        except StoreError as error:
+            checks["store"] = error.message
+        if self._keeper is not None:
+            checks["keeper"] = "ok" if self._keeper.alive else "has not gone round lately"
+        ready = all(state == "ok" for state in checks.values())
+        body = encode({"status": "ready" if ready else "not ready", "checks": checks})
+        retry = () if ready else ((b"retry-after", b"2"),)
+        return Response(200 if ready else 503, body, headers=NO_STORE + retry)

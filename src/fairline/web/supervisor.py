@@ -1,0 +1,230 @@
+"""`fairline serve`: prepares the store and the secrets, starts the workers on one socket, and keeps them running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from fairline.errors import InvalidSettings, StoreError
+from fairline.queue import QueueId
+from fairline.room import Room
+from fairline.settings import ServerRole, ServerSettings
+from fairline.store import Role, open_store
+from fairline.store.valkey.embedded import EmbeddedValkey
+from fairline.token import Keyring
+from fairline.web.access import Access
+from fairline.web.worker import GRACE_SECONDS, orders_of
+
+log = structlog.get_logger()
+
+DEMO = QueueId("demo")
+BACKLOG = 2048
+#: How often children are looked after.
+WATCH_SECONDS = 0.1
+#: A worker that ends sooner than this after its start is not started again at once.
+TOO_SOON_SECONDS = 2.0
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What a first start made, to be shown once."""
+
+    admin_key: str | None
+    made_demo: bool
+
+
+def kept_secret(data: Path, name: str, make: Callable[[], str]) -> tuple[str, bool]:
+    """A secret kept in a file of the data folder, made if it is not there; and whether it was made now."""
+    path = data / name
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            secret = make()
+            file.write(secret + "\n")
+            return secret, True
+    except FileExistsError:
+        return path.read_text(encoding="utf-8").strip(), False
+
+
+class Supervisor:
+    """The parent of all processes of one `fairline serve`."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._workers: dict[int, _Child] = {}
+        self._embedded: EmbeddedValkey | None = None
+        self._ending = False
+        self._orders = b""
+        self._listening: socket.socket | None = None
+        self.port: int | None = None
+        """Where it listens, once prepared: the one asked for, or a free one for port 0."""
+
+    # Before anything runs
+
+    def prepare(self) -> Prepared:
+        """Open the store, the secrets and the socket; make a queue and a key for a fresh server."""
+        settings = self._settings
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        secret = settings.secret or kept_secret(settings.data, "secret", lambda: secrets.token_hex(32))[0]
+        if settings.role is not ServerRole.KEEPER:
+            self._listening = _listen(settings.host, settings.port)
+            self.port = self._listening.getsockname()[1]
+        if settings.store == "embedded":
+            self._embedded = EmbeddedValkey(settings.data)
+            settings = msgspec.structs.replace(settings, store=self._embedded.start())
+        prepared = asyncio.run(self._furnish(settings, secret.encode()))
+        fd = self._listening.fileno() if self._listening else None
+        self._orders = orders_of(settings, secret.encode(), fd)
+        return prepared
+
+    async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
+        store = await open_store(settings.store)
+        try:
+            room = Room(store, Keyring(secret))
+            made_demo = not await room.queues()
+            if made_demo:
+                await room.create(DEMO, {"name": "Demo", "target_url": f"http://{self.address}/docs"})
+            return Prepared(await self._first_key(Access(room)), made_demo)
+        finally:
+            await store.close()
+
+    async def _first_key(self, access: Access) -> str | None:
+        """Make sure of the first admin key; answers it if it was made now."""
+        made = False
+        text = self._settings.admin_key
+        if text is None:
+            text, made = kept_secret(self._settings.data, "admin-key", lambda: f"fl_{secrets.token_urlsafe(24)}")
+        await access.create(Role.ADMIN, "first key", text)
+        return text if made else None
+
+    @property
+    def address(self) -> str:
+        """Host and port as a browser takes them."""
+        host = self._settings.host
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"{host}:{self.port}"
+
+    # Running
+
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Start the workers and look after them until told to end; answers the exit code."""
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, lambda *_: setattr(self, "_ending", True))
+        count = self._settings.workers if self._settings.role is not ServerRole.KEEPER else 1
+        for number in range(count):
+            self._workers[number] = _Child(self._spawn())
+        ready = False
+        code = 0
+        try:
+            while not self._ending:
+                if not ready and self._is_ready():
+                    ready = True
+                    on_ready()
+                if not self._look_after():
+                    code = 1
+                    break
+                time.sleep(WATCH_SECONDS)
+        finally:
+            self._end()
+        return code
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        fds = [self._listening.fileno()] if self._listening else []
+        child = subprocess.Popen(
+            [sys.executable, "-m", "fairline.web.worker"],
+            stdin=subprocess.PIPE,
+            pass_fds=fds,
+            start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
+        )
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.write(self._orders)
+            child.stdin.flush()
+        # The pipe stays open: a worker whose supervisor is gone reads its end, and ends too.
+        return child
+
+    def _look_after(self) -> bool:
+        """Start again what has died; False if nothing can be done."""
+        if self._embedded is not None and self._embedded.pid is None:
+            log.error("store.died", action="starting it again on the same data")
+            try:
+                self._embedded.start()
+            except StoreError as error:
+                log.error("store.lost", error=error.message)
+                return False
+        for number, child in self._workers.items():
+            if child.process.poll() is None or time.monotonic() < child.not_before:
+                continue
+            lived = time.monotonic() - child.started
+            log.error(
+                "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
+            )
+            if lived < TOO_SOON_SECONDS and not child.not_before:
+                child.not_before = time.monotonic() + TOO_SOON_SECONDS
+                continue
+            self._workers[number] = _Child(self._spawn())
+        return True
+
+    def _is_ready(self) -> bool:
+        if self._listening is None:
+            return True
+        try:
+            with socket.create_connection((_reachable(self._settings.host), self.port or 0), timeout=1) as connection:
+                connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                return connection.recv(64).startswith(b"HTTP/1.1 200")
+        except OSError:
+            return False
+
+    def _end(self) -> None:
+        """End the workers, then the store; what does not end in time is killed."""
+        for child in self._workers.values():
+            child.process.terminate()
+        deadline = time.monotonic() + GRACE_SECONDS + 5
+        for child in self._workers.values():
+            try:
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.process.kill()
+                child.process.wait()
+            if child.process.stdin:
+                with contextlib.suppress(OSError):
+                    child.process.stdin.close()
+        if self._listening:
+            self._listening.close()
+        if self._embedded:
+            self._embedded.stop()
+
+    def close(self) -> None:
+        """Give back what was prepared, if it never ran."""
+        self._end()
+
+
+class _Child:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.started = time.monotonic()
+        self.not_before = 0.0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise InvalidSettings(
+            "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port."
+        ) from None
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

@@ -1,0 +1,193 @@
+"""One worker process: the store's connections, the keeper, the hub and the HTTP server on a shared socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+import structlog
+import uvicorn
+
+from fairline.errors import StoreError
+from fairline.keeper import Keeper
+from fairline.logs import set_up_logs
+from fairline.room import Room
+from fairline.settings import ServerRole, ServerSettings
+from fairline.store import Store, open_store
+from fairline.token import Keyring
+from fairline.web.app import FullLane, operations
+from fairline.web.context import Context
+from fairline.web.cors import Cors
+from fairline.web.hub import Hub
+from fairline.web.lane import FastLane, lane_for
+from fairline.web.operations import fast_route
+
+log = structlog.get_logger()
+
+#: Seconds between looks for connections that are overdue, and for a new generation of keys.
+REAP_SECONDS = 1.0
+GENERATION_SECONDS = 5.0
+#: How long requests under way may take once the worker is told to end.
+GRACE_SECONDS = 10
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which also ends connections that are overdue."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order on a signal; unlike uvicorn's own, without dying of it before the rest is closed."""
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, self.handle_exit, name, None)
+        yield
+
+    async def reap(self) -> None:
+        """End slow and forgotten connections, for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(REAP_SECONDS)
+            now = loop.time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, FastLane) and connection.overdue(now):
+                    connection.end_overdue()
+
+
+class Worker:
+    """Everything one process runs, by its role."""
+
+    def __init__(self, settings: ServerSettings, secret: bytes, store: Store) -> None:
+        self._settings = settings
+        self._store = store
+        self._room = Room(store, Keyring(secret))
+        self._keeper = Keeper(store, tick_seconds=settings.tick_seconds, sweep_seconds=settings.sweep_seconds)
+
+    async def run(self, listening: socket.socket | None) -> None:
+        """Run until told to end."""
+        await self._follow_generation(once=True)
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(_running(self._follow_generation()))
+            if self._settings.role is not ServerRole.WEB:
+                await stack.enter_async_context(_running(self._keeper.run()))
+            if listening is not None:
+                await self._serve(listening, stack)
+            else:
+                await _until_signalled()
+        await self._room.close()
+
+    async def _serve(self, listening: socket.socket, stack: contextlib.AsyncExitStack) -> None:
+        context = Context(self._settings, self._room)
+        context.hub = Hub(context)
+        await stack.enter_async_context(_running(context.hub.run()))
+        keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
+        rows = operations(context, keeper)
+        cors = Cors(self._settings.cors_origins)
+        config = uvicorn.Config(
+            FullLane(rows, cors),
+            http=lane_for(fast_route(rows), cors),
+            loop="none",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        server = Server(config)
+        await stack.enter_async_context(_running(server.reap()))
+        await server.serve(sockets=[listening])
+
+    async def _follow_generation(self, *, once: bool = False) -> None:
+        """Take up new keys when someone rotates them."""
+        while True:
+            with contextlib.suppress(StoreError):
+                generation = await self._store.registry.generation()
+                if generation != self._room.keyring.generation:
+                    self._room.keyring.turn_to(generation)
+            if once:
+                return
+            await asyncio.sleep(GENERATION_SECONDS)
+
+
+@contextlib.asynccontextmanager
+async def _running(work: Any) -> AsyncIterator[None]:
+    """Something that runs beside the rest, until the rest is over."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def _until_signalled() -> None:
+    ended = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, ended.set)
+    await ended.wait()
+
+
+class Orders(msgspec.Struct):
+    """What the supervisor tells a worker, over its standard input."""
+
+    settings: ServerSettings
+    secret: bytes
+    listening: int | None
+
+
+def orders_of(settings: ServerSettings, secret: bytes, listening: int | None) -> bytes:
+    """The orders for a worker."""
+    return msgspec.json.encode(Orders(settings, secret, listening), enc_hook=str) + b"\n"
+
+
+async def _end_with_supervisor() -> None:
+    """End in order when the supervisor is gone: its end of our standard input is then closed."""
+    loop = asyncio.get_running_loop()
+    gone = asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), gone.set)
+    await gone.wait()
+    log.error("worker.orphaned", action="ending")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    """The entry of a worker process."""
+    # One line: the pipe stays open as long as the supervisor lives.
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders, dec_hook=lambda kind, value: kind(value))
+    settings = orders.settings
+    set_up_logs(settings.log_format)
+    listening = socket.socket(fileno=orders.listening) if orders.listening is not None else None
+
+    async def work() -> None:
+        store = await open_store(settings.store)
+        try:
+            async with _running(_end_with_supervisor()):
+                await Worker(settings, orders.secret, store).run(listening)
+        finally:
+            await store.close()
+
+    try:
+        import uvloop
+
+        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    except ImportError:
+        runner = asyncio.Runner()
+    with runner, contextlib.suppress(KeyboardInterrupt):
+        try:
+            runner.run(work())
+        except StoreError as error:
+            log.error("worker.store_away", error=error.message)
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
