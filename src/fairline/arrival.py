@@ -26,12 +26,17 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     client_id: Annotated[str, Meta(min_length=8, max_length=200)] | None = None
     """A secret of the client: whoever knows it is the holder."""
     user_id: Identifier | None = None
+    """The site's own name for the person."""
     priority_pass: Annotated[str, Meta(max_length=2048)] | None = None
+    """The text of a priority pass."""
     name: Annotated[str, Meta(max_length=100)] | None = None
     phone: Annotated[str, Meta(min_length=3, max_length=40)] | None = None
     party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
+    """How many people come together."""
     metadata: dict[str, Any] | None = None
+    """Anything the site wants to find again; at most 4 KiB of JSON."""
     idempotency_key: Identifier | None = None
+    """As the header `Idempotency-Key`."""
 
 
 class Caller(Struct, frozen=True, kw_only=True):

@@ -296,7 +296,9 @@ class StoreUnavailable(StoreError):
     code = "store_unavailable"
 
     def __init__(self, problem: str, retry_after: float = 2) -> None:
-        super().__init__(f"The store is away ({problem}). Try again in {retry_after:g} s.", retry_after=retry_after)
+        super().__init__(
+            f"The store is away: {problem.rstrip('.')}. Try again in {retry_after:g} s.", retry_after=retry_after
+        )
 
 
 class StoreOverloaded(StoreError):

@@ -1,22 +1,28 @@
-"""How long someone will wait: a value and an honest range, from the measured drain of the line.
+"""How long someone will wait: a value and an honest range, from the drain of the line.
 
-People ahead go in at the rate set, as long as there is room; once the inside is full they go in as others come out.
-Some of them give up first. So the line ahead, a(t), shrinks by `a' = −d − θ·a`: `d` people a second let in, `θ` the
-share that gives up each second.
+The line drains in phases. People go in at the rate set while there is room; once the inside is full, one goes in as one
+comes out; where staff call them, as fast as they were called lately. Meanwhile some give up. So in a phase that lets in
+`d` people a second, those ahead, a(t), shrink by `a' = −d − θ·a`, where `θ` is the share that gives up each second.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from fairline.queue import Admission, QueueSettings, QueueStatus, QueueView
 
-#: What the drain itself may be off by, beyond chance: stays and patience change during an evening.
+#: What a drain may be off by even if it was measured without error: stays and patience change during an evening.
 DRIFT = 0.1
 #: How many standard deviations the range spans to each side: nine of ten waits fall inside if the drain holds.
 SPREAD = 1.64
+#: Nobody is let in between ticks.
+TICK_SECONDS = 1.0
+#: The store's mean stay and its rate of calls fade: they are worth as many observations as this, and as a second of this.
+STAYS_SEEN, CALL_SECONDS_SEEN = 100, 1200
 
 
 class Wait(Struct, frozen=True):
@@ -27,6 +33,16 @@ class Wait(Struct, frozen=True):
     high: float
 
 
+class Phase(NamedTuple):
+    """Some time in which the line drains evenly."""
+
+    lasts: float
+    drain: float
+    """People a second."""
+    seen: float
+    """From how many observations the drain is known: without end where it is set, and kept like clockwork."""
+
+
 def estimate(position: int, settings: QueueSettings, view: QueueView) -> Wait | None:
     """The wait of whoever stands at `position`, or None where nothing honest can be said."""
     if settings.status is not QueueStatus.ACTIVE or (settings.stock_url and settings.stock is None):
@@ -34,45 +50,61 @@ def estimate(position: int, settings: QueueSettings, view: QueueView) -> Wait | 
     left = view.stock_left(settings.stock)
     if left is not None and left < position:
         return None  # sold out before their turn, unless someone inside gives theirs back
-    if settings.admission is Admission.MANUAL:
-        return _spread(position, view.call_rate, _time_to_clear(position, view.call_rate, view.leave_rate))
-    rate, room = settings.admission_rate, max(0, settings.max_active - view.inside)
-    if rate <= 0:
-        return None
-    # Room is never the gate while those ahead fit in; later arrivals wait for people to come out.
-    outflow = settings.max_active / view.stay_seconds if view.stay_seconds > 0 else math.inf
-    if outflow >= rate or position <= room:
-        return _spread(position, rate, _time_to_clear(position, rate, view.leave_rate))
-    fill = _time_to_fill(room, rate, view, settings.max_active)
-    passed = min(position, rate * fill)
-    seconds = _time_to_clear(passed, rate, view.leave_rate)
-    if position > passed:
-        seconds += _time_to_clear(position - passed, outflow, view.leave_rate)
-    return _spread(position, position / seconds if seconds > 0 else rate, seconds)
+    manual = settings.admission is Admission.MANUAL
+    return _wait(position, _called(view) if manual else _let_in(settings, view), view.leave_rate)
 
 
-def _time_to_fill(room: int, rate: float, view: QueueView, max_active: int) -> float:
-    """How long the inside takes to fill at `rate`, with people coming out meanwhile."""
-    # inside' = rate − inside / stay, from the present number up to max_active; the caller knows rate > outflow.
-    if room <= 0:
-        return 0.0
-    level = rate * view.stay_seconds
-    return view.stay_seconds * math.log((level - view.inside) / (level - max_active))
+def _called(view: QueueView) -> list[Phase]:
+    """Staff go on calling as they did."""
+    return [Phase(math.inf, view.call_rate, CALL_SECONDS_SEEN * view.call_rate)]
 
 
-def _time_to_clear(people: float, drain: float, leave_rate: float) -> float:
-    """Seconds until `people` are gone, by admission and by giving up."""
-    if drain <= 0:
-        return math.inf
-    if leave_rate * people < 1e-6 * drain:
-        return people / drain
-    return math.log1p(leave_rate * people / drain) / leave_rate
+def _let_in(settings: QueueSettings, view: QueueView) -> list[Phase]:
+    """The rate is the gate until the inside is full, if it ever is; then room is."""
+    rate, most, inside, stay = settings.admission_rate, settings.max_active, view.inside, view.stay_seconds
+    if stay <= 0:  # nobody has come out yet, so who does not fit in waits for we do not know what
+        return [Phase(max(0, most - inside) / rate if rate else 0.0, rate, math.inf)]
+    phases = []
+    if inside > most:  # max_active was lowered, and inside' = −inside / stay
+        phases.append(Phase(stay * math.log(inside / most), 0.0, STAYS_SEEN))
+        inside = most
+    outflow, level = most / stay, rate * stay
+    if rate <= outflow:
+        return [*phases, Phase(math.inf, rate, math.inf)]
+    # inside' = rate − inside / stay, which would end at `level`
+    fill = stay * math.log((level - inside) / (level - most))
+    return [*phases, Phase(fill, rate, math.inf), Phase(math.inf, outflow, STAYS_SEEN)]
 
 
-def _spread(position: int, drain: float, seconds: float) -> Wait | None:
-    if not math.isfinite(seconds):
-        return None
-    # Arrivals at the door are close to random, so the count has a deviation of its root; a tick adds up to a second.
-    chance = SPREAD * math.sqrt(position) / drain
-    off = chance + DRIFT * seconds
-    return Wait(seconds=round(seconds, 1), low=round(max(0.0, seconds - off), 1), high=round(seconds + off + 1, 1))
+def _wait(position: int, phases: Sequence[Phase], leave_rate: float) -> Wait | None:
+    """Go through the phases until those ahead are gone, and one more is let in."""
+    ahead, seconds, clockwork = position - 1.0, 0.0, 0.0
+    for lasts, drain, seen in phases:
+        needed = _time_to_clear(ahead, drain, leave_rate) + 1 / drain if drain > 0 else math.inf
+        here = min(needed, lasts)
+        seconds += here
+        clockwork += drain * here if math.isinf(seen) else 0.0
+        if needed <= lasts:
+            return _range(seconds, drain, position - clockwork, seen) if math.isfinite(needed) else None
+        ahead = _ahead_after(lasts, ahead, drain, leave_rate)
+    return None
+
+
+def _time_to_clear(ahead: float, drain: float, leave_rate: float) -> float:
+    """Seconds until `ahead` people are gone, by admission and by giving up."""
+    share = leave_rate / drain
+    return ahead / drain if abs(share * ahead) < 1e-6 else math.log1p(share * ahead) / leave_rate
+
+
+def _ahead_after(seconds: float, ahead: float, drain: float, leave_rate: float) -> float:
+    """How many of `ahead` are still there after some time."""
+    gone = -math.expm1(-leave_rate * seconds)
+    return ahead * (1 - gone) - drain * (gone / leave_rate if leave_rate > 1e-9 else seconds)
+
+
+def _range(seconds: float, drain: float, by_chance: float, seen: float) -> Wait:
+    # Who gives up, comes out or is called does so at random, so their count has a deviation of about its root.
+    chance = SPREAD * math.sqrt(max(0.0, by_chance)) / drain
+    measured = math.hypot(DRIFT, SPREAD / math.sqrt(seen))
+    off = math.hypot(chance, measured * seconds) + TICK_SECONDS
+    return Wait(seconds=round(seconds, 1), low=round(max(0.0, seconds - off), 1), high=round(seconds + off, 1))

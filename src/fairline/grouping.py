@@ -10,13 +10,17 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from fairline.errors import FairlineError, StoreOverloaded
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+#: Hears of each store call: its key, when it was sent, when each of its callers asked (all monotonic), and what
+#: came for each of them, or the error that came for all.
+OnSent: TypeAlias = Callable[[Key, float, Sequence[float], Sequence[Result | FairlineError] | Exception], None]
 
 
 class Grouping(Generic[Key, Item, Result]):
@@ -34,11 +38,13 @@ class Grouping(Generic[Key, Item, Result]):
         batch: int = 250,
         bound: int = 20_000,
         patience: float = 5.0,
+        on_sent: OnSent[Key, Result] | None = None,
     ) -> None:
         self._send = send
         self._batch = batch
         self._bound = bound
         self._patience = patience
+        self._on_sent = on_sent
         self._waiting: dict[Key, deque[tuple[Item, asyncio.Future[Result], float]]] = {}
         self._sending: dict[Key, asyncio.Task[None]] = {}
         self._count = 0
@@ -77,7 +83,9 @@ class Grouping(Generic[Key, Item, Result]):
 
     async def _send_next(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result], float]]) -> None:
         batch: list[tuple[Item, asyncio.Future[Result]]] = []
-        oldest = monotonic() - self._patience
+        asked: list[float] = []
+        began = monotonic()
+        oldest = began - self._patience
         while queue and len(batch) < self._batch:
             item, future, since = queue.popleft()
             self._count -= 1
@@ -87,10 +95,12 @@ class Grouping(Generic[Key, Item, Result]):
                 future.set_exception(StoreOverloaded(self._count))
             else:
                 batch.append((item, future))
+                asked.append(since)
         if not batch:
             return
+        outcome: Sequence[Result | FairlineError] | Exception
         try:
-            results = await self._send(key, [item for item, _ in batch])
+            outcome = results = await self._send(key, [item for item, _ in batch])
             for (_, future), result in zip(batch, results, strict=True):
                 if future.done():
                     continue
@@ -105,3 +115,6 @@ class Grouping(Generic[Key, Item, Result]):
                     future.set_exception(error if isinstance(error, Exception) else FairlineError("Shutting down."))
             if not isinstance(error, Exception):
                 raise
+            outcome = error
+        if self._on_sent is not None:
+            self._on_sent(key, began, asked, outcome)

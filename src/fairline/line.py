@@ -68,6 +68,8 @@ class Order:
         # Nobody overtakes an equal: never before the last turn given to the same or a higher level.
         floor = max((turn for at, turn in self.last.items() if at >= level), default=-BAND)
         if turn <= floor:
-            # Places within one turn run out after SPAN arrivals (after a change from strict): take the next turn then.
             turn = floor if self.count - floor < SPAN else floor + 1
+        # Places within one turn run out after SPAN arrivals (or a change from strict): take the next turn then.
+        while place_of(turn, self.count) in line:
+            turn += 1
         return place_of(turn, self.count)

@@ -14,7 +14,8 @@ from fairline.line import PriorityPolicy
 
 QueueId = NewType("QueueId", str)
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+_ID = re.compile(ID_PATTERN, re.ASCII)
 _URL = re.compile(r"https?://[^\s/?#@]+[^\s]*", re.IGNORECASE)
 _PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
 
@@ -54,30 +55,49 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """Everything an operator can set of one queue. `checked` refuses what is out of range or at odds with itself."""
 
     name: Text = ""
+    """What people read; the id where it is empty."""
     target_url: Url = ""
+    """Where whoever is let in goes, with the pass in the query."""
     status: QueueStatus = QueueStatus.ACTIVE
+    """`paused` takes joins and lets nobody in; `maintenance` takes no joins."""
     admission: Admission = Admission.AUTO
+    """`auto` lets people in by itself; with `manual` staff call them."""
     admission_rate: Annotated[float, Meta(ge=0, le=100_000, description="people a second; 0 lets nobody in")] = 10.0
     burst: Annotated[float, Meta(ge=1, le=100_000, description="most let in at once; unset is the rate")] | None = None
     max_active: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
+    """Room inside: people let in and not gone yet."""
     max_queue_size: Annotated[int, Meta(ge=1, le=10_000_000)] = 50_000
+    """Room in line."""
     stock: Annotated[int, Meta(ge=0, le=1_000_000_000, description="unset sells without end")] | None = None
     stock_url: Url | None = None
+    """An address that answers `{"seats": n}`, from which the stock is taken."""
     priority_policy: PriorityPolicy = PriorityPolicy.SKIP
+    """`skip` moves a level ahead of its share of the line; `strict` serves higher levels first."""
     priority_skip: Annotated[tuple[Share, ...], Meta(min_length=4, max_length=4)] = (0.0, 0.1, 0.5, 1.0)
+    """The share of the line that levels 0, 1, 2 and 3 go ahead of."""
     heartbeat_interval_seconds: Annotated[float, Meta(ge=1, le=3600)] = 10.0
+    """How often clients are asked to give a sign of life."""
     heartbeat_timeout_seconds: Annotated[float, Meta(ge=0, le=86_400, description="0: no need to stay in touch")] = 60.0
     grace_seconds: Annotated[float, Meta(ge=0, le=3600)] = 30.0
+    """What is added to the timeout; and how long a closed page has to come back."""
     claim_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
+    """How long whoever is let in has to come."""
     session_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 3600.0
+    """How long a session lasts without activity."""
     session_max_seconds: Annotated[float, Meta(ge=1, le=2_592_000)] = 14_400.0
+    """How long a session lasts at most."""
     one_per: OnePer = OnePer.CLIENT
+    """What makes two arrivals the same person, who has one place."""
     join_limit_per_ip: Annotated[int, Meta(ge=0, le=100_000, description="a minute; 0 is no limit")] = 20
     join_limit_per_phone: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
     ticket_prefix: Annotated[str, Meta(max_length=12)] = ""
+    """Begins the labels of tickets; capital letters and digits. The id where it is empty."""
     retain_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 3600.0
+    """How long the record of an ended ticket is kept."""
     closed_message: Message = ""
+    """What the page says while the queue takes nobody."""
     message: Message = ""
+    """What everyone who waits is shown."""
 
     @property
     def bucket(self) -> float:

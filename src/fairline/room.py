@@ -10,7 +10,8 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -26,10 +27,12 @@ from fairline.errors import (
     PassInvalid,
     QueueNotFound,
     RateLimited,
+    SessionTaken,
     SettingsChanged,
     TicketExpired,
     TicketNotFound,
     TokenError,
+    TransitionRefused,
 )
 from fairline.estimate import Wait, estimate
 from fairline.events import Event
@@ -72,19 +75,31 @@ class Welcome(Answer, frozen=True, kw_only=True):
     created: bool
 
 
-class Room:
-    """All queues of one store. Nothing is remembered here that cannot be read again."""
+#: The name of a grouped call, its key, when it was sent, when each caller asked, and what came: see grouping.
+OnSent = Callable[[str, Any, float, Sequence[float], Sequence[Answer | FairlineError] | Exception], None]
 
-    def __init__(self, store: Store, keyring: Keyring) -> None:
+
+class Room:
+    """All queues of one store. Nothing is remembered here that cannot be read again.
+
+    `on_sent` hears of each grouped store call: its name, then as in grouping."""
+
+    def __init__(self, store: Store, keyring: Keyring, *, on_sent: OnSent | None = None) -> None:
         self.store = store
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
-        self._joins = Grouping[QueueId, tuple[Arrival, int | None], Welcome](self._send_joins)
-        self._beats = Grouping[QueueId, int, Answer](self._send_beats)
-        self._ranks = Grouping[QueueId, int, Answer](self._send_ranks)
-        self._unloads = Grouping[QueueId, int, Answer](self._send_unloads)
-        self._visits = Grouping[tuple[QueueId, Visit], tuple[int, bytes], Answer](self._send_visits)
-        self._acts = Grouping[tuple[QueueId, Action], int, Answer](self._send_acts)
+
+        def heard(call: str) -> Any:
+            return partial(on_sent, call) if on_sent else None
+
+        self._joins = Grouping[QueueId, tuple[Arrival, int | None], Welcome](self._send_joins, on_sent=heard("join"))
+        self._beats = Grouping[QueueId, int, Answer](self._send_beats, on_sent=heard("beat"))
+        self._ranks = Grouping[QueueId, int, Answer](self._send_ranks, on_sent=heard("rank"))
+        self._unloads = Grouping[QueueId, int, Answer](self._send_unloads, on_sent=heard("unload"))
+        self._visits = Grouping[tuple[QueueId, Visit], tuple[int, bytes], Answer](
+            self._send_visits, on_sent=heard("visit")
+        )
+        self._acts = Grouping[tuple[QueueId, Action], int, Answer](self._send_acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
@@ -161,6 +176,14 @@ class Room:
         await self._acts.call((queue, action), number)
         return await self.ticket(queue, number)
 
+    async def begin(self, queue: QueueId, number: int) -> Ticket:
+        """Whoever was called has come to the counter: a session that belongs to no browser."""
+        try:
+            await self.start(queue, number, secrets.token_hex(8))
+        except SessionTaken:
+            raise TransitionRefused(Action.START, Status.ACTIVE) from None
+        return await self.ticket(queue, number)
+
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         """Move someone who waits up, by the queue's policy."""
         if not 1 <= level <= 3:
@@ -173,6 +196,10 @@ class Room:
         if not 1 <= len(reason) <= 200:
             raise InvalidRequest("reason", "must be text of 1 to 200 characters")
         return await self.store.revoke(queue, number, reason)
+
+    async def revoked(self, queue: QueueId) -> dict[int, str]:
+        """What is revoked, and why."""
+        return await self.store.revoked(queue)
 
     async def issue_pass(self, queue: QueueId, level: int, uses: int = 1, seconds: float = 86_400) -> tuple[str, str]:
         """A priority pass: its id, and the signed text to be given at joining."""

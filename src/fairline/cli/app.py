@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from fairline import __version__
+from fairline.cli import keys, queue, ticket
+from fairline.cli.doctor import doctor
 from fairline.cli.serve import serve
 from fairline.errors import FairlineError
 
 app = typer.Typer(
     name="fairline",
-    help="A fair waiting line for websites and counters.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
 )
 app.command()(serve)
+app.command()(doctor)
+app.add_typer(queue.app, name="queue")
+app.add_typer(ticket.app, name="ticket")
+app.add_typer(keys.app, name="keys")
 
 
-@app.callback()
-def root() -> None:
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"fairline {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="Start with [bold]fairline serve[/], then [bold]fairline queue list[/] in another terminal. "
+    "On the night: [bold]fairline queue set sale admission_rate=40[/], [bold]fairline queue pause sale[/]."
+)
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
     """A fair waiting line for websites and counters."""
 
 
@@ -30,5 +49,5 @@ def main() -> None:
     try:
         app()
     except FairlineError as error:
-        Console(stderr=True).print(f"[red]Error:[/] {error.message}", highlight=False)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]Error:[/] {error.message}")
         sys.exit(1)

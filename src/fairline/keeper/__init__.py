@@ -30,7 +30,8 @@ SWEEP_SECONDS = 5.0
 
 
 class Keeper:
-    """Keeps all queues of a store. `on_admitted` and `on_lapsed` hear of what this keeper did; others may do it too."""
+    """Keeps all queues of a store. `on_admitted` and `on_lapsed` hear of what this keeper did; others may do it too.
+    `on_round` hears of each round that went through: its name, how late it began and how long it took, in seconds."""
 
     def __init__(
         self,
@@ -40,12 +41,14 @@ class Keeper:
         sweep_seconds: float = SWEEP_SECONDS,
         on_admitted: Callable[[QueueId, list[int]], None] | None = None,
         on_lapsed: Callable[[QueueId, list[Lapsed]], None] | None = None,
+        on_round: Callable[[str, float, float], None] | None = None,
     ) -> None:
         self._store = store
         self.tick_seconds = tick_seconds
         self.sweep_seconds = sweep_seconds
         self._on_admitted = on_admitted
         self._on_lapsed = on_lapsed
+        self._on_round = on_round
         self._queues: list[QueueId] = []
         self.ticked_at = 0.0
         self.swept_at = 0.0
@@ -66,6 +69,8 @@ class Keeper:
 
     async def tick(self) -> None:
         """One round of admission over all queues."""
+        if time.monotonic() - self.swept_at > 2 * self.sweep_seconds:
+            await self.sweep()  # after an outage too, or whoever is let in now would have it on top of their time
         self._queues = await self._store.queues()
         await self._each(self._admit)
         self.ticked_at = time.monotonic()
@@ -120,11 +125,16 @@ class Keeper:
         due = loop.time() + random.uniform(0, seconds)
         while True:
             await asyncio.sleep(max(0.0, due - loop.time()))
+            late = loop.time() - due
             due = max(due + seconds, loop.time())
-            await self._round(name, do_round)
+            await self._round(name, do_round, late)
 
-    async def _round(self, name: str, do_round: Callable[[], Awaitable[None]]) -> None:
+    async def _round(self, name: str, do_round: Callable[[], Awaitable[None]], late: float = 0.0) -> None:
+        began = time.monotonic()
         try:
             await do_round()
         except StoreError as error:
             log.warning("keeper.store_away", round=name, error=error.message)
+        else:
+            if self._on_round:
+                self._on_round(name, late, time.monotonic() - began)

@@ -166,6 +166,17 @@ class AdminKey(Struct, frozen=True, kw_only=True):
     created: int
 
 
+class Caution(Struct, frozen=True):
+    """Something about the store's set-up: what it is, how it was found, what to do."""
+
+    what: str
+    found: str
+    advice: str
+
+
+Part = Literal["web", "keeper"]
+
+
 class Registry(Protocol):
     """What belongs to the server rather than to a queue."""
 
@@ -186,6 +197,15 @@ class Registry(Protocol):
 
     async def rotate(self) -> int:
         """Go on to the next generation."""
+
+    async def mark_alive(self, part: Part) -> None:
+        """Note that someone serves HTTP, or keeps the queues, at this moment."""
+
+    async def last_alive(self, part: Part) -> int | None:
+        """When that was last noted, by the store's clock; None if never."""
+
+    async def warnings(self) -> list[Caution]:
+        """What of the store's own set-up would hurt on the night."""
 
 
 Visit = Literal["start", "touch", "visit"]

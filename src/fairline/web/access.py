@@ -6,7 +6,7 @@ import hmac
 import secrets
 from hashlib import blake2b, sha256
 
-from fairline.errors import FairlineError, InvalidRequest, NotFound
+from fairline.errors import FairlineError, InvalidRequest, NotFound, Refused
 from fairline.queue import check_text
 from fairline.room import Room
 from fairline.store import AdminKey, Role
@@ -42,6 +42,15 @@ class KeyNotFound(NotFound):
 
     def __init__(self, key_id: str) -> None:
         super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
+
+
+class LastAdminKey(Refused):
+    """Nobody would be left who can make keys."""
+
+    code = "last_admin_key"
+
+    def __init__(self) -> None:
+        super().__init__("This is the last key with the role admin. Make another one first, then remove this one.")
 
 
 class Forbidden(FairlineError):
@@ -88,9 +97,20 @@ class Access:
         return await self._registry.admin_keys()
 
     async def remove(self, key_id: str) -> None:
-        """Take a key away."""
+        """Take a key away, unless no admin would be left."""
+        key = await self._registry.admin_key(key_id)
+        if key is None:
+            raise KeyNotFound(key_id)
+        if key.role is Role.ADMIN and await self._admins() == {key_id}:
+            raise LastAdminKey
         if not await self._registry.remove_admin_key(key_id):
             raise KeyNotFound(key_id)
+        if key.role is Role.ADMIN and not await self._admins():
+            await self._registry.put_admin_key(key)  # two admins removed each other's at once: neither may
+            raise LastAdminKey
+
+    async def _admins(self) -> set[str]:
+        return {key.id for key in await self.keys() if key.role is Role.ADMIN}
 
     def _digest(self, text: str) -> str:
         return blake2b(text.encode(errors="replace"), key=self._digest_key, person=b"admin key").hexdigest()

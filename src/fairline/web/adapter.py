@@ -11,9 +11,16 @@ from fairline.web.problems import failure, problem
 
 Scope = dict[str, Any]
 
+#: What a client goes on sending after a refusal is not waited for. (Later versions of HTTP have no such header.)
+_ENDS = ((b"connection", b"close"),)
+
 
 class TooLarge(Exception):
     """The body is over the limit."""
+
+
+class ClientGone(Exception):
+    """The connection was lost before the body was complete."""
 
 
 def request_of(scope: Scope) -> Request:
@@ -27,10 +34,12 @@ def request_of(scope: Scope) -> Request:
 
 
 async def read_body(receive: Any) -> bytes:
-    """The whole body, or TooLarge."""
+    """The whole body, or TooLarge, or ClientGone: half a body is none."""
     body: bytes = b""
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
         body += message.get("body", b"")
         if len(body) > BODY_LIMIT:
             raise TooLarge
@@ -47,15 +56,23 @@ class Adapter:
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         request = request_of(scope)
-        sent = await self._answer(request, receive)
+        try:
+            request.body = await read_body(receive)
+        except ClientGone:
+            return
+        except TooLarge:
+            refusal = problem("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.", request.id)
+            ends = _ENDS if scope.get("http_version", "1.1").startswith("1.") else ()
+            await respond(request, refusal, send, self._cors.headers(request) + ends)
+            return
+        sent = await self._answer(request)
         if isinstance(sent, Takeover):
             await _stream(request, sent, self._cors, receive, send)
         else:
             await respond(request, sent, send, self._cors.headers(request))
 
-    async def _answer(self, request: Request, receive: Any) -> Sent:
+    async def _answer(self, request: Request) -> Sent:
         try:
-            request.body = await read_body(receive)
             outcome = self._handler(request)
             if isinstance(outcome, Pending):
                 await asyncio.wait([outcome.future])
@@ -63,8 +80,6 @@ class Adapter:
             if isinstance(outcome, Response | Takeover):
                 return outcome
             return await outcome
-        except TooLarge:
-            return problem("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.", request.id)
         except Exception as error:
             return failure(request, error)
 
@@ -98,7 +113,10 @@ class _Buffer:
         self._closing = True
         self.queue.put_nowait(None)
 
-    abort = close
+    def abort(self) -> None:
+        while not self.queue.empty():
+            self.queue.get_nowait()
+        self.close()
 
     async def pump(self, send: Any) -> None:
         """Send what is written until it is closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -11,19 +12,26 @@ from starlette.routing import Route
 from fairline.errors import FairlineError
 from fairline.keeper import Keeper
 from fairline.web.adapter import Adapter, Scope, request_of, respond
+from fairline.web.admin import admin_operations
+from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.cors import Cors
+from fairline.web.docs import HTML, Docs
 from fairline.web.http import Request
+from fairline.web.metrics import MEDIA, Metrics, MetricsPage
 from fairline.web.operations import Operation, Query
 from fairline.web.people import People
 from fairline.web.problems import failure, problem
 from fairline.web.public import Public
 from fairline.web.sites import Sites
 from fairline.web.wire import (
+    Health,
     HeartbeatRequest,
     JoinRequest,
+    KeySet,
     LeaveRequest,
     QueueAnswer,
+    Readiness,
     SessionAnswer,
     TicketAnswer,
 )
@@ -32,9 +40,19 @@ _TOKEN = ("token_missing", "token_invalid", "token_expired")
 _SESSION = (*_TOKEN, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found")
 
 
-def operations(context: Context, keeper: Keeper | None) -> list[Operation]:
+def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every call there is."""
-    return [*_people(People(context)), *_sites(Sites(context)), *_public(Public(context, keeper))]
+    rows = [
+        *_people(People(context)),
+        *_sites(Sites(context)),
+        *_public(Public(context, keeper)),
+        *admin_operations(context),
+    ]
+    if metrics is not None:
+        rows += _metrics(MetricsPage(context.room, metrics))
+    assets = Assets()
+    rows += _description(Docs(rows, assets, context.settings.public_url), assets)
+    return rows
 
 
 def _people(people: People) -> list[Operation]:
@@ -48,6 +66,7 @@ def _people(people: People) -> list[Operation]:
             takes=JoinRequest,
             answers={201: TicketAnswer, 200: TicketAnswer},
             headers=("Idempotency-Key",),
+            sends={status: {"Set-Cookie": "The token, for browsers."} for status in (201, 200)},
             problems=(
                 "queue_not_found",
                 "queue_full",
@@ -132,7 +151,12 @@ def _sites(sites: Sites) -> list[Operation]:
             token="session",
             answers={200: None},
             query=(Query("queue", str, "the queue that guards the path"),),
-            problems=_TOKEN,
+            problems=_SESSION,
+            refuses_with=401,
+            sends={
+                200: {"X-Fairline-Queue": "The queue.", "X-Fairline-Ticket": "The ticket's number."},
+                401: {"X-Fairline-Redirect": "The waiting page, where the queue is known."},
+            },
         ),
     ]
 
@@ -143,6 +167,9 @@ def _public(public: Public) -> list[Operation]:
             method="GET", path=path, about=about, group="public", slow=handler, answers=answers, problems=problems
         )
 
+    def server(path: str, about: str, handler: Any, answers: dict[int, Any], group: str = "server") -> Operation:
+        return Operation(method="GET", path=path, about=about, group=group, slow=handler, answers=answers, store=False)
+
     return [
         anyone(
             "/api/v1/queues/{queue}",
@@ -151,30 +178,70 @@ def _public(public: Public) -> list[Operation]:
             {200: QueueAnswer},
             "queue_not_found",
         ),
-        anyone("/.well-known/jwks.json", "The public keys of session tokens.", public.jwks, {200: dict[str, Any]}),
-        anyone("/healthz", "This process answers.", public.healthz, {200: dict[str, str]}),
-        anyone("/readyz", "The store answers, and the queues are kept.", public.readyz, {200: Any, 503: Any}),
+        server("/.well-known/jwks.json", "The public keys of session tokens.", public.jwks, {200: KeySet}, "public"),
+        server("/healthz", "This process answers.", public.healthz, {200: Health}),
+        server(
+            "/readyz", "The store answers, and the queues are kept.", public.readyz, {200: Readiness, 503: Readiness}
+        ),
+    ]
+
+
+def _metrics(page: MetricsPage) -> list[Operation]:
+    return [
+        Operation(
+            method="GET",
+            path="/metrics",
+            about="Figures for Prometheus: of all queues, and of all workers of this server.",
+            group="server",
+            slow=page.metrics,
+            answers={200: str},
+            media=MEDIA,
+            store=False,
+        )
+    ]
+
+
+def _description(docs: Docs, assets: Assets) -> list[Operation]:
+    def file(path: str, about: str, handler: Any, media: str, kind: Any = str) -> Operation:
+        return Operation(
+            method="GET",
+            path=path,
+            about=about,
+            group="server",
+            slow=handler,
+            answers={200: kind},
+            media=media,
+            store=False,
+        )
+
+    return [
+        file("/docs", "This page.", docs.page, HTML),
+        file("/openapi.json", "All calls as OpenAPI 3.1.", docs.openapi, "application/json", dict[str, Any]),
+        file("/static/{name}", "The files of the pages.", assets.file, "text/css"),
     ]
 
 
 class FullLane:
-    """The ASGI application: all calls, the fast ones too."""
+    """The ASGI application: all calls, the fast ones too. `on_answered` hears of the method, the path and the status of
+    each."""
 
-    def __init__(self, rows: list[Operation], cors: Cors) -> None:
+    def __init__(
+        self, rows: list[Operation], cors: Cors, on_answered: Callable[[str, str, int], None] | None = None
+    ) -> None:
         self._cors = cors
+        self._on_answered = on_answered
         handlers: dict[int, Any] = {404: self._missing, 405: self._missing}
-        self._app = Starlette(
-            routes=[
-                Route(row.path, Adapter(row.fast or row.slow, cors), methods=[row.method])  # type: ignore[arg-type]
-                for row in rows
-            ],
-            exception_handlers=handlers,
-        )
+        self._routes = [
+            Route(row.path, Adapter(row.fast or row.slow, cors), methods=[row.method])  # type: ignore[arg-type]
+            for row in rows
+        ]
+        self._app = Starlette(routes=self._routes, exception_handlers=handlers)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
         request = request_of(scope)
+        send = self._counted(scope, send)
         if scope["method"] == "OPTIONS":
             await respond(request, self._cors.preflight(request), send)
             return
@@ -182,6 +249,14 @@ class FullLane:
             await self._app(scope, receive, send)
         except FairlineError as error:
             await respond(request, failure(request, error), send)
+
+    def _counted(self, scope: Scope, send: Any) -> Any:
+        async def counted(message: Any) -> None:
+            if self._on_answered and message["type"] == "http.response.start":
+                self._on_answered(scope["method"], scope["path"], message["status"])
+            await send(message)
+
+        return counted
 
     async def _missing(self, request: Any, error: Exception) -> Any:
         status = error.status_code if isinstance(error, HTTPException) else 404
@@ -193,8 +268,13 @@ class FullLane:
         response = problem(code, detail, found.id)
 
         async def send_it(_scope: Scope, _receive: Any, send: Any) -> None:
-            allow = (error.headers or {}).get("Allow") if isinstance(error, HTTPException) else None
-            more = ((b"allow", allow.encode()),) if allow else ()
+            more = ((b"allow", ", ".join(self._methods_at(found.path)).encode()),) if status == 405 else ()
             await respond(found, response, send, self._cors.headers(found) + more)
 
         return send_it
+
+    def _methods_at(self, path: str) -> list[str]:
+        """Every method of an address: each has a route of its own."""
+        return sorted(
+            {method for route in self._routes if route.path_regex.match(path) for method in route.methods or ()}
+        )

@@ -13,7 +13,8 @@ from msgspec import UNSET
 
 from fairline.arrival import Caller
 from fairline.errors import TokenError, TokenInvalid
-from fairline.queue import QueueId
+from fairline.estimate import Wait
+from fairline.queue import QueueId, QueueSettings
 from fairline.room import Answer, Room
 from fairline.settings import ServerSettings
 from fairline.ticket import Standing, Status
@@ -101,8 +102,9 @@ class Context:
 
     def ticket_claims(self, request: Request, token: str | None = None) -> TicketClaims:
         """Whose ticket a call is about, or 401."""
+        token = token or request.bearer()
         if token is None:
-            queue = request.args.get("queue") if request.query else None
+            queue = request.args.get("queue")
             names = [ticket_cookie(QueueId(queue))] if queue else _ticket_cookies(request)
             token = token_of(request, names[0] if len(names) == 1 else "", query="token")
         return self.room.keyring.tickets.check(token, time.time())
@@ -148,7 +150,7 @@ class Context:
             priority=standing.priority,
             joined_at=moment(standing.joined),
             heartbeat_interval_seconds=interval,
-            next_heartbeat_seconds=_next_beat(answer) if beat else UNSET,
+            next_heartbeat_seconds=_next_beat(settings, wait) if beat else UNSET,
             session_token=session or UNSET,
             redirect_url=redirect_url(settings.target_url, session) if session else UNSET,
             claim_before=moment(standing.deadline) if admitted and standing.deadline else UNSET,
@@ -227,9 +229,8 @@ def _ticket_cookies(request: Request) -> list[str]:
     return [name for name in request.cookies if name.startswith("fairline_ticket_")]
 
 
-def _next_beat(answer: Answer) -> float:
+def _next_beat(settings: QueueSettings, wait: Wait | None) -> float:
     """When to beat next: whoever has long to wait may beat less often, well within the timeout."""
-    settings, wait = answer.settings, answer.wait
     longest = settings.heartbeat_timeout_seconds / 3 or 60.0
     stretched = wait.seconds / 60 if wait else 0.0
     return round(max(settings.heartbeat_interval_seconds, min(stretched, longest)), 1)

@@ -30,6 +30,7 @@ encode = msgspec.json.Encoder().encode
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
 _ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
 
 
@@ -104,15 +105,23 @@ class Request:
         try:
             return decoder.decode(self.body)
         except msgspec.ValidationError as error:
-            raise invalid(error) from None
+            raise invalid(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise InvalidRequest("", "The body is not proper JSON.") from None
 
 
-def invalid(error: msgspec.ValidationError) -> InvalidRequest:
-    """What is wrong with a body, and where."""
+def invalid(error: msgspec.ValidationError, kind: Any = None) -> InvalidRequest:
+    """What is wrong with a body of this type, and where."""
     problem, _, path = str(error).partition(" - at `$")
-    return InvalidRequest(path.strip("`.").removeprefix("."), problem)
+    field = path.strip("`.").removeprefix(".")
+    if found := _FIELD.fullmatch(problem):
+        missing, name = found[1] == "missing required", found[2][:80]
+        known = getattr(kind, "__struct_encode_fields__", None) if not field else None
+        there_are = f" There are: {', '.join(known) or 'none'}." if known is not None else ""
+        return InvalidRequest(
+            f"{field}.{name}" if field else name, "is missing" if missing else f"is no field of this call.{there_are}"
+        )
+    return InvalidRequest(field, problem)
 
 
 class Response:
@@ -233,4 +242,4 @@ def token_of(request: Request, cookie_name: str, *, query: str | None = None) ->
 Sent = Response | Takeover
 Outcome = Sent | Pending[Any]
 Handler = Callable[[Request], Outcome]
-SlowHandler = Callable[[Request], Awaitable[Response]]
+SlowHandler = Callable[[Request], Awaitable[Sent]]

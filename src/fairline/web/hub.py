@@ -13,7 +13,7 @@ import contextlib
 import random
 import socket
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import structlog
@@ -76,7 +76,7 @@ class Watcher:
     def opened(self, connection: Connection) -> None:
         """The connection is this stream's: tell where the ticket stands."""
         self.connection = connection
-        _give_up_soon(connection)
+        give_up_soon(connection)
         connection.write(b"retry: %d\n\n" % random.randint(*RETRY))
         answer, self.started = self.started, None
         self.hub.add(self)
@@ -161,10 +161,20 @@ class Frames:
 
 
 class Hub:
-    """All streams of one worker."""
+    """All streams of one worker. `on_pushed` hears of frames: whether they tell of an event of the ticket itself
+    ("own") or of the line having moved ("line"), the seconds since it happened, how many. `on_streams` hears how many
+    streams are open."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        on_pushed: Callable[[str, float, int], None] | None = None,
+        on_streams: Callable[[int], None] | None = None,
+    ) -> None:
         self.context = context
+        self._on_pushed = on_pushed
+        self._on_streams = on_streams
         self.loop = asyncio.get_running_loop()
         self._streams: dict[QueueId, dict[int, list[Watcher]]] = {}
         self._kept: dict[QueueId, _Kept] = {}
@@ -186,7 +196,7 @@ class Hub:
         """Begin to push to a stream."""
         watcher.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
         self._streams.setdefault(watcher.queue, {}).setdefault(watcher.number, []).append(watcher)
-        self.open_streams += 1
+        self._count(1)
 
     def remove(self, watcher: Watcher) -> None:
         """Forget a stream that is over."""
@@ -194,12 +204,17 @@ class Hub:
         watchers = tickets.get(watcher.number, [])
         if watcher in watchers:
             watchers.remove(watcher)
-            self.open_streams -= 1
+            self._count(-1)
             if not watchers:
                 del tickets[watcher.number]
             if not tickets:
                 del self._streams[watcher.queue]
                 self._kept.pop(watcher.queue, None)
+
+    def _count(self, more: int) -> None:
+        self.open_streams += more
+        if self._on_streams:
+            self._on_streams(self.open_streams)
 
     # The loop
 
@@ -225,12 +240,11 @@ class Hub:
         await self._hear(queue, kept)
         now = self.loop.time()
         if now >= kept.beat_at:
-            settings = await self._tell(queue, self._numbers(queue), beat=True)
+            moved_at = kept.settle(now)
+            settings = await self._tell(queue, self._numbers(queue), moved_at, beat=True)
             kept.beat_at = now + (settings.heartbeat_interval_seconds if settings else REFRESH_SECONDS)
-            kept.refreshed_at, kept.moved = now, False
         elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
-            kept.refreshed_at, kept.moved = now, False
-            await self._tell(queue, self._numbers(queue))
+            await self._tell(queue, self._numbers(queue), kept.settle(now))
         if now >= kept.alive_at:
             kept.alive_at = now + KEEP_ALIVE_SECONDS
             await self._keep_alive(queue, now)
@@ -241,22 +255,28 @@ class Hub:
         if not events:
             return
         kept.after = events[-1].id
-        kept.moved = kept.moved or any(map(_moves, events))
+        moved_at = next((event.at for event in events if _moves(event)), 0)
+        kept.moved, kept.moved_at = kept.moved or moved_at > 0, kept.moved_at or moved_at
         here = self._streams.get(queue, {})
         # A join tells nobody anything new: the client has its answer.
-        touched = {e.ticket for e in events if e.type is not EventType.JOINED and e.ticket is not None}
-        if touched & here.keys():
-            await self._tell(queue, list(touched & here.keys()))
+        touched = {e.ticket: e.at for e in events if e.type is not EventType.JOINED and e.ticket is not None}
+        touched = {number: at for number, at in touched.items() if number in here}
+        if touched:
+            await self._tell(queue, list(touched), touched)
 
     def _numbers(self, queue: QueueId) -> list[int]:
         return list(self._streams.get(queue, ()))
 
-    async def _tell(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> Any:
-        """Look up tickets in slices and tell their streams what is new to them; answers the settings."""
+    async def _tell(
+        self, queue: QueueId, numbers: list[int], since: int | Mapping[int, int] = 0, *, beat: bool = False
+    ) -> Any:
+        """Look up tickets in slices and tell their streams what is new to them; answers the settings. `since` says when
+        it happened, to each or to all, where it is known."""
         settings = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
             answers = await self.context.room.look(queue, part, beat=beat)
+            read_at = self.loop.time()
             wrote = 0
             for number, answer in zip(part, answers, strict=True):
                 watchers = self._streams.get(queue, {}).get(number)
@@ -267,7 +287,13 @@ class Hub:
                     continue
                 settings = answer.settings
                 frames = Frames(self.context, answer)
-                wrote += sum([watcher.tell(frames) for watcher in list(watchers)])
+                told = sum([watcher.tell(frames) for watcher in list(watchers)])
+                wrote += told
+                if told and since and self._on_pushed:
+                    kind, at = ("line", since) if isinstance(since, int) else ("own", since[number])
+                    # By the store's clock, which is the event's, up to its answer; by ours from there.
+                    seconds = (answer.view.now - at) / 1000 + self.loop.time() - read_at
+                    self._on_pushed(kind, max(0.0, seconds), told)
                 if wrote >= WRITES:
                     wrote = 0
                     await asyncio.sleep(0)
@@ -297,14 +323,21 @@ class Hub:
 class _Kept:
     """What the loop remembers of a queue that has streams here."""
 
-    __slots__ = ("after", "alive_at", "beat_at", "moved", "refreshed_at")
+    __slots__ = ("after", "alive_at", "beat_at", "moved", "moved_at", "refreshed_at")
 
     def __init__(self, after: str, now: float) -> None:
         self.after = after
         self.moved = True
+        self.moved_at = 0
+        """When the line first moved since all were told, by the store's clock."""
         self.refreshed_at = 0.0
         self.beat_at = now
         self.alive_at = now + KEEP_ALIVE_SECONDS
+
+    def settle(self, now: float) -> int:
+        """All are about to be told; answers when the line first moved."""
+        moved_at, self.moved_at, self.moved, self.refreshed_at = self.moved_at, 0, False, now
+        return moved_at
 
 
 def _moves(event: Event) -> bool:
@@ -322,7 +355,7 @@ def _close(watchers: Iterable[Watcher]) -> None:
             watcher.connection.close()
 
 
-def _give_up_soon(connection: Connection) -> None:
+def give_up_soon(connection: Connection) -> None:
     """Let the kernel notice a client that vanished without a word."""
     sock = getattr(connection, "get_extra_info", lambda _: None)("socket")
     if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_USER_TIMEOUT"):

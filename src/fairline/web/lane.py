@@ -4,43 +4,45 @@ A subclass of uvicorn's httptools protocol recognises the paths of the fast lane
 the body under its limit, hands a small request to a plain function, and writes the answer to the transport, without a
 scope, a task or a coroutine per request. Anything else goes on to ASGI unchanged.
 
-Owning the bytes obliges us to: one answer per request in order under pipelining (both kinds of request take their turn
-in uvicorn's own pipeline), keep-alive and its time-out, a deadline for slow headers and bodies, limits on both, Expect,
-HEAD, chunked bodies, a connection lost between request and answer, and a graceful end.
+Owning the bytes obliges us to: one answer per request in order under pipelining (requests of both kinds, and refusals,
+take their turn in uvicorn's own pipeline), keep-alive and its time-out, a deadline for clients that send or read too
+slowly, limits on headers, bodies and what waits, Expect, HEAD, chunked bodies, a connection lost between request and
+answer, and a graceful end. Limits and deadlines hold for the requests of both lanes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
+import structlog
+from httptools import HttpParserError, HttpParserInvalidURLError, HttpParserUpgrade, parse_url
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
-from fairline.web.http import (
-    BODY_LIMIT,
-    STATUS_LINE,
-    Handler,
-    Outcome,
-    Pending,
-    Request,
-    Response,
-    Sent,
-    Stream,
-    Takeover,
-)
-from fairline.web.problems import failure, problem
+from fairline.web.cycle import FastCycle, Streaming
+from fairline.web.http import BODY_LIMIT, STATUS_LINE, Handler, Request, Response, Takeover
+from fairline.web.problems import problem
 
-#: Headers of one request, all together.
+log = structlog.get_logger()
+
+#: Address and headers of one request, all together; and the address by itself.
 HEADERS_LIMIT = 16 * 1024
 URL_LIMIT = 8 * 1024
-#: Seconds a client has to send a request, once it has begun.
+#: Seconds a client has to send a request, once it has begun; and from the moment the server is told to end.
 READ_SECONDS = 15.0
+LAST_READ_SECONDS = 3.0
+#: Seconds a client may leave answers unread.
+WRITE_SECONDS = 20.0
 #: Seconds a connection may rest between requests.
 IDLE_SECONDS = 75.0
+#: Seconds that a client which was refused while it was sending has to read why.
+LINGER_SECONDS = 2.0
+#: What arrives is parsed in pieces of so many bytes: no more requests than fit into one ever wait their turn.
+PIECE = 4096
 
 Route = Callable[[str, bytes], tuple[Handler, dict[str, str]] | None]
 
@@ -56,120 +58,18 @@ def lane_for(route: Route, cors: Cors) -> type[FastLane]:
     return Lane
 
 
-class _NoEvent:
-    """uvicorn wakes its cycles by an event; a fast one has nothing to wake."""
-
-    def set(self) -> None:
-        """Nothing waits."""
+class _Refused(Exception):
+    """Stops the parser: the rest of what arrived is not looked at."""
 
 
-class FastCycle:
-    """One request of the fast lane, from its headers to its answer. Stands where uvicorn has its own cycle."""
+class _Flow(FlowControl):
+    """uvicorn resumes reading whenever an application asks for its body; here only if nothing else is held back."""
 
-    __slots__ = (
-        "disconnected",
-        "done",
-        "handler",
-        "keep_alive",
-        "protocol",
-        "request",
-        "started",
-        "too_large",
-        "waits",
-    )
-    message_event: ClassVar[_NoEvent] = _NoEvent()
+    held = False
 
-    def __init__(self, protocol: FastLane, request: Request, handler: Handler, keep_alive: bool, waits: bool) -> None:
-        self.protocol = protocol
-        self.request = request
-        self.handler = handler
-        self.keep_alive = keep_alive
-        self.waits = waits
-        """For a 100 Continue."""
-        self.started = False
-        self.too_large = False
-        self.done = False
-        self.disconnected = False
-
-    @property
-    def response_complete(self) -> bool:
-        """uvicorn's word for it."""
-        return self.done
-
-    def start(self) -> None:
-        """It is this request's turn; it runs as soon as its body is complete."""
-        self.started = True
-        if self.too_large:
-            self.refuse("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.")
-        elif self.protocol.reading is not self:
-            self.run()
-        elif self.waits:
-            self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def body(self, chunk: bytes) -> None:
-        """More of the body."""
-        request = self.request
-        if len(request.body) + len(chunk) > BODY_LIMIT:
-            self.too_large = True
-            request.body = b""
-            if self.started and not self.done:
-                self.refuse("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.")
-        elif not self.too_large:
-            request.body = bytes(request.body) + chunk if request.body else chunk
-
-    def run(self) -> None:
-        """Hand the request to its function, and answer when the answer is there."""
-        try:
-            outcome: Outcome = self.handler(self.request)
-        except Exception as error:
-            self.answer(failure(self.request, error))
-            return
-        if isinstance(outcome, Pending):
-            outcome.future.add_done_callback(partial(self._settled, outcome))
-        else:
-            self.answer(outcome)
-
-    def _settled(self, pending: Pending[Any], _: asyncio.Future[Any]) -> None:
-        # Runs as a callback of its own: one failed answer never stops its batch.
-        try:
-            answer = pending.result()
-        except (Exception, asyncio.CancelledError) as error:
-            answer = failure(self.request, error)
-        self.answer(answer)
-
-    def refuse(self, code: str, detail: str) -> None:
-        """Answer with a problem, and end the connection: what else it sends cannot be trusted."""
-        self.keep_alive = False
-        self.answer(problem(code, detail, self.request.id))
-
-    def answer(self, answer: Sent) -> None:
-        """Write the answer, unless the client is gone."""
-        if self.done:
-            return
-        self.done = True
-        if isinstance(answer, Takeover):
-            self.protocol.hand_over(self.request, answer)
-        else:
-            self.protocol.write_response(self.request, answer, self.keep_alive)
-
-
-class Streaming(asyncio.Protocol):
-    """A connection that belongs to a stream: as little as can be kept of it."""
-
-    __slots__ = ("_connections", "_stream")
-
-    def __init__(self, stream: Stream, connections: set[Any]) -> None:
-        self._stream = stream
-        self._connections = connections
-        connections.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._connections.discard(self)
-        self._stream.lost()
-
-    def shutdown(self) -> None:
-        """uvicorn asks every connection to end."""
-        self._stream.shutdown()
+    def resume_reading(self) -> None:
+        if not self.held:
+            super().resume_reading()
 
 
 class FastLane(HttpToolsProtocol):
@@ -178,6 +78,7 @@ class FastLane(HttpToolsProtocol):
 
     route: Route
     cors: Cors
+    flow: _Flow
 
     def __init__(
         self,
@@ -187,142 +88,306 @@ class FastLane(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.reading: FastCycle | None = None
-        """The fast request whose body is still coming."""
+        self.turn: Any = None
+        """The request that is being answered; those behind it wait in `pipeline`."""
+        self.receiving: Any = None
+        """The request whose body is still coming."""
         self.since = self.loop.time()
-        """When this request began, or the last one ended."""
+        """When the client began what it is doing: to send, to read, to rest."""
         self.resting = False
-        self._in_headers = True
-        self._size = self._unfinished = 0
+        self._begun = self._in_headers = False
+        """A request has begun and is not complete; its headers are not."""
+        self._size = self._length = self._unheard = 0
+        """Bytes: of the headers so far, of the body as announced or so far, and since the parser last told anything."""
+        self._encoding = b""
+        self._held = b""
+        """What is not parsed yet: others have to be answered first."""
+        self._going = self._deaf = self._lingering = self._eof = self._ending = False
+        """At work; taking no more; only waiting for the client to read; nothing more to come; told to end."""
 
     # The connection
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = _Flow(transport)
+
     def data_received(self, data: bytes) -> None:
-        if self.resting or self.cycle is None:
-            self.since = self.loop.time()
-            self.resting = False
-        super().data_received(data)
-        # The parser tells of a header when it is complete: one without end must be counted here.
-        if self._in_headers:
-            self._unfinished += len(data)
-            if self._unfinished > URL_LIMIT + HEADERS_LIMIT:
-                self._refuse_headers()
+        if not self._deaf:
+            self._held = self._held + data if self._held else data
+            self._go_on()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """A client that has sent all it had to send still gets its answers; only a stream would never end."""
+        self._eof = True
+        turn = self.turn
+        answering = turn is not None and turn is not self.receiving and not getattr(turn, "response_started", False)
+        return answering or self._stuck()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        for cycle in (self.turn, *(cycle for cycle, _ in self.pipeline)):
+            if cycle is not None:
+                cycle.disconnected = True
+                cycle.message_event.set()
         super().connection_lost(exc)
-        self.reading = None
+        self._let_go()
 
-    def send_400_response(self, msg: str) -> None:
-        self._refuse("bad_request", msg)
+    def _let_go(self) -> None:
+        """Hold on to nothing: objects that hold each other are freed late."""
+        self._deaf = True
+        self._held = b""
+        self.pipeline.clear()
+        self.parser = self.cycle = self.turn = self.receiving = None  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.since = self.loop.time()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.since = self.loop.time()
+        self._go_on()
+
+    def shutdown(self) -> None:
+        """The server is to end: answer what is under way, then close."""
+        self._ending = True
+        if self._lingering or (self.turn is None and not self._begun):
+            self.transport.close()
+            return
+        self.since = self.loop.time()
+        if not self._in_headers:  # or else the request that is coming will be the last
+            self.cycle.keep_alive = False
+
+    # The order of things
+
+    def _go_on(self) -> None:
+        """Parse what is held and give requests their turn, as long as the client reads its answers."""
+        if self._going:
+            return  # called from within the loop, which goes on
+        self._going = True
+        try:
+            while not (self._stuck() or self.transport.is_closing()):
+                if self.pipeline:
+                    self._next()
+                elif self._held:
+                    piece, self._held = self._held[:PIECE], self._held[PIECE:]
+                    self._parse(piece)
+                else:
+                    break
+        finally:
+            self._going = False
+        if not self.transport.is_closing():
+            self._pause_or_rest()
+
+    def _stuck(self) -> bool:
+        """Whether the next step must wait: answers are unread, or the one before has not come."""
+        return self.flow.write_paused or (self.turn is not None and bool(self.pipeline))
+
+    def _next(self) -> None:
+        cycle, app = self.pipeline.pop()
+        self.since = self.loop.time()
+        if self._eof and cycle is self.receiving:
+            self.transport.close()  # the rest of it will never come
+        else:
+            self._start_asgi_task(cycle, app)
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        # Every request starts here, of either kind.
+        self.turn = cycle
+        if isinstance(cycle, FastCycle):
+            cycle.start()
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _pause_or_rest(self) -> None:
+        self.flow.held = self._stuck()
+        if self.flow.held:
+            self.flow.pause_reading()
+        elif not self._eof:
+            self.flow.resume_reading()
+            if self.turn is None and not self._begun and not self.resting:
+                self.resting = True
+                self.since = self.loop.time()
+        elif self.turn is None:
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        self.since = self.loop.time()
-        if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self._start_asgi_task(cycle, app)
-        else:
-            self.resting = True
+        self.turn = None
+        if not self.transport.is_closing():
+            self._go_on()
+
+    # Deadlines
 
     def overdue(self, now: float) -> bool:
-        """The client takes too long to send its request, or has rested too long."""
-        if self.cycle is None or self.cycle.response_complete:
-            return now - self.since > (IDLE_SECONDS if self.resting else READ_SECONDS)
-        return self.reading is not None and now - self.since > READ_SECONDS
+        """Whether the client takes too long for what it is to do."""
+        patience = self._patience()
+        return patience is not None and now - self.since > patience
+
+    def _patience(self) -> float | None:
+        """How many seconds the client may take; None while the next step is ours."""
+        if self._lingering:
+            return LINGER_SECONDS
+        if self.flow.write_paused:
+            return WRITE_SECONDS
+        if self.resting:
+            return IDLE_SECONDS
+        if self._deaf or self.pipeline or (self.turn is not None and not self._begun):
+            return None
+        return LAST_READ_SECONDS if self._ending else READ_SECONDS
 
     def end_overdue(self) -> None:
         """Close a connection that is overdue, saying why if a request had begun."""
         if self.transport.is_closing():
             return
-        if self.reading is not None and not self.reading.done:
-            self.reading.refuse("request_timeout", f"A request must be sent within {READ_SECONDS:g} s.")
-        elif not self.resting and self._in_headers and self._unfinished:
-            self._refuse("request_timeout", f"The headers must be sent within {READ_SECONDS:g} s.")
-        self.transport.close()
+        if self._lingering or self.flow.write_paused:
+            self.transport.abort()
+        elif self._begun:
+            self.refuse("request_timeout", f"A request must be sent within {READ_SECONDS:g} s.")
+        else:
+            self.transport.close()
 
     # What the parser finds
 
+    def _parse(self, data: bytes) -> None:
+        self._unheard += len(data)
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            # There is nothing to upgrade to. The parser left the body unread, if there is one: it is shown the request
+            # again without the wish.
+            self._held = self._without_upgrade() + data[upgrade.args[0] :] + self._held
+        except HttpParserError as error:
+            cause = error.__context__
+            if cause is not None and not isinstance(cause, _Refused):
+                log.error("http.failed", exc_info=cause)
+            self.refuse("bad_request", "What came is not HTTP/1.1. Check it for typing errors.")
+        # The parser tells of a header when it is complete: one without end is noticed only by its length.
+        if self._unheard > HEADERS_LIMIT:
+            self._refuse_headers()
+
     def on_message_begin(self) -> None:
+        if self._deaf:
+            raise _Refused
         # uvicorn's scope is made only for requests that go on to ASGI.
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
-        self._size = self._unfinished = 0
-        self._in_headers = True
+        self.since = self.loop.time()
+        self.resting = False
+        self._begun = self._in_headers = True
+        self._size = self._length = self._unheard = 0
+        self._encoding = b""
 
     def on_url(self, url: bytes) -> None:
+        self._unheard = 0
         self.url += url
-        self._limit(len(url), URL_LIMIT)
+        self._size = len(self.url)
+        if self._size > URL_LIMIT:
+            self._refuse_headers()
+            raise _Refused
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._limit(len(name) + len(value), HEADERS_LIMIT)
-
-    def _limit(self, more: int, most: int) -> None:
-        self._size += more
-        if self._size > most:
+        self._unheard = 0
+        self._size += len(name) + len(value) + 4
+        if self._size > HEADERS_LIMIT:
             self._refuse_headers()
-
-    def _refuse_headers(self) -> None:
-        self._refuse("headers_too_large", f"Address and headers may have at most {HEADERS_LIMIT:,} bytes.")
+            raise _Refused
+        if not self._in_headers:
+            return  # a trailer: nothing here is said after the body
+        name = name.lower()
+        if name == b"content-length":
+            self._length = int(value[:20])
+        elif name == b"transfer-encoding":
+            self._encoding = value.lower()
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        self._in_headers = False
-        if self.transport.is_closing():
-            return
         method = self.parser.get_method().decode("ascii")
+        version = self.parser.get_http_version()
+        self._check(method, version)
+        if self.parser.should_upgrade():
+            return
+        self._in_headers = False
+        self._length = 0
+        if version == "1.0":
+            self.expect_100_continue = False
         path, _, query = self.url.partition(b"?")
-        found = self.route(method, path)
+        # Addresses that are not written in the plainest way go on to ASGI, which understands them all.
+        found = None if b"%" in path or b"#" in query else self.route(method, path)
         if found is None:
-            self._go_on_to_asgi()
+            self._go_on_to_asgi(method)
             return
         handler, params = found
         peer = self.client[0] if self.client else None
-        secure = self.scheme == "https"
-        request = Request(method, path.decode("ascii", "replace"), query, self.headers, peer, secure)
+        request = Request(method, path.decode("ascii"), query, self.headers, peer, self.scheme == "https")
         request.params = params
-        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        before = self.cycle
-        cycle = FastCycle(self, request, handler, keep_alive, self.expect_100_continue)
-        self.cycle: Any = cycle
-        self.reading = cycle
-        if before is None or before.response_complete:
-            cycle.start()
-        else:
-            self.flow.pause_reading()
-            self.pipeline.appendleft((cycle, self.app))  # type: ignore[arg-type]
+        keep_alive = version != "1.0" and self.parser.should_keep_alive() and not self._ending
+        self.receiving = FastCycle(self, request, handler, keep_alive=keep_alive, waits=self.expect_100_continue)
+        self._enter(self.receiving)
 
-    def _go_on_to_asgi(self) -> None:
-        url, headers, expect = self.url, self.headers, self.expect_100_continue
+    def _check(self, method: str, version: str) -> None:
+        """Refuse what is neither lane's."""
+        if self._length > BODY_LIMIT:
+            self._refuse_body()
+        elif method == "CONNECT":
+            self.refuse("method_not_allowed", "This server is no proxy.")
+        elif version not in ("1.1", "1.0"):
+            self.refuse("bad_request", f"HTTP/{version} is not spoken here. Use HTTP/1.1.")
+        elif self._encoding not in (b"", b"chunked") or (self._encoding and version == "1.0"):
+            self.refuse("bad_request", "A body can be sent with its length, or in HTTP/1.1 as plain chunks.")
+        elif not self.url.isascii():
+            self.refuse("bad_request", "The address has bytes that must be percent-encoded.")
+        if self._deaf:
+            raise _Refused
+
+    def _without_upgrade(self) -> bytes:
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join((*lines, b"", b""))
+
+    def _go_on_to_asgi(self, method: str) -> None:
+        url, headers, expect = origin_form(method, self.url), self.headers, self.expect_100_continue
+        if url is None:
+            self.refuse("bad_request", "The address is not a proper one.")
+            raise _Refused
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expect
         self.headers.extend(headers)
         super().on_headers_complete()
+        self.receiving = self.cycle
+        if self._ending:
+            self.cycle.keep_alive = False
+
+    def _enter(self, cycle: FastCycle) -> None:
+        """Let a request have its turn, now or after those before it."""
+        self.cycle: Any = cycle
+        if self.turn is None and not self.pipeline:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.pipeline.appendleft((cycle, self.app))  # type: ignore[arg-type]
 
     def on_body(self, body: bytes) -> None:
-        if self.reading is not None:
-            self.reading.body(body)
-        elif self.cycle is not None and not isinstance(self.cycle, FastCycle):
+        self._unheard = 0
+        self._length += len(body)
+        if self._length > BODY_LIMIT:
+            self._refuse_body()
+            raise _Refused
+        if isinstance(self.receiving, FastCycle):
+            self.receiving.body(body)
+        else:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        cycle = self.reading
-        if cycle is not None:
-            self.reading = None
-            if cycle.started and not cycle.done:
-                cycle.run()
-        elif self.cycle is not None and not isinstance(self.cycle, FastCycle):
+        if self.parser.should_upgrade():
+            return
+        cycle, self.receiving = self.receiving, None
+        self._begun = False
+        if not isinstance(cycle, FastCycle):
             super().on_message_complete()
-
-    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        # uvicorn starts the next one of the pipeline here, of either kind.
-        if isinstance(cycle, FastCycle):
-            cycle.start()
-        else:
-            super()._start_asgi_task(cycle, app)
+        elif cycle is self.turn:
+            cycle.run()
 
     # Answers
 
@@ -334,30 +399,71 @@ class FastLane(HttpToolsProtocol):
         headers = [*response.all_headers(request.id), *self.cors.headers(request)]
         self._send(response.status, headers, keep_alive, body)
         if not keep_alive:
-            self.transport.close()
+            self._finish()
         self.on_response_complete()
 
     def hand_over(self, request: Request, takeover: Takeover) -> None:
         """Write the headers of a stream and leave the connection to it; what this protocol held is freed."""
-        if self.transport.is_closing():
-            takeover.stream.lost()
+        transport, stream = self.transport, takeover.stream
+        if transport.is_closing():
+            stream.lost()
             return
         # No length: the body goes on until the connection ends.
         self._send(200, [*takeover.head(request), *self.cors.headers(request)], keep_alive=False)
-        self.connections.discard(self)
+        self.server_state.total_requests += 1
         if request.method == "HEAD":
-            takeover.stream.lost()
-            self.transport.close()
+            stream.lost()
+            transport.close()
             return
-        streaming = Streaming(takeover.stream, self.connections)
-        self.transport.set_protocol(streaming)
-        takeover.stream.opened(self.transport)
+        self.connections.discard(self)
+        self.flow.held = False
+        self.flow.resume_reading()  # to notice when the client goes
+        transport.set_protocol(Streaming(stream, self.connections))
+        stream.opened(transport)
+        if self._ending or self._eof:
+            stream.shutdown()
+        self._let_go()
 
-    def _refuse(self, code: str, detail: str) -> None:
-        """Answer what never became a request, and end the connection."""
-        if not self.transport.is_closing():
-            response = problem(code, detail, "-")
-            self._send(response.status, response.all_headers("-"), keep_alive=False, body=response.body)
+    def refuse(self, code: str, detail: str) -> None:
+        """Answer the request that is coming in with a problem, when it is its turn, and take nothing more."""
+        if self._deaf:
+            return
+        self._deaf = True
+        self._held = b""
+        cycle, self.receiving = self.receiving, None
+        headers = self.headers if self._begun else []
+        request = Request(self.parser.get_method().decode("ascii"), "", b"", headers, None)
+        refusal = FastCycle(self, request, lambda request: problem(code, detail, request.id), keep_alive=False)
+        if cycle is None:
+            self._enter(refusal)
+        elif cycle.response_complete:
+            self._finish()  # it was answered before it was complete
+        elif cycle is not self.turn:
+            self.pipeline.popleft()
+            self._enter(refusal)
+        elif getattr(cycle, "response_started", False):
+            self.transport.abort()
+        else:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            self.cycle = refusal
+            self._start_asgi_task(refusal, self.app)
+
+    def _refuse_headers(self) -> None:
+        self.refuse("headers_too_large", f"Address and headers may have at most {HEADERS_LIMIT:,} bytes.")
+
+    def _refuse_body(self) -> None:
+        self.refuse("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.")
+
+    def _finish(self) -> None:
+        """End the connection. One that is closed while the client sends is reset, and what we told may be lost: after a
+        refusal we only stop writing, and wait a little for the client to read it."""
+        if self._deaf and not self._eof and self.transport.can_write_eof():
+            self._lingering = True
+            self.since = self.loop.time()
+            self.transport.write_eof()
+        else:
+            self._deaf = True
             self.transport.close()
 
     def _send(self, status: int, headers: list[tuple[bytes, bytes]], keep_alive: bool, body: bytes = b"") -> None:
@@ -367,3 +473,15 @@ class FastLane(HttpToolsProtocol):
         parts.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
         parts.append(body)
         self.transport.write(b"".join(parts))
+
+
+def origin_form(method: str, url: bytes) -> bytes | None:
+    """An address as path and query, whichever of the forms of RFC 9112 it came in; None if it is none of them."""
+    if url == b"*" and method == "OPTIONS":
+        return b"/"
+    try:
+        parts = parse_url(url)
+    except HttpParserInvalidURLError:
+        return None
+    path = parts.path or b"/"
+    return path + b"?" + parts.query if parts.query else path

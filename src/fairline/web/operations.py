@@ -51,6 +51,17 @@ class Operation(Struct, frozen=True, kw_only=True):
     """Which token it needs: ticket, session, or none."""
     role: Role | None = None
     """The admin key it needs."""
+    store: bool = True
+    """Whether it asks the store, which may be away."""
+    refuses_with: int | None = None
+    """The one status of all its refusals, where it has one."""
+    sends: dict[int, dict[str, str]] = {}
+    """Headers of its answers by status, with a word on each."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in figures, such as 'POST /api/v1/heartbeat'."""
+        return f"{self.method} {self.path}"
 
     @property
     def params(self) -> list[str]:
@@ -85,3 +96,23 @@ def fast_route(operations: Sequence[Operation]) -> Callable[[str, bytes], tuple[
         return None
 
     return route
+
+
+def call_name(operations: Sequence[Operation]) -> Callable[[str, str], str]:
+    """Names the call that a method and a path are for; 'other' is none of ours, so that strangers make no names."""
+    exact = {(row.method, row.path): row.name for row in operations if not row.params}
+    patterns = [(row.method, _pattern(row.path), row.name) for row in operations if row.params]
+
+    def name(method: str, path: str) -> str:
+        if method == "HEAD":
+            method = "GET"
+        found = exact.get((method, path))
+        if found is not None:
+            return found
+        return next((name for of, pattern, name in patterns if of == method and pattern.fullmatch(path)), "other")
+
+    return name
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(_PARAM.sub("[^/]+", path))

@@ -6,7 +6,7 @@ import math
 
 import structlog
 
-from fairline.errors import FairlineError, Invalid, SettingsChanged, TicketExpired, TransitionRefused
+from fairline.errors import FairlineError, Invalid, InvalidRequest, SettingsChanged, TicketExpired, TransitionRefused
 from fairline.web.http import NO_STORE, PROBLEM, Headers, Request, Response, encode
 
 log = structlog.get_logger()
@@ -20,6 +20,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "ticket_not_found": (404, "No such ticket"),
     "pass_not_found": (404, "No such pass"),
     "key_not_found": (404, "No such key"),
+    "last_admin_key": (409, "The last admin key"),
     "queue_exists": (409, "The queue exists already"),
     "queue_full": (503, "The queue is full"),
     "queue_maintenance": (503, "The queue is in maintenance"),
@@ -73,6 +74,8 @@ def problem(code: str, detail: str, request_id: str, *, retry_after: float | Non
 
 def failure(request: Request, error: BaseException) -> Response:
     """The answer for whatever a call ended with. What we did not foresee is logged, and says nothing of our insides."""
+    if isinstance(error, RecursionError):
+        error = InvalidRequest("", "The body is nested too deeply.")
     if isinstance(error, FairlineError):
         more: dict[str, object] = {}
         if isinstance(error, Invalid) and error.field:

@@ -6,16 +6,19 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import structlog
+from prometheus_client.multiprocess import mark_process_dead
 
 from fairline.errors import InvalidSettings, StoreError
 from fairline.queue import QueueId
@@ -25,6 +28,7 @@ from fairline.store import Role, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 from fairline.token import Keyring
 from fairline.web.access import Access
+from fairline.web.metrics import FOLDER
 from fairline.web.worker import GRACE_SECONDS, orders_of
 
 log = structlog.get_logger()
@@ -64,7 +68,9 @@ class Supervisor:
         self._workers: dict[int, _Child] = {}
         self._embedded: EmbeddedValkey | None = None
         self._ending = False
-        self._orders = b""
+        self._orders: Callable[[int], bytes] = lambda _: b""
+        self._metrics = settings.data / "metrics" / str(os.getpid())
+        """Where the workers write what they count; no other server that shares the data folder writes there."""
         self._listening: socket.socket | None = None
         self.port: int | None = None
         """Where it listens, once prepared: the one asked for, or a free one for port 0."""
@@ -84,7 +90,9 @@ class Supervisor:
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
         fd = self._listening.fileno() if self._listening else None
-        self._orders = orders_of(settings, secret.encode(), fd)
+        self._orders = partial(orders_of, settings, secret.encode(), fd)
+        self._clear_metrics()
+        self._metrics.mkdir(parents=True)
         return prepared
 
     async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
@@ -104,6 +112,8 @@ class Supervisor:
         text = self._settings.admin_key
         if text is None:
             text, made = kept_secret(self._settings.data, "admin-key", lambda: f"fl_{secrets.token_urlsafe(24)}")
+            if not made and any(key.role is Role.ADMIN for key in await access.keys()):
+                return None  # it is there; or an admin has taken it away, and then it stays away
         await access.create(Role.ADMIN, "first key", text)
         return text if made else None
 
@@ -122,7 +132,7 @@ class Supervisor:
             signal.signal(name, lambda *_: setattr(self, "_ending", True))
         count = self._settings.workers if self._settings.role is not ServerRole.KEEPER else 1
         for number in range(count):
-            self._workers[number] = _Child(self._spawn())
+            self._workers[number] = _Child(self._spawn(number))
         ready = False
         code = 0
         try:
@@ -138,17 +148,18 @@ class Supervisor:
             self._end()
         return code
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self, place: int) -> subprocess.Popen[bytes]:
         fds = [self._listening.fileno()] if self._listening else []
         child = subprocess.Popen(
             [sys.executable, "-m", "fairline.web.worker"],
             stdin=subprocess.PIPE,
+            env=os.environ | {FOLDER: str(self._metrics)},
             pass_fds=fds,
             start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
         )
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            child.stdin.write(self._orders)
+            child.stdin.write(self._orders(place))
             child.stdin.flush()
         # The pipe stays open: a worker whose supervisor is gone reads its end, and ends too.
         return child
@@ -169,11 +180,18 @@ class Supervisor:
             log.error(
                 "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
             )
+            mark_process_dead(number, str(self._metrics))  # type: ignore[no-untyped-call]
             if lived < TOO_SOON_SECONDS and not child.not_before:
                 child.not_before = time.monotonic() + TOO_SOON_SECONDS
                 continue
-            self._workers[number] = _Child(self._spawn())
+            self._workers[number] = _Child(self._spawn(number))
         return True
+
+    def _clear_metrics(self) -> None:
+        """Remove what this server counted, and what is left of servers that were killed."""
+        for folder in self._metrics.parent.glob("*"):
+            if folder == self._metrics or not _runs(folder.name):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _is_ready(self) -> bool:
         if self._listening is None:
@@ -203,6 +221,7 @@ class Supervisor:
             self._listening.close()
         if self._embedded:
             self._embedded.stop()
+        self._clear_metrics()
 
     def close(self) -> None:
         """Give back what was prepared, if it never ran."""
@@ -224,6 +243,16 @@ def _listen(host: str, port: int) -> socket.socket:
         raise InvalidSettings(
             "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port."
         ) from None
+
+
+def _runs(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        pass  # someone else's, and running
+    return True
 
 
 def _reachable(host: str) -> str:

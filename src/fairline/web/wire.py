@@ -25,14 +25,18 @@ class HeartbeatRequest(Strict, frozen=True):
     """A sign of life. Both fields may be left out."""
 
     timestamp: float | None = None
+    """The client's clock. It is not relied on."""
     client_id: Annotated[str, Meta(max_length=200)] | None = None
+    """As given at joining; another one is refused."""
 
 
 class LeaveRequest(Strict, frozen=True):
     """Leaving: for good, or by closing the page, which starts a short grace. The token may be here for a beacon."""
 
     final: bool = False
+    """True leaves at once; otherwise a reload within the grace comes back to the same place."""
     token: Annotated[str, Meta(max_length=4096)] | None = None
+    """The ticket's token, for `navigator.sendBeacon`, which cannot send headers."""
 
 
 class TicketAnswer(Struct, kw_only=True, frozen=True):
@@ -41,22 +45,33 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     queue: str
     ticket: int
     label: str
+    """The number as a counter prints it."""
     token: str | UnsetType = UNSET
+    """Proves who holds the ticket. At joining, and renewed by a heartbeat past half its life."""
     status: Status
     reason: Reason | UnsetType = UNSET
+    """Why it expired."""
     position: int | None
+    """From 1; null once it does not wait any more."""
     queue_length: int
+    """How many wait."""
     estimated_wait_seconds: int | None
+    """Null where nothing honest can be said."""
     estimated_wait_range: tuple[int, int] | None
     priority: int
     joined_at: datetime
     heartbeat_interval_seconds: float
     next_heartbeat_seconds: float | UnsetType = UNSET
+    """When to beat next: the server may stretch it. Only from a heartbeat."""
     stream_url: str = "/api/v1/stream"
     redirect_url: str | UnsetType = UNSET
+    """Once admitted: where to go, with the session token in the query."""
     session_token: str | UnsetType = UNSET
+    """Once admitted: the pass for the site."""
     claim_before: datetime | UnsetType = UNSET
+    """Once admitted: when the pass lapses if it is not used."""
     message: str | UnsetType = UNSET
+    """What the operator has to say."""
 
 
 class QueueAnswer(Struct, kw_only=True, frozen=True):
@@ -80,6 +95,27 @@ class SessionAnswer(Struct, kw_only=True, frozen=True):
     queue: str
     ticket: int
     expires_at: datetime | None
+    """When it ends unless there is activity."""
+
+
+class Health(Struct, frozen=True):
+    """Whether the process answers: `ok`."""
+
+    status: str
+
+
+class Readiness(Struct, frozen=True):
+    """Whether the server can be sent people: `ready` or `not ready`, and what was found."""
+
+    status: str
+    checks: dict[str, str]
+    """`ok`, or what is wrong."""
+
+
+class KeySet(Struct, frozen=True):
+    """Public keys (RFC 7517)."""
+
+    keys: list[dict[str, str]]
 
 
 class Problem(Struct, kw_only=True, frozen=True):
@@ -90,19 +126,27 @@ class Problem(Struct, kw_only=True, frozen=True):
     status: int
     detail: str
     code: str
+    """What programs branch on; it never changes."""
     request_id: str
     field: str | UnsetType = UNSET
+    """What of the request was wrong."""
     reason: str | UnsetType = UNSET
+    """Why the ticket expired."""
     found: str | UnsetType = UNSET
+    """The state the ticket was in."""
     version: int | UnsetType = UNSET
+    """The version the settings are at."""
 
 
 __all__ = [
+    "Health",
     "HeartbeatRequest",
     "JoinRequest",
+    "KeySet",
     "LeaveRequest",
     "Problem",
     "QueueAnswer",
+    "Readiness",
     "SessionAnswer",
     "Strict",
     "TicketAnswer",

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -25,9 +25,11 @@ from fairline.token import Keyring
 from fairline.web.app import FullLane, operations
 from fairline.web.context import Context
 from fairline.web.cors import Cors
+from fairline.web.http import Request, Response, Takeover
 from fairline.web.hub import Hub
 from fairline.web.lane import FastLane, lane_for
-from fairline.web.operations import fast_route
+from fairline.web.metrics import Metrics
+from fairline.web.operations import call_name, fast_route
 
 log = structlog.get_logger()
 
@@ -60,14 +62,35 @@ class Server(uvicorn.Server):
                     connection.end_overdue()
 
 
-class Worker:
-    """Everything one process runs, by its role."""
+class CountedLane(FastLane):
+    """A connection whose answers are counted: `answered` hears of the method, the path and the status of each."""
 
-    def __init__(self, settings: ServerSettings, secret: bytes, store: Store) -> None:
+    answered: Callable[[str, str, int], None]
+
+    def write_response(self, request: Request, response: Response, keep_alive: bool) -> None:
+        self.answered(request.method, request.path, response.status)
+        super().write_response(request, response, keep_alive)
+
+    def hand_over(self, request: Request, takeover: Takeover) -> None:
+        self.answered(request.method, request.path, 200)
+        super().hand_over(request, takeover)
+
+
+class Worker:
+    """Everything one process runs, by its role. `place` is its number among the workers of the server."""
+
+    def __init__(self, settings: ServerSettings, secret: bytes, store: Store, place: int = 0) -> None:
         self._settings = settings
         self._store = store
-        self._room = Room(store, Keyring(secret))
-        self._keeper = Keeper(store, tick_seconds=settings.tick_seconds, sweep_seconds=settings.sweep_seconds)
+        self._metrics = Metrics(place)
+        self._room = Room(store, Keyring(secret), on_sent=self._metrics.sent)
+        self._keeper = Keeper(
+            store,
+            tick_seconds=settings.tick_seconds,
+            sweep_seconds=settings.sweep_seconds,
+            on_admitted=self._metrics.admitted,
+            on_round=self._metrics.round,
+        )
 
     async def run(self, listening: socket.socket | None) -> None:
         """Run until told to end."""
@@ -81,17 +104,24 @@ class Worker:
             else:
                 await _until_signalled()
         await self._room.close()
+        self._metrics.flush()
 
     async def _serve(self, listening: socket.socket, stack: contextlib.AsyncExitStack) -> None:
         context = Context(self._settings, self._room)
-        context.hub = Hub(context)
+        context.hub = Hub(context, on_pushed=self._metrics.pushed, on_streams=self._metrics.streams)
         await stack.enter_async_context(_running(context.hub.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
-        rows = operations(context, keeper)
+        rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)
+        name = call_name(rows)
+
+        def answered(method: str, path: str, status: int) -> None:
+            self._metrics.answered(name(method, path), status)
+
+        lane = lane_for(fast_route(rows), cors)
         config = uvicorn.Config(
-            FullLane(rows, cors),
-            http=lane_for(fast_route(rows), cors),
+            FullLane(rows, cors, answered),
+            http=type("Lane", (CountedLane, lane), {"answered": staticmethod(answered)}),
             loop="none",
             ws="none",
             lifespan="off",
@@ -142,11 +172,12 @@ class Orders(msgspec.Struct):
     settings: ServerSettings
     secret: bytes
     listening: int | None
+    place: int
 
 
-def orders_of(settings: ServerSettings, secret: bytes, listening: int | None) -> bytes:
+def orders_of(settings: ServerSettings, secret: bytes, listening: int | None, place: int) -> bytes:
     """The orders for a worker."""
-    return msgspec.json.encode(Orders(settings, secret, listening), enc_hook=str) + b"\n"
+    return msgspec.json.encode(Orders(settings, secret, listening, place), enc_hook=str) + b"\n"
 
 
 async def _end_with_supervisor() -> None:
@@ -171,7 +202,7 @@ def main() -> None:
         store = await open_store(settings.store)
         try:
             async with _running(_end_with_supervisor()):
-                await Worker(settings, orders.secret, store).run(listening)
+                await Worker(settings, orders.secret, store, orders.place).run(listening)
         finally:
             await store.close()
 

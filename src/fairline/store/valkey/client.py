@@ -57,12 +57,20 @@ class PatientCluster(RedisCluster):
     """A cluster client that waits for a free connection as the pool of one server does, instead of refusing."""
 
     def __init__(self, *, max_connections: int, **options: Any) -> None:
-        super().__init__(max_connections=max_connections + 4, **options)  # a look at the cluster's shape takes one more
+        # A look at the cluster's shape takes one more. Without the steps set to 0, every fifth redirection closes all
+        # connections, whatever is under way on them.
+        super().__init__(max_connections=max_connections + 4, reinitialize_steps=0, **options)
         self._turn = asyncio.Semaphore(max_connections)
 
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         async with self._turn:
             return await super().execute_command(*args, **kwargs)
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        # After a lost connection the client takes itself for closed, and would leave the other ones open.
+        for nodes in ("nodes_cache", "startup_nodes"):
+            await self.nodes_manager.aclose(nodes)
 
 
 def connect(url: str, connections: int) -> Connection:
@@ -83,6 +91,8 @@ def connect(url: str, connections: int) -> Connection:
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     """Turn the client's errors into ours."""
+    task = asyncio.current_task()
+    cancelled = task.cancelling() if task else 0
     try:
         yield
     except AuthenticationError as error:
@@ -95,6 +105,11 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
         if queue is not None and str(error).startswith("NOQUEUE"):
             raise QueueNotFound(queue) from None
         raise StoreError(f"The store refused a call: {error}. Is it Valkey 8 or Redis 7, or newer?") from error
+    finally:
+        # Before Python 3.12, asyncio.wait_for, by which the client sends, can lose a cancellation: a loop that calls
+        # the store would then go on for ever.
+        if task and task.cancelling() > cancelled:
+            raise asyncio.CancelledError
 
 
 async def run(client: Connection, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:

@@ -107,7 +107,7 @@ class EmbeddedValkey:
         """Start the server, or start it again if it died, and return the store's URL once it answers."""
         if self.pid is None or not self._ask("PING"):
             self.stop()
-            self._owner, self._server, self._undo = os.getpid(), None, ExitStack()  # a fork lets its parent's alone
+            self._owner, self._server, self._undo = os.getpid(), None, ExitStack()  # a fork leaves its parent's alone
             try:
                 self._start()
             except OSError as error:
@@ -194,7 +194,7 @@ class EmbeddedValkey:
         deadline = time.monotonic() + ENDING_SECONDS
         while True:
             served = self._ask("CONFIG GET dir")
-            if served.startswith(b"*2") and os.fsencode(self.folder) not in served:
+            if served.startswith(b"*2") and os.fsencode(f"\r\n{self.folder}\r\n") not in served:
                 raise StoreUnavailable(f"a server with another data folder answers at {self._socket}; stop that one")
             if not served and (lock := _lock(self.folder / "valkey.lock")) is not None:
                 self._undo.callback(self._remove_files)
@@ -213,7 +213,7 @@ class EmbeddedValkey:
         """
         options = OPTIONS | {"appendfsync": self.fsync}
         command = [str(server), *(word for name, value in options.items() for word in (f"--{name}", value))]
-        if sys.platform == "linux":
+        if sys.platform == "linux" and sys.executable:
             command = [sys.executable, "-I", "-S", "-c", BIND_TO_OWNER, str(os.getpid()), *command]
         born: Future[subprocess.Popen[bytes]] = Future()
         over = threading.Event()

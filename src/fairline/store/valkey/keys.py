@@ -7,6 +7,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:queues`                | set        | the names of all queues (a hint: a queue is there if its `:queue` is)     |
 | `fl:admin-keys`            | hash       | admin keys by id, hashed                                                  |
 | `fl:generation`            | string     | which generation of signing keys is in use                                |
+| `fl:alive`                 | hash       | when a web worker and a keeper were last there                            |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
 | `fl:{q}:line`              | sorted set | who waits: number by place                                                |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
@@ -30,6 +31,7 @@ from fairline.queue import QueueId
 QUEUES = "fl:queues"
 ADMIN_KEYS = "fl:admin-keys"
 GENERATION = "fl:generation"
+ALIVE = "fl:alive"
 
 #: The order in which every script is given the keys of a queue.
 PARTS = (

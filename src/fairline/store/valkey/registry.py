@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Awaitable, Callable
 
-from fairline.store.contract import AdminKey
+import msgspec
+from redis.exceptions import ResponseError
+
+from fairline.store.contract import AdminKey, Caution, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, GENERATION
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, GENERATION
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
+
+#: How a server that keeps people's places should be set, and what to do where it is not.
+_WANTED = {
+    "maxmemory-policy": (
+        "noeviction",
+        "It would throw people's places away when memory is short. Set it to noeviction.",
+    ),
+    "appendonly": ("yes", "A restart would lose everything since the last snapshot. Set appendonly yes."),
+    "appendfsync": ("always", "A crash of the server may lose what was answered in the last second or two."),
+}
 
 
 class ValkeyRegistry:
     """See `contract.Registry`."""
 
-    def __init__(self, client: Connection) -> None:
+    def __init__(self, client: Connection, time: Callable[[], Awaitable[int]]) -> None:
         self._client = client
+        self._time = time
 
     async def admin_keys(self) -> list[AdminKey]:
         async with mapped_errors():
@@ -43,3 +57,25 @@ class ValkeyRegistry:
     async def rotate(self) -> int:
         async with mapped_errors():
             return int(await self._client.incr(GENERATION)) + 1
+
+    async def mark_alive(self, part: Part) -> None:
+        now = await self._time()
+        async with mapped_errors():
+            await self._client.hset(ALIVE, part, now)
+
+    async def last_alive(self, part: Part) -> int | None:
+        async with mapped_errors():
+            at = await self._client.hget(ALIVE, part)
+        return int(at) if at else None
+
+    async def warnings(self) -> list[Caution]:
+        async with mapped_errors():
+            try:
+                found = {name: (await self._client.config_get(name)).get(name) for name in _WANTED}
+            except ResponseError:
+                return []  # a managed server that hides its settings has someone else to look after them
+        return [
+            Caution(name, f"{name} is {value}", advice)
+            for name, (wanted, advice) in _WANTED.items()
+            if (value := found[name]) is not None and value != wanted
+        ]

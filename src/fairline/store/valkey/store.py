@@ -50,7 +50,7 @@ from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.stats import Counts, totals
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
-_CURSOR = re.compile(r"[1-4]:-?[0-9.e+]{1,30}", re.ASCII)
+_CURSOR = re.compile(r"[1-4]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 
 
 class Server(Protocol):
@@ -77,7 +77,7 @@ class ValkeyStore:
     """See `contract.Store`."""
 
     def __init__(self, client: Connection, clock: Clock | None, server: Server | None) -> None:
-        self.registry = ValkeyRegistry(client)
+        self.registry = ValkeyRegistry(client, self.time)
         self._client = client
         self._clock = clock
         self._server = server
@@ -88,11 +88,9 @@ class ValkeyStore:
             await asyncio.to_thread(self._server.stop)
 
     async def time(self) -> int:
-        if self._clock:
-            return self._clock()
         async with mapped_errors():
             seconds, micros = await self._client.time()
-        return int(seconds) * 1000 + int(micros) // 1000
+        return self._clock() if self._clock else int(seconds) * 1000 + int(micros) // 1000
 
     # Queues
 

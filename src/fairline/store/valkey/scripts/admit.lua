@@ -21,11 +21,12 @@ local function measure()
 end
 
 -- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token must
--- not lose by a late tick, so then the bucket may run over by what two ticks bring; otherwise burst is the limit.
+-- not lose by a late tick, so then what two ticks bring is added to the fraction left; otherwise burst is the limit.
 local burst = Q.burst or max(1, Q.admission_rate)
 local function tokens_now()
-  local limit = Q.held == 1 and max(burst, 2 * Q.admission_rate * every / 1000) or burst
-  return min(limit, (Q.tokens or burst) + Q.admission_rate * elapsed / 1000)
+  local tokens, limit = Q.tokens or burst, burst
+  if Q.held == 1 then limit = max(burst, min(1, tokens) + 2 * Q.admission_rate * every / 1000) end
+  return min(limit, tokens + Q.admission_rate * elapsed / 1000)
 end
 
 local function keep_tokens(tokens, held)
@@ -34,7 +35,7 @@ end
 
 measure()
 local tokens, free = tokens_now(), room()
-if Q.status ~= 'active' or Q.admission ~= 'auto' then
+if Q.status ~= 'active' or Q.admission ~= 'auto' or Q.admission_rate == 0 then
   keep_tokens(min(tokens, burst), false)
   return answer({})
 end

@@ -38,8 +38,11 @@ if not Q.version then
   return redis.error_reply('NOQUEUE there is no such queue')
 end
 
--- The queue's own clock stands still in outages; every deadline is kept in its time.
-local clock = now - (Q.stopped or 0)
+local waiting_before = call('ZCARD', LINE)
+
+-- The queue's own clock stands still in outages; every deadline is kept in its time. It never goes back: if the store's
+-- does, the next sweep makes up for it, and what comes before that sweep must not be ended by it.
+local clock = max(now, Q.swept_at) - (Q.stopped or 0)
 
 local tally = {} -- what happened in this step, added to the statistics at its end
 local function count(name, by)
@@ -132,7 +135,7 @@ local function ended_now(t, from, reason)
   else
     local seen = min((Q.stay_count or 0) + 1, 50)
     Q.stay_count = seen
-    Q.stay_mean = (Q.stay_mean or 0) + ((now - t.admitted) / 1000 - (Q.stay_mean or 0)) / seen
+    Q.stay_mean = (Q.stay_mean or 0) + (max(0, now - t.admitted) / 1000 - (Q.stay_mean or 0)) / seen
   end
   if t.state == STATUS.completed then
     count('completed')
@@ -194,7 +197,7 @@ local function write_tally()
       call('HINCRBY', STATS, 'm' .. text(minute) .. ':' .. name, text(by))
     end
   end
-  local waiting = call('ZCARD', LINE)
+  local waiting = max(waiting_before, call('ZCARD', LINE))
   for _, field in ipairs({'h' .. text(hour) .. ':peak', 'm' .. text(minute) .. ':peak', 'total:peak'}) do
     if waiting > (tonumber(call('HGET', STATS, field)) or 0) then call('HSET', STATS, field, waiting) end
   end

@@ -9,7 +9,11 @@ local function turn_at(rank)
   return floor(tonumber(call('ZRANGE', LINE, rank, rank, 'WITHSCORES')[2]) / SPAN)
 end
 
--- The turn that goes ahead of `share` of the line, never before the last turn of an equal or higher level.
+local function taken(place)
+  return call('ZCOUNT', LINE, text(place), text(place)) > 0
+end
+
+-- The place that goes ahead of `share` of the line, never before the last turn of an equal or higher level.
 local function skip(turns, level, share)
   local waiting, turn = call('ZCARD', LINE), turns
   local rank = waiting - floor(share * waiting)
@@ -23,6 +27,10 @@ local function skip(turns, level, share)
   end
   if turn <= bottom then
     turn = turns - bottom < SPAN and bottom or bottom + 1
+  end
+  -- Places within one turn run out after SPAN arrivals (or a change from strict): take the next turn then.
+  while turns - turn >= SPAN - 1 and taken(place_of(turn, turns)) do
+    turn = turn + 1
   end
   return place_of(turn, turns)
 end

@@ -4,11 +4,18 @@
 -- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
 local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local away = now - Q.swept_at
-if away >= 0 and away < lease then return answer({0}) end -- below 0 the clock went back
-if away > 1.5 * every then
-  Q.stopped = (Q.stopped or 0) + away - every
+if away >= 0 and away < lease then return answer({0}) end
+
+local function stop_clock(span)
+  Q.stopped = (Q.stopped or 0) + span
   clock = now - Q.stopped
   call('HSET', QUEUE, 'stopped', text(Q.stopped))
+end
+
+if away < 0 then
+  stop_clock(away) -- the store's clock was set back; the queue's goes on from where it was
+elseif away > 1.5 * every then
+  stop_clock(away - every)
   event('clock_stopped', '', text((away - every) / 1000))
 end
 call('HSET', QUEUE, 'swept_at', text(now))

@@ -1,0 +1,1 @@
+"""Benchmarks: what Fairline costs, as ratios taken in the same run. `python -m bench` runs them."""

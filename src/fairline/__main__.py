@@ -1,0 +1,8 @@
+"""`python -m fairline`: the same as the command `fairline`."""
+
+from __future__ import annotations
+
+from fairline.cli import main
+
+if __name__ == "__main__":
+    main()

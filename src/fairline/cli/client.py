@@ -1,0 +1,109 @@
+"""Talks to a running server for the commands: its admin API, with the key of this machine or a given one."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from fairline.errors import FairlineError, Invalid
+from fairline.settings import load
+
+TIMEOUT_SECONDS = 10
+
+
+class ServerAway(FairlineError):
+    """No server answers where it should."""
+
+    code = "server_away"
+
+
+class ServerRefused(FairlineError):
+    """The server answered with a problem."""
+
+    code = "server_refused"
+
+
+class Api:
+    """The admin API of one server."""
+
+    def __init__(self, url: str | None, key: str | None, data: Path | None) -> None:
+        settings = load(flags={"data": data})
+        self.url = (url or os.environ.get("FAIRLINE_URL") or f"http://{settings.host}:{settings.port}").rstrip("/")
+        if urlsplit(self.url).scheme not in {"http", "https"}:
+            raise Invalid("server", f"must be an http:// or https:// address; got {self.url!r}")
+        self._key = key or settings.admin_key or _kept_key(settings.data)
+
+    def get(self, path: str, **query: object) -> Any:
+        """Read."""
+        return self._call("GET", path, query=query)
+
+    def post(self, path: str, body: object = None, **headers: str) -> Any:
+        """Do something."""
+        return self._call("POST", path, body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    def patch(self, path: str, body: object) -> Any:
+        """Change something."""
+        return self._call("PATCH", path, body)
+
+    def delete(self, path: str) -> None:
+        """Remove something."""
+        self._call("DELETE", path)
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: dict[str, object] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Any:
+        parts = urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        address = f"{parts.path}/api/v1/admin{path}" + (f"?{urlencode(given)}" if given else "")
+        sent = {"authorization": f"Bearer {self._key}", "content-type": "application/json", **(headers or {})}
+        connection = kind(parts.netloc, timeout=TIMEOUT_SECONDS)
+        try:
+            connection.request(method, address, json.dumps(body) if body is not None else None, sent)
+            answer = connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerAway(
+                f"No server answers at {self.url} ({error}). "
+                "Start one with 'fairline serve', or name another with --server."
+            ) from None
+        finally:
+            connection.close()
+        return _content(answer.status, text)
+
+
+def _content(status: int, text: bytes) -> Any:
+    try:
+        content = json.loads(text) if text else None
+    except ValueError:
+        content = None
+    if status >= 400:
+        detail = content.get("detail") if isinstance(content, dict) else None
+        raise ServerRefused(detail or f"The server answered with {status}, and not as a Fairline would.")
+    return content
+
+
+def _kept_key(data: Path) -> str:
+    """The key that the server made at its first start, if it runs on this machine."""
+    try:
+        return (data / "admin-key").read_text(encoding="utf-8").strip()
+    except OSError:
+        raise ServerRefused(
+            f"No admin key: there is none in {data}. Give one with --key or FAIRLINE_ADMIN_KEY, or name the server's "
+            "data folder with --data."
+        ) from None
+
+
+def part(name: str) -> str:
+    """A name as a part of a path."""
+    return quote(name, safe="")

@@ -1,0 +1,121 @@
+"""`fairline doctor`: looks for what would hurt on the night, and says what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.table import Table
+
+from fairline.cli.show import console
+from fairline.errors import FairlineError, StoreError, StoreFolderInUse
+from fairline.settings import ServerSettings, load
+from fairline.store import open_store
+
+#: A worker holds a stream for everyone who waits: it needs that many files.
+FILES_WANTED = 20_000
+SKEW_SECONDS = 2.0
+MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]look[/]", "bad": "[red]mend[/]"}
+
+
+class Finding(NamedTuple):
+    """What was looked at, how it is, and what to do."""
+
+    what: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+def doctor(
+    store: Annotated[str | None, typer.Option(help="The store to look at. (default: as 'fairline serve')")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data folder. (default: as 'fairline serve')")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML or YAML file.")] = None,
+) -> None:
+    """Check the store, the clock, file limits, secrets and the port, and say what to fix."""
+    settings = load(file=config, flags={"store": store, "data": data})
+    findings = [*_machine(settings), *_secrets(settings), *asyncio.run(_store(settings))]
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for finding in findings:
+        advice = f"\n[dim]{finding.advice}[/]" if finding.advice else ""
+        table.add_row(MARKS[finding.state], finding.what, finding.found + advice)
+    console.print(table)
+    bad = sum(finding.state == "bad" for finding in findings)
+    if bad:
+        console.print(f"\n[red]{bad} to mend[/] before you open the doors.")
+        raise typer.Exit(1)
+    console.print("\nReady.")
+
+
+def _machine(settings: ServerSettings) -> Iterator[Finding]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= FILES_WANTED:
+        yield Finding("open files", "ok", f"{soft:,} a process")
+    else:
+        advice = f"Each worker holds a stream per person. Raise it: ulimit -n {min(hard, 65_536)}"
+        yield Finding("open files", "warn", f"{soft:,} a process", advice)
+    try:
+        with socket.create_connection((settings.host, settings.port), timeout=1):
+            yield Finding("port", "ok", f"something listens on {settings.host}:{settings.port} already")
+    except OSError:
+        yield Finding("port", "ok", f"{settings.host}:{settings.port} is free")
+    cores = os.cpu_count() or 1
+    state = "ok" if settings.workers <= 2 * cores else "warn"
+    yield Finding("workers", state, f"{settings.workers} on {cores} cores", "" if state == "ok" else "More than help.")
+
+
+def _secrets(settings: ServerSettings) -> Iterator[Finding]:
+    if settings.secret:
+        yield Finding("secret", "ok", "from the settings")
+    elif settings.store != "embedded":
+        advice = "Every machine makes its own, and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."
+        yield Finding("secret", "warn", "generated on this machine", advice)
+    else:
+        yield Finding("secret", "ok", "generated, in the data folder")
+    for name in ("secret", "admin-key"):
+        path = settings.data / name
+        if path.is_file() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            yield Finding(f"file {name}", "bad", f"others can read {path}", f"chmod 600 {path}")
+    folder = settings.data if settings.data.exists() else settings.data.parent
+    while not folder.exists():
+        folder = folder.parent
+    writable = os.access(folder, os.W_OK)
+    yield Finding(
+        "data folder",
+        "ok" if writable else "bad",
+        str(settings.data),
+        "" if writable else f"This user cannot write to {folder}. Name another with --data.",
+    )
+
+
+async def _store(settings: ServerSettings) -> list[Finding]:
+    try:
+        before = time.time()
+        store = await open_store(settings.store, data=settings.data)
+    except StoreFolderInUse:
+        return [Finding("store", "ok", "embedded, in use by a running server")]
+    except FairlineError as error:
+        return [Finding("store", "bad", error.message, "Start it, or name another with --store.")]
+    try:
+        now = await store.time()
+        after = time.time()
+        queues = await store.queues()
+        findings = [Finding("store", "ok", f"{settings.store.partition('://')[0]} answers, {len(queues)} queues")]
+        skew = max(before - now / 1000, now / 1000 - after, 0.0)
+        clock = "ok" if skew < SKEW_SECONDS else "warn"
+        advice = "" if clock == "ok" else "Tokens run out by this machine's clock. Let both follow NTP."
+        findings.append(Finding("clock", clock, f"within {skew:.1f} s of the store's", advice))
+        findings += [Finding(w.what, "warn", w.found, w.advice) for w in await store.registry.warnings()]
+        return findings
+    except StoreError as error:
+        return [Finding("store", "bad", error.message)]
+    finally:
+        await store.close()

@@ -1,0 +1,60 @@
+"""`fairline keys …`: admin keys, and the keys that sign tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairline.cli import show
+from fairline.cli.client import part
+from fairline.cli.options import Json, api, connect
+from fairline.store import Role
+
+app = typer.Typer(no_args_is_help=True, help="Admin keys with their roles, and the rotation of signing keys.")
+app.callback()(connect)
+
+
+@app.command("list")
+def list_keys(ctx: typer.Context, json: Json = False) -> None:
+    """All admin keys; never the keys themselves."""
+    found = api(ctx).get("/keys")
+    if json:
+        show.as_json(found)
+        return
+    lines = ((key["id"], key["role"], key["name"], key["created_at"]) for key in found["keys"])
+    show.rows("Admin keys", ("id", "role", "name", "made"), lines, "There is none.")
+
+
+@app.command()
+def create(
+    ctx: typer.Context,
+    role: Annotated[
+        Role, typer.Option(help="viewer reads, operator runs the line, admin does everything.")
+    ] = Role.VIEWER,
+    name: Annotated[str, typer.Option(help="Whose it is.")] = "",
+    json: Json = False,
+) -> None:
+    """Make an admin key. It is shown once."""
+    found = api(ctx).post("/keys", {"role": role, "name": name})
+    if json:
+        show.as_json(found)
+    else:
+        show.console.print(f"{found['key']}\n[dim]Shown this once: id {found['id']}, role {found['role']}.[/]")
+
+
+@app.command()
+def remove(ctx: typer.Context, key_id: Annotated[str, typer.Argument(help="The key's id.", metavar="ID")]) -> None:
+    """Take an admin key away, at once."""
+    api(ctx).delete(f"/keys/{part(key_id)}")
+    show.console.print(f"Key [bold]{key_id}[/] is gone.")
+
+
+@app.command()
+def rotate(ctx: typer.Context) -> None:
+    """Sign tokens with new keys. Nobody is logged out; rotating twice ends all older tokens."""
+    found = api(ctx).post("/keys/rotate")
+    show.console.print(
+        f"Tokens are signed with generation [bold]{found['generation']}[/] from now on; those of generation "
+        f"{found['generation'] - 1} stay good."
+    )

@@ -1,0 +1,88 @@
+"""`fairline queue …`: the queues of a running server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from fairline.cli import show
+from fairline.cli.client import part
+from fairline.cli.options import Json, Queue, Settings, api, connect, pairs
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at queues and change them: fairline queue set sale admission_rate=40 max_active=2000",
+)
+app.callback()(connect)
+
+
+@app.command("list")
+def list_queues(ctx: typer.Context, json: Json = False) -> None:
+    """All queues, with how many wait and are inside."""
+    found = api(ctx).get("/queues")
+    if json:
+        show.as_json(found)
+        return
+    columns = ("queue", "status", "admission", "rate/s", "waiting", "inside", "max inside")
+    fields = ("id", "status", "admission", "admission_rate", "waiting", "inside", "max_active")
+    queues = ({**queue, "inside": queue["admitted"] + queue["active"]} for queue in found["queues"])
+    lines = ([queue[field] for field in fields] for queue in queues)
+    show.rows("Queues", columns, lines, "There is no queue yet. Make one: fairline queue create sale")
+
+
+@app.command("show")
+def show_queue(ctx: typer.Context, queue: Queue, json: Json = False) -> None:
+    """One queue: its settings, and its figures."""
+    settings, stats = (api(ctx).get(f"/queues/{part(queue)}{more}") for more in ("", "/stats"))
+    if json:
+        show.as_json({"settings": settings, "stats": stats})
+        return
+    show.facts(f"Queue {queue}", settings)
+    show.console.print()
+    show.facts("Now, and so far", stats)
+
+
+@app.command()
+def create(ctx: typer.Context, queue: Queue, settings: Settings = []) -> None:  # noqa: B006
+    """Make a queue: fairline queue create sale target_url=https://shop.example/ admission_rate=40"""
+    _say(api(ctx).post("/queues", {"id": queue, **pairs(settings)}), "made")
+
+
+@app.command("set")
+def set_settings(ctx: typer.Context, queue: Queue, settings: Settings) -> None:
+    """Change settings: fairline queue set sale admission_rate=40 stock=none"""
+    _say(api(ctx).patch(f"/queues/{part(queue)}", pairs(settings)), "changed")
+
+
+@app.command()
+def pause(ctx: typer.Context, queue: Queue) -> None:
+    """Take joins, and let nobody in."""
+    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "paused"}), "paused")
+
+
+@app.command()
+def resume(ctx: typer.Context, queue: Queue) -> None:
+    """Let people in again."""
+    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "active"}), "active")
+
+
+@app.command()
+def delete(
+    ctx: typer.Context,
+    queue: Queue,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove a queue with everyone in it."""
+    if not yes:
+        typer.confirm(f"Remove queue {queue} with everyone in it?", abort=True)
+    api(ctx).delete(f"/queues/{part(queue)}")
+    show.console.print(f"Queue [bold]{queue}[/] is gone.")
+
+
+def _say(queue: dict[str, Any], what: str) -> None:
+    inside = queue["admitted"] + queue["active"]
+    show.console.print(
+        f"Queue [bold]{queue['id']}[/] is {what}: {queue['status']}, {queue['admission_rate']:g} a second, "
+        f"{queue['waiting']:,} waiting, {inside:,} of {queue['max_active']:,} inside."
+    )

@@ -1,0 +1,121 @@
+"""`fairline ticket …`: the people in a queue of a running server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from fairline.cli import show
+from fairline.cli.client import part
+from fairline.cli.options import Json, Number, Queue, api, connect
+from fairline.ticket import Status
+
+app = typer.Typer(no_args_is_help=True, help="Look people up, call them, act on one.")
+app.callback()(connect)
+
+_COLUMNS = ("number", "label", "status", "position", "priority", "joined", "name", "counter", "reason")
+#: What can be done to one ticket, in words.
+_ACTIONS = {
+    "recall": "Call someone again who was called.",
+    "return": "Send someone who was called back to their old place.",
+    "start": "Begin serving someone who was called.",
+    "complete": "Someone inside is done.",
+    "no-show": "Someone who was called did not come.",
+    "cancel": "Take someone out of the line.",
+    "terminate": "End someone's stay inside.",
+}
+
+
+@app.command("list")
+def list_tickets(
+    ctx: typer.Context,
+    queue: Queue,
+    status: Annotated[Status | None, typer.Option(help="Only those in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=500)] = 50,
+    json: Json = False,
+) -> None:
+    """The people in a queue, in the order they will be let in."""
+    found = api(ctx).get(f"/queues/{part(queue)}/tickets", status=status, limit=limit)
+    if json:
+        show.as_json(found)
+        return
+    show.rows(f"Tickets of {queue}", _COLUMNS, map(_line, found["tickets"]), "Nobody is there.")
+    if found["cursor"]:
+        show.console.print(f"[dim]There are more; raise --limit (now {limit}), or use the API's cursor.[/]")
+
+
+@app.command("show")
+def show_ticket(ctx: typer.Context, queue: Queue, number: Number, json: Json = False) -> None:
+    """All that is kept of one ticket."""
+    found = api(ctx).get(f"/queues/{part(queue)}/tickets/{number}")
+    if json:
+        show.as_json(found)
+    else:
+        show.facts(f"Ticket {found['label']}", found)
+
+
+@app.command("call-next")
+def call_next(
+    ctx: typer.Context,
+    queue: Queue,
+    count: Annotated[int, typer.Option(help="How many.", min=1, max=100)] = 1,
+    counter: Annotated[str, typer.Option(help="The desk that calls, such as 'Desk 2'.")] = "",
+) -> None:
+    """Call the next people by hand."""
+    found = api(ctx).post(f"/queues/{part(queue)}/call-next", {"count": count, "counter": counter})
+    show.rows("Called", _COLUMNS, map(_line, found["tickets"]), "Nobody could be called: nobody waits, or no room.")
+
+
+@app.command()
+def call(
+    ctx: typer.Context,
+    queue: Queue,
+    number: Number,
+    counter: Annotated[str, typer.Option(help="The desk that calls.")] = "",
+) -> None:
+    """Call one person out of turn."""
+    _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/call", {"counter": counter}))
+
+
+@app.command()
+def prioritise(
+    ctx: typer.Context,
+    queue: Queue,
+    number: Number,
+    level: Annotated[int, typer.Option(help="1, 2 or 3.", min=1, max=3)] = 1,
+) -> None:
+    """Move someone who waits up, by the queue's policy."""
+    _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/prioritise", {"level": level}))
+
+
+@app.command()
+def revoke(
+    ctx: typer.Context,
+    queue: Queue,
+    number: Number,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "admin_revoked",
+) -> None:
+    """Make a ticket and its pass useless at once."""
+    _say(api(ctx).post(f"/queues/{part(queue)}/revoke", {"ticket": number, "reason": reason}))
+
+
+def _add_action(name: str, about: str) -> None:
+    @app.command(name, help=about)
+    def act(ctx: typer.Context, queue: Queue, number: Number) -> None:
+        _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/{name}"))
+
+
+for _name, _about in _ACTIONS.items():
+    _add_action(_name, _about)
+
+
+def _line(ticket: dict[str, Any]) -> tuple[Any, ...]:
+    fields = ("number", "label", "status", "position", "priority", "joined_at", "name", "counter", "reason")
+    return tuple(ticket.get(field) for field in fields)
+
+
+def _say(ticket: dict[str, Any]) -> None:
+    place = f", at position {ticket['position']:,}" if ticket.get("position") else ""
+    why = f" ({ticket['reason'].replace('_', ' ')})" if ticket.get("reason") else ""
+    show.console.print(f"Ticket [bold]{ticket['label']}[/] is {ticket['status']}{why}{place}.")

@@ -1,0 +1,141 @@
+"""The desk where operators call: who they are, what they may do, and what is noted of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from fairline.errors import InvalidRequest
+from fairline.queue import QueueId
+from fairline.store import AdminKey, Role
+from fairline.web.access import Access
+from fairline.web.admin.wire import LARGEST_TICKET
+from fairline.web.context import Context
+from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Sent
+from fairline.web.operations import Operation, Query
+from fairline.web.people import named_queue
+
+log = structlog.get_logger()
+
+B = TypeVar("B", bound=Struct)
+
+BASE = "/api/v1/admin"
+#: Nothing more to say.
+DONE = Response(204, headers=NO_STORE)
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+_KEY_PROBLEMS = ("key_missing", "key_invalid", "forbidden")
+_PATH_PROBLEMS = {"queue": "queue_not_found", "ticket": "ticket_not_found"}
+
+
+class Call:
+    """One call of an operator: the request, whose key it came with, and what its path names."""
+
+    __slots__ = ("_began", "request", "staff")
+
+    def __init__(self, request: Request, staff: AdminKey, began: float) -> None:
+        self.request = request
+        self.staff = staff
+        self._began = began
+
+    @property
+    def queue(self) -> QueueId:
+        """The queue its path names."""
+        return named_queue(self.request.params["queue"])
+
+    @property
+    def number(self) -> int:
+        """The ticket its path names."""
+        text = self.request.params["ticket"]
+        if not _NUMBER.fullmatch(text) or int(text) > LARGEST_TICKET:
+            raise InvalidRequest("ticket", f"must be the number of a ticket, such as 123; got {text!r:.80}")
+        return int(text)
+
+    def take(self, kind: type[B]) -> B:
+        """The body by its type. No body is one without fields."""
+        if not self.request.body:
+            self.request.body = b"{}"
+        decoder: msgspec.json.Decoder[B] = _decoder(kind)
+        return self.request.decode(decoder)
+
+    def limit(self, most: int, usual: int) -> int:
+        """How many the query asks for."""
+        text = self.request.args.get("limit") or str(usual)
+        if not _NUMBER.fullmatch(text) or int(text) > most:
+            raise InvalidRequest("limit", f"must be a whole number from 1 to {most}; got {text!r:.80}")
+        return int(text)
+
+    def log(self, event: str, **fields: Any) -> None:
+        """Note what was done, by whom, and how long it took."""
+        queue = self.request.params.get("queue")
+        if queue is not None:
+            fields = {"queue": queue, **fields}
+        took = round((time.perf_counter() - self._began) * 1000, 1)
+        log.info(event, by=self.staff.id, **fields, duration_ms=took, request_id=self.request.id)
+
+
+StaffHandler = Callable[[Call], Awaitable[Sent]]
+
+
+class Desk:
+    """Makes the rows of the operators' calls. A row's role is enforced here, and nowhere else."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.room = context.room
+        self.access = Access(context.room)
+
+    def row(
+        self,
+        role: Role,
+        call: str,
+        about: str,
+        do: StaffHandler,
+        answers: dict[int, Any],
+        *,
+        takes: Any = None,
+        problems: tuple[str, ...] = (),
+        query: tuple[Query, ...] = (),
+        headers: tuple[str, ...] = (),
+        streams: bool = False,
+    ) -> Operation:
+        """One call, such as 'GET /queues/{queue}', for keys of this role and above. One that may answer with a stream
+        runs on the fast lane, which ends its streams when the server ends."""
+        method, _, path = call.partition(" ")
+
+        async def guarded(request: Request) -> Sent:
+            began = time.perf_counter()
+            return await do(Call(request, await self.access.check(request, role), began))
+
+        def pending(request: Request) -> Outcome:
+            return Pending(asyncio.ensure_future(guarded(request)), lambda sent: sent)
+
+        named = tuple(code for param, code in _PATH_PROBLEMS.items() if f"{{{param}}}" in path)
+        return Operation(
+            method=method,
+            path=BASE + path,
+            about=about,
+            group="operators",
+            fast=pending if streams else None,
+            slow=None if streams else guarded,
+            takes=takes,
+            takes_optional=takes is None or not any(field.required for field in msgspec.structs.fields(takes)),
+            answers=answers,
+            problems=(*_KEY_PROBLEMS, *named, *problems),
+            query=query,
+            headers=headers,
+            role=role,
+        )
+
+
+@lru_cache
+def _decoder(kind: type[B]) -> msgspec.json.Decoder[B]:
+    return msgspec.json.Decoder(kind)

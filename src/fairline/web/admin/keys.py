@@ -1,0 +1,146 @@
+"""What opens doors: priority passes for people, admin keys for operators."""
+
+from __future__ import annotations
+
+import time
+
+from fairline.store import Role
+from fairline.web.admin.desk import DONE, Call, Desk
+from fairline.web.admin.wire import (
+    Generation,
+    IssuedPass,
+    KeyAnswer,
+    KeyList,
+    MadeKey,
+    NewKey,
+    NewPass,
+    Nothing,
+    PassAnswer,
+    PassList,
+)
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation
+from fairline.web.wire import moment
+
+
+class Passes:
+    """Priority passes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row = self._desk.row
+        return [
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/passes",
+                "Issue a priority pass, to be given as priority_pass at joining.",
+                self.issue,
+                {201: IssuedPass},
+                takes=NewPass,
+            ),
+            row(
+                Role.VIEWER,
+                "GET /queues/{queue}/passes",
+                "The priority passes that have not ended.",
+                self.all,
+                {200: PassList},
+            ),
+            row(
+                Role.OPERATOR,
+                "DELETE /queues/{queue}/passes/{pass_id}",
+                "Make a priority pass useless at once.",
+                self.withdraw,
+                {204: None},
+                problems=("pass_not_found",),
+            ),
+        ]
+
+    async def issue(self, call: Call) -> Response:
+        """A new pass."""
+        body = call.take(NewPass)
+        lasts = body.expires_in_seconds
+        pass_id, text = await self._room.issue_pass(call.queue, body.level, body.uses, lasts)
+        expires = moment(int(time.time() + lasts) * 1000)
+        call.log("pass.issued", id=pass_id, priority=body.level, uses=body.uses)
+        content = IssuedPass(id=pass_id, text=text, level=body.level, uses=body.uses, used=0, expires_at=expires)
+        return private(201, content)
+
+    async def all(self, call: Call) -> Response:
+        """The passes that have not ended."""
+        return private(200, PassList([*map(PassAnswer.of, await self._room.passes(call.queue))]))
+
+    async def withdraw(self, call: Call) -> Response:
+        """End a pass."""
+        pass_id = call.request.params["pass_id"]
+        await self._room.withdraw_pass(call.queue, pass_id)
+        call.log("pass.withdrawn", id=pass_id)
+        return DONE
+
+
+class Keys:
+    """Admin keys."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._access = desk.access
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row = self._desk.row
+        return [
+            row(
+                Role.ADMIN,
+                "POST /keys",
+                "Make an admin key. It is shown this once.",
+                self.create,
+                {201: MadeKey},
+                takes=NewKey,
+            ),
+            row(Role.ADMIN, "GET /keys", "All admin keys, without the keys.", self.all, {200: KeyList}),
+            row(
+                Role.ADMIN,
+                "DELETE /keys/{key_id}",
+                "Take an admin key away: it is refused on the next call.",
+                self.remove,
+                {204: None},
+                problems=("key_not_found", "last_admin_key"),
+            ),
+            row(
+                Role.ADMIN,
+                "POST /keys/rotate",
+                "Sign tokens with new keys. Those signed with the last ones stay good; rotating twice ends them.",
+                self.rotate,
+                {200: Generation},
+                takes=Nothing,
+            ),
+        ]
+
+    async def create(self, call: Call) -> Response:
+        """A new key."""
+        body = call.take(NewKey)
+        key, text = await self._access.create(body.role, body.name)
+        call.log("key.created", id=key.id, role=key.role.value)
+        content = MadeKey(id=key.id, key=text, role=key.role, name=key.name, created_at=moment(key.created))
+        return private(201, content)
+
+    async def all(self, call: Call) -> Response:
+        """All keys."""
+        return private(200, KeyList([*map(KeyAnswer.of, await self._access.keys())]))
+
+    async def remove(self, call: Call) -> Response:
+        """Take a key away."""
+        key_id = call.request.params["key_id"]
+        await self._access.remove(key_id)
+        call.log("key.removed", id=key_id)
+        return DONE
+
+    async def rotate(self, call: Call) -> Response:
+        """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once."""
+        call.take(Nothing)
+        generation = await self._desk.room.store.registry.rotate()
+        call.log("keys.rotated", generation=generation)
+        return private(200, Generation(generation))

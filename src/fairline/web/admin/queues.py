@@ -1,0 +1,174 @@
+"""Queues and their settings, their stock and their message."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import msgspec
+
+from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound, SettingsChanged
+from fairline.queue import QueueId
+from fairline.store import Configured, Role
+from fairline.web.admin.desk import BASE, DONE, Call, Desk
+from fairline.web.admin.wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
+from fairline.web.http import Headers, Response, private
+from fairline.web.operations import Operation
+
+_fields = msgspec.json.Decoder(dict[str, Any])
+#: One entity tag, or a list of them; a bare version is taken too.
+_TAGS = re.compile(r'\s*(?:(?:W/)?"[^"]*"|[0-9]+)\s*(?:,\s*(?:W/)?"[^"]*"\s*)*', re.ASCII)
+_VERSION = re.compile(r'(?<!W/)"([0-9]{1,16})"|^\s*([0-9]{1,16})\s*$', re.ASCII)
+
+
+class Queues:
+    """What operators do with a queue as a whole."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row, one = self._desk.row, {200: AdminQueue}
+        changed, invalid = ("settings_changed", "invalid_settings"), ("invalid_settings",)
+        return [
+            row(Role.VIEWER, "GET /queues", "All queues with their settings.", self.all, {200: QueueList}),
+            row(
+                Role.ADMIN,
+                "POST /queues",
+                "Make a queue.",
+                self.create,
+                {201: AdminQueue},
+                takes=NewQueue,
+                problems=("queue_exists", *invalid),
+            ),
+            row(Role.VIEWER, "GET /queues/{queue}", "One queue with its settings.", self.one, one),
+            row(
+                Role.OPERATOR,
+                "PATCH /queues/{queue}",
+                "Change settings: only those given.",
+                self.change,
+                one,
+                takes=QueueChanges,
+                headers=("If-Match",),
+                problems=changed,
+            ),
+            row(
+                Role.ADMIN,
+                "DELETE /queues/{queue}",
+                "Remove a queue with all its tickets.",
+                self.delete,
+                {204: None},
+                headers=("If-Match",),
+                problems=("settings_changed",),
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/stock",
+                "Say how much there is to sell in all.",
+                self.set_stock,
+                one,
+                takes=Stock,
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/message",
+                "Show everyone who waits a message.",
+                self.say,
+                one,
+                takes=Say,
+            ),
+        ]
+
+    async def all(self, call: Call) -> Response:
+        """All queues, by id."""
+        queues = await self._room.queues()
+        found = await asyncio.gather(*(self._if_there(queue) for queue in queues))
+        return private(200, QueueList([queue for queue in found if queue is not None]))
+
+    async def _if_there(self, queue: QueueId) -> AdminQueue | None:
+        try:
+            view, settings = await self._room.view(queue)
+        except QueueNotFound:
+            return None  # removed since the names were read
+        return AdminQueue.of(queue, settings, view.version, view)
+
+    async def create(self, call: Call) -> Response:
+        """Make a queue with the settings given, and the defaults for the others."""
+        settings = self._settings_in(call)
+        name = settings.pop("id", None)
+        if not isinstance(name, str):
+            raise InvalidSettings("id", "must be given, as text: the name of the queue in addresses")
+        configured = await self._room.create(name, settings)
+        queue = QueueId(name)
+        call.log("queue.set_up", queue=queue, settings=sorted(settings))
+        location = (b"location", f"{BASE}/queues/{queue}".encode())
+        return await self._told(queue, configured, status=201, headers=(location,))
+
+    async def one(self, call: Call) -> Response:
+        """One queue."""
+        view, settings = await self._room.view(call.queue)
+        # Settings newer than the view's version are possible, never older ones: a change made on this is then refused.
+        content = AdminQueue.of(call.queue, settings, view.version, view)
+        return private(200, content, (_etag(content.version),))
+
+    async def change(self, call: Call) -> Response:
+        """Change what is given, and nothing else."""
+        changes = self._settings_in(call)
+        configured = await self._room.configure(call.queue, changes, await self._expected(call))
+        call.log("queue.configured", settings=sorted(changes), version=configured.version)
+        return await self._told(call.queue, configured)
+
+    async def delete(self, call: Call) -> Response:
+        """Remove a queue with all its tickets."""
+        expected = await self._expected(call)
+        if expected is not None:
+            found = (await self._room.settings(call.queue)).version
+            if found != expected:
+                raise SettingsChanged(expected, found)
+        await self._room.delete(call.queue)
+        call.log("queue.deleted")
+        return DONE
+
+    async def set_stock(self, call: Call) -> Response:
+        """Recalibrate what is left to sell."""
+        body = call.take(Stock)
+        configured = await self._room.set_stock(call.queue, body.total)
+        call.log("queue.configured", settings=["stock"], version=configured.version, stock=body.total)
+        return await self._told(call.queue, configured)
+
+    async def say(self, call: Call) -> Response:
+        """Show a message to everyone who waits; an empty one takes it away."""
+        configured = await self._room.configure(call.queue, {"message": call.take(Say).text})
+        call.log("queue.configured", settings=["message"], version=configured.version)
+        return await self._told(call.queue, configured)
+
+    async def _told(
+        self, queue: QueueId, configured: Configured, *, status: int = 200, headers: Headers = ()
+    ) -> Response:
+        view, _ = await self._room.view(queue)
+        content = AdminQueue.of(queue, configured.settings, configured.version, view)
+        return private(status, content, (_etag(configured.version), *headers))
+
+    def _settings_in(self, call: Call) -> dict[str, Any]:
+        """The settings in a body, by name: `queue.checked` says what is wrong with them."""
+        return call.request.decode(_fields, default={})
+
+    async def _expected(self, call: Call) -> int | None:
+        """The version that If-Match asks for; None where any will do."""
+        text = call.request.text(b"if-match")
+        if text is None or text.strip() == "*":
+            return None
+        if not _TAGS.fullmatch(text):
+            raise InvalidRequest("If-Match", f'must be the ETag of the queue, such as "5", or *; got {text!r:.80}')
+        versions = [int(quoted or bare) for quoted, bare in _VERSION.findall(text)]
+        if len(versions) > 1:
+            found = (await self._room.settings(call.queue)).version
+            return found if found in versions else versions[0]
+        return versions[0] if versions else 0  # a tag that is none of ours fits no version
+
+
+def _etag(version: int) -> tuple[bytes, bytes]:
+    return b"etag", f'"{version}"'.encode()

@@ -1,0 +1,178 @@
+"""What is recorded of a queue: its figures, and what happened in it, also live."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from fairline.errors import FairlineError, StoreError
+from fairline.events import Event
+from fairline.queue import QueueId
+from fairline.room import PAGE, Room
+from fairline.store import Role
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
+from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
+from fairline.web.hub import (
+    BUFFER_LIMIT,
+    HEADERS,
+    KEEP_ALIVE_SECONDS,
+    LIFE_SECONDS,
+    RETRY,
+    RETRY_AFTER_END,
+    SLOW_SECONDS,
+    give_up_soon,
+)
+from fairline.web.operations import Operation, Query
+
+log = structlog.get_logger()
+
+USUAL_EVENTS = 100
+POLL_SECONDS = 0.2
+#: After an outage of the store, the next look.
+AWAY_SECONDS = 1.0
+#: Instead of an event's id: from now on.
+LATEST = "latest"
+
+
+class Records:
+    """What operators read of a queue."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row = self._desk.row
+        return [
+            row(Role.VIEWER, "GET /queues/{queue}/stats", "The queue in figures.", self.stats, {200: StatsAnswer}),
+            row(
+                Role.VIEWER,
+                "GET /queues/{queue}/stats/hourly",
+                "The queue in figures, hour by hour.",
+                self.hourly,
+                {200: HourList},
+            ),
+            row(
+                Role.VIEWER,
+                "GET /queues/{queue}/events",
+                "What happened, in order; with 'Accept: text/event-stream' also what happens from then on.",
+                self.events,
+                {200: EventList},
+                query=(
+                    Query("after", str, f"the id of an event, or '{LATEST}'; from the oldest kept unless told"),
+                    Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_EVENTS} unless told"),
+                ),
+                headers=("Accept", "Last-Event-ID"),
+                streams=True,
+            ),
+        ]
+
+    async def stats(self, call: Call) -> Response:
+        """The queue in figures."""
+        return private(200, StatsAnswer.of(call.queue, await self._room.stats(call.queue)))
+
+    async def hourly(self, call: Call) -> Response:
+        """The queue in figures, hour by hour."""
+        return private(200, HourList([HourAnswer.of(hour) for hour in await self._room.hourly(call.queue)]))
+
+    async def events(self, call: Call) -> Sent:
+        """What happened: a page of it, or a stream."""
+        request, queue = call.request, call.queue
+        streams = "text/event-stream" in (request.text(b"accept") or "").lower()
+        after = (request.text(b"last-event-id") if streams else None) or request.args.get("after") or None
+        limit = call.limit(PAGE, USUAL_EVENTS)
+        if after == LATEST:
+            after = await self._room.last_event(queue)
+        events = await self._room.events(queue, after, limit)
+        if not streams:
+            return private(200, EventList([*map(EventAnswer.of, events)], events[-1].id if events else after))
+
+        async def still_allowed() -> None:
+            await self._desk.access.check(request, Role.VIEWER)
+
+        return Takeover(LiveEvents(self._room, queue, after, still_allowed), HEADERS)
+
+
+class LiveEvents:
+    """One open stream of a queue's events. It ends with its client, its key, its queue, the server, or its time; the
+    client goes on from the last event it had."""
+
+    def __init__(
+        self, room: Room, queue: QueueId, after: str | None, still_allowed: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._room = room
+        self._queue = queue
+        self._after = after
+        self._still_allowed = still_allowed
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def opened(self, connection: Connection) -> None:
+        """The connection is this stream's."""
+        self._connection = connection
+        give_up_soon(connection)
+        connection.write(b"retry: %d\n\n" % random.randint(*RETRY))
+        self._task = asyncio.ensure_future(self._run(connection))
+
+    def lost(self) -> None:
+        """The client is gone."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def shutdown(self) -> None:
+        """The server ends: say when to come back."""
+        if self._connection is not None and not self._connection.is_closing():
+            self._connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
+            self._connection.close()
+
+    async def _run(self, connection: Connection) -> None:
+        try:
+            async with asyncio.timeout(LIFE_SECONDS * random.uniform(0.8, 1.2)):
+                await self._tell(connection)
+        except TimeoutError:
+            pass
+        except FairlineError as error:
+            log.info("events.stream_ended", queue=self._queue, code=error.code)
+        except Exception:
+            log.exception("events.stream_failed", queue=self._queue)
+        finally:
+            connection.close()
+
+    async def _tell(self, connection: Connection) -> None:
+        """Write what happens, until the connection is of no use any more."""
+        clock = asyncio.get_running_loop().time
+        wrote_at = checked_at = clock()
+        while not connection.is_closing():
+            try:
+                if clock() - checked_at >= KEEP_ALIVE_SECONDS:
+                    await self._still_allowed()
+                    checked_at = clock()
+                events = await self._room.events(self._queue, self._after, PAGE)
+            except StoreError as error:
+                log.warning("events.store_away", queue=self._queue, error=error.message)
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
+            if events:
+                self._after = events[-1].id
+                connection.write(b"".join(map(_frame, events)))
+                wrote_at = clock()
+            elif clock() - wrote_at >= KEEP_ALIVE_SECONDS:
+                connection.write(b":\n\n")
+                wrote_at = clock()
+            if len(events) < PAGE:
+                await asyncio.sleep(POLL_SECONDS)
+            full_at = clock()
+            while connection.get_write_buffer_size() > 10**9 and not connection.is_closing():
+                if clock() - full_at > SLOW_SECONDS:
+                    connection.abort()
+                await asyncio.sleep(POLL_SECONDS)
+
+
+def _frame(event: Event) -> bytes:
+    data = encode(EventAnswer.of(event))
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (event.id.encode(), event.type.encode(), data)

@@ -1,0 +1,228 @@
+"""Tickets: calling people, looking them up, acting on one, putting someone in line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from fairline.arrival import Caller
+from fairline.errors import InvalidRequest
+from fairline.queue import QueueId
+from fairline.room import PAGE
+from fairline.store import Role
+from fairline.ticket import Action, Reason, Status, Ticket
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.wire import (
+    AdminTicket,
+    Called,
+    CallNext,
+    CallOne,
+    Nothing,
+    Prioritise,
+    Revoke,
+    StaffJoin,
+    TicketList,
+)
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation, Query
+from fairline.web.wire import TicketAnswer
+
+USUAL_PAGE = 50
+
+#: What is done to a ticket with nothing more to say.
+ACTIONS: dict[str, tuple[Action, str]] = {
+    "recall": (Action.RECALL, "Call someone again who was called and has not come."),
+    "return": (Action.RETURN, "Put someone who was called back in line, at the old place."),
+    "complete": (Action.COMPLETE, "Done: the room is free at once."),
+    "no-show": (Action.NO_SHOW, "Whoever was called did not come."),
+    "cancel": (Action.CANCEL, "Take someone out of the line, or back who was called."),
+    "terminate": (Action.TERMINATE, "End a session, or what leads to one."),
+}
+
+
+class Tickets:
+    """What operators do with tickets."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+        self._context = desk.context
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row, one, refused = self._desk.row, {200: AdminTicket}, ("transition_refused",)
+        ticket = "/queues/{queue}/tickets/{ticket}"
+        return [
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/call-next",
+                "Call the next people by hand. A retried press with the same Idempotency-Key calls the same people.",
+                self.call_next,
+                {200: Called},
+                takes=CallNext,
+                headers=("Idempotency-Key",),
+                problems=("queue_paused", "idempotency_conflict"),
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/join",
+                "Put someone in line. Staff are not held to the limits of joining.",
+                self.join,
+                {201: TicketAnswer, 200: TicketAnswer},
+                takes=StaffJoin,
+                headers=("Idempotency-Key",),
+                problems=(
+                    "queue_full",
+                    "queue_maintenance",
+                    "already_in_line",
+                    "pass_invalid",
+                    "idempotency_conflict",
+                ),
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/revoke",
+                "Make a ticket and its pass useless at once.",
+                self.revoke,
+                one,
+                takes=Revoke,
+                problems=("ticket_not_found", *refused),
+            ),
+            row(
+                Role.VIEWER,
+                "GET /queues/{queue}/tickets",
+                "Tickets: those who wait by their place, the others by number.",
+                self.listing,
+                {200: TicketList},
+                query=(
+                    Query("status", Status, "only tickets in this state"),
+                    Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_PAGE} unless told"),
+                    Query("cursor", str, "what the page before answered"),
+                ),
+            ),
+            row(Role.VIEWER, f"GET {ticket}", "One ticket.", self.one, one),
+            row(
+                Role.OPERATOR,
+                f"POST {ticket}/call",
+                "Call one person out of turn.",
+                self.call,
+                one,
+                takes=CallOne,
+                problems=(*refused, "queue_paused", "no_room"),
+            ),
+            row(
+                Role.OPERATOR,
+                f"POST {ticket}/start",
+                "Whoever was called has come: the session begins.",
+                self.start,
+                one,
+                takes=Nothing,
+                problems=refused,
+            ),
+            row(
+                Role.OPERATOR,
+                f"POST {ticket}/prioritise",
+                "Move someone who waits up, by the queue's policy.",
+                self.prioritise,
+                one,
+                takes=Prioritise,
+                problems=refused,
+            ),
+            *(
+                row(
+                    Role.OPERATOR,
+                    f"POST {ticket}/{name}",
+                    about,
+                    partial(self.act, action),
+                    one,
+                    takes=Nothing,
+                    problems=refused,
+                )
+                for name, (action, about) in ACTIONS.items()
+            ),
+        ]
+
+    async def call_next(self, call: Call) -> Response:
+        """Call the next people."""
+        body, key = call.take(CallNext), call.request.text(b"idempotency-key")
+        called = await self._room.call_next(call.queue, body.count, body.counter, key, call.staff.id)
+        call.log("queue.called", tickets=[ticket.number for ticket in called], counter=body.counter)
+        return private(200, Called(await self._shown(call.queue, called)))
+
+    async def call(self, call: Call) -> Response:
+        """Call one person."""
+        body = call.take(CallOne)
+        called = await self._room.call(call.queue, call.number, body.counter)
+        call.log("queue.called", tickets=[called.number], counter=body.counter)
+        return await self._told(call, called)
+
+    async def start(self, call: Call) -> Response:
+        """Begin a session at the counter."""
+        call.take(Nothing)
+        return await self._changed(call, Action.START, await self._room.begin(call.queue, call.number))
+
+    async def act(self, action: Action, call: Call) -> Response:
+        """Recall, return, complete, no-show, cancel or terminate."""
+        call.take(Nothing)
+        return await self._changed(call, action, await self._room.act(call.queue, action, call.number))
+
+    async def prioritise(self, call: Call) -> Response:
+        """Move someone up."""
+        level = call.take(Prioritise).level
+        ticket = await self._room.prioritise(call.queue, call.number, level)
+        call.log("queue.prioritised", ticket=ticket.number, priority=level, position=ticket.position)
+        return await self._told(call, ticket)
+
+    async def revoke(self, call: Call) -> Response:
+        """Make a ticket and its pass useless."""
+        body = call.take(Revoke)
+        ticket = await self._room.revoke(call.queue, body.ticket, body.reason)
+        return await self._changed(call, Action.REVOKE, ticket, reason=body.reason)
+
+    async def join(self, call: Call) -> Response:
+        """Put someone in line, who is then given the token."""
+        body = call.take(StaffJoin)
+        request = body.plain(call.request.text(b"idempotency-key"))
+        # Address, browser and cookies are those of the desk, not of the one who joins.
+        caller = Caller(staff=call.staff.id, priority=body.priority)
+        answer = await self._room.join(call.queue, request, caller)
+        ticket = answer.standing
+        event = "queue.created" if answer.created else "queue.idempotency_reuse"
+        call.log(event, ticket=ticket.number, label=answer.label, position=ticket.position, priority=ticket.priority)
+        token = self._context.ticket_token(call.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
+        return private(201 if answer.created else 200, self._context.told(answer, token=token))
+
+    async def one(self, call: Call) -> Response:
+        """One ticket."""
+        return await self._told(call, await self._room.ticket(call.queue, call.number))
+
+    async def listing(self, call: Call) -> Response:
+        """Tickets, a page at a time."""
+        args = call.request.args
+        status = args.get("status") or None
+        if status is not None and status not in set(Status):
+            raise InvalidRequest("status", f"must be one of {', '.join(Status)}; got {status!r:.80}")
+        page = await self._room.tickets(
+            call.queue, Status(status) if status else None, args.get("cursor") or None, call.limit(PAGE, USUAL_PAGE)
+        )
+        return private(200, TicketList(await self._shown(call.queue, page.tickets), page.cursor))
+
+    async def _changed(self, call: Call, action: Action, ticket: Ticket, *, reason: str | None = None) -> Response:
+        call.log(
+            "queue.status_changed",
+            ticket=ticket.number,
+            action=action.value,
+            status=ticket.status.value,
+            reason=reason or ticket.reason,
+        )
+        return await self._told(call, ticket)
+
+    async def _told(self, call: Call, ticket: Ticket) -> Response:
+        return private(200, (await self._shown(call.queue, [ticket]))[0])
+
+    async def _shown(self, queue: QueueId, tickets: Sequence[Ticket]) -> list[AdminTicket]:
+        """Tickets as operators see them."""
+        view, settings = await self._room.view(queue)
+        any_revoked = any(ticket.reason is Reason.REVOKED for ticket in tickets)
+        why = await self._room.revoked(queue) if any_revoked else {}
+        return [AdminTicket.of(queue, ticket, settings, view.now, why.get(ticket.number)) for ticket in tickets]

@@ -1,0 +1,105 @@
+"""One request of the fast lane, and one connection that became a stream: what stands where uvicorn has its own."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fairline.web.http import Handler, Outcome, Pending, Request, Sent, Stream, Takeover
+from fairline.web.problems import failure
+
+if TYPE_CHECKING:
+    from fairline.web.lane import FastLane
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class _NoEvent:
+    """uvicorn wakes its cycles by an event; a fast one has nothing to wake."""
+
+    def set(self) -> None:
+        """Nothing waits."""
+
+
+class FastCycle:
+    """One request, from its headers to its answer."""
+
+    __slots__ = ("disconnected", "handler", "keep_alive", "protocol", "request", "response_complete", "waits")
+    message_event: ClassVar[_NoEvent] = _NoEvent()
+
+    def __init__(
+        self, protocol: FastLane, request: Request, handler: Handler, *, keep_alive: bool, waits: bool = False
+    ) -> None:
+        self.protocol = protocol
+        self.request = request
+        self.handler = handler
+        self.keep_alive = keep_alive
+        self.waits = waits
+        """For a 100 Continue."""
+        self.response_complete = False
+        self.disconnected = False
+
+    def start(self) -> None:
+        """It is this request's turn; it runs as soon as its body is complete."""
+        if self.protocol.receiving is not self:
+            self.run()
+        elif self.waits:
+            self.protocol.transport.write(_CONTINUE)
+
+    def body(self, chunk: bytes) -> None:
+        """More of the body: nearly always all of it, and never a copy for every byte."""
+        request = self.request
+        if not request.body:
+            request.body = chunk
+        elif isinstance(request.body, bytearray):
+            request.body += chunk
+        else:
+            request.body = bytearray(request.body + chunk)
+
+    def run(self) -> None:
+        """Hand the request to its function, and answer when the answer is there."""
+        try:
+            outcome: Outcome = self.handler(self.request)
+        except Exception as error:
+            self.answer(failure(self.request, error))
+            return
+        if isinstance(outcome, Pending):
+            outcome.future.add_done_callback(partial(self._settled, outcome))
+        else:
+            self.answer(outcome)
+
+    def _settled(self, pending: Pending[Any], _: asyncio.Future[Any]) -> None:
+        # Runs as a callback of its own: one failed answer never stops its batch.
+        try:
+            answer = pending.result()
+        except (Exception, asyncio.CancelledError) as error:
+            answer = failure(self.request, error)
+        self.answer(answer)
+
+    def answer(self, answer: Sent) -> None:
+        """Write the answer, unless the client is gone."""
+        self.response_complete = True
+        if isinstance(answer, Takeover):
+            self.protocol.hand_over(self.request, answer)
+        else:
+            self.protocol.write_response(self.request, answer, self.keep_alive)
+
+
+class Streaming(asyncio.Protocol):
+    """A connection that belongs to a stream: as little as can be kept of it."""
+
+    __slots__ = ("_connections", "_stream")
+
+    def __init__(self, stream: Stream, connections: set[Any]) -> None:
+        self._stream = stream
+        self._connections = connections
+        connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self)
+        self._stream.lost()
+
+    def shutdown(self) -> None:
+        """uvicorn asks every connection to end."""
+        self._stream.shutdown()

@@ -1,0 +1,418 @@
+"""What is measured, and how Prometheus is told.
+
+There are two kinds of figures. Those of the queues are read from the store when someone asks, so they are right
+whichever worker answers, and outlive us all. Those of the processes (requests, store calls, streams) are counted where
+they happen, in plain numbers, and written a moment later to files that prometheus_client sums over all workers.
+
+A worker's files bear its place among the workers, not its process id: one that is started again goes on counting where
+the last one stopped. Only what was counted in the moment before a kill is lost.
+
+A label never comes from a stranger: queues are named only where the store knows them, and one that is deleted is left
+out from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+import fairline
+from fairline.errors import FairlineError, QueueNotFound, StoreError
+from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.room import Answer, Room
+from fairline.store import Stats
+from fairline.ticket import Reason, Status
+from fairline.web.http import NO_STORE, Request, Response
+
+#: Where prometheus_client keeps the files of all workers; the supervisor sets it.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+#: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
+FLUSH_SECONDS = 0.02
+#: How many queues are read at once.
+AT_ONCE = 8
+
+HEARTBEAT_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+STORE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+DELAY_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SIZE_BUCKETS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
+
+#: What the room groups.
+STORE_CALLS = ("join", "beat", "rank", "unload", "visit", "act")
+
+Labels = tuple[Any, ...]
+
+
+class Tally:
+    """A counter kept in plain numbers until it is written."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, about: str, *labels: str) -> None:
+        self._counter = Counter(name, about, labels, registry=registry)
+        self.counts: defaultdict[Labels, int] = defaultdict(int)
+
+    def begin(self, *labels: str) -> None:
+        """Show a zero from the start."""
+        self._counter.labels(*labels)
+
+    def flush(self) -> None:
+        """Write what was counted."""
+        for labels, count in self.counts.items():
+            self._counter.labels(*labels).inc(count)
+        self.counts.clear()
+
+
+class Spread:
+    """A histogram kept in plain numbers until it is written."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, about: str, bounds: Sequence[float], label: str) -> None:
+        self._histogram = _Histogram(name, about, (label,), registry=registry, buckets=bounds)
+        self._bounds = bounds
+        self.rows: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * (len(bounds) + 2))
+        """By label: how many in each bucket, how many beyond the last, and the sum of all."""
+
+    def add(self, label: str, value: float, times: int = 1) -> None:
+        """Note a value."""
+        row = self.rows[label]
+        row[bisect_left(self._bounds, value)] += times
+        row[-1] += value * times
+
+    def begin(self, *labels: str) -> None:
+        """Show zeros from the start."""
+        for label in labels:
+            self._histogram.labels(label)
+
+    def flush(self) -> None:
+        """Write what was noted."""
+        for label, (*counts, total) in self.rows.items():
+            self._histogram.labels(label).add(counts, total)
+        self.rows.clear()
+
+
+class _Histogram(Histogram):
+    """prometheus_client's histogram, which also takes many observations at once."""
+
+    def add(self, counts: Sequence[float], total: float) -> None:
+        """So many more in each bucket."""
+        self._sum.inc(total)
+        for bucket, count in zip(self._buckets, counts, strict=True):
+            if count:
+                bucket.inc(count)
+
+
+class Metrics:
+    """What one worker counts. Its methods are called where things happen, and cost next to nothing."""
+
+    def __init__(self, place: int = 0) -> None:
+        self._folder = os.environ.get(FOLDER)
+        if self._folder:
+            values.ValueClass = values.MultiProcessValue(lambda: place)  # type: ignore[no-untyped-call]
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._registry = registry = CollectorRegistry()
+        self._requests = Tally(
+            registry, "fairline_requests_total", "Requests answered, by call and HTTP status.", "call", "status"
+        )
+        self._limited = Tally(
+            registry, "fairline_rate_limit_hits_total", "Requests refused for coming too often.", "call"
+        )
+        self._beats = Tally(
+            registry,
+            "waiting_room_heartbeats_received_total",
+            "Signs of life received (heartbeats, and streams as they open), by where the ticket stood.",
+            "queue_id",
+            "status",
+        )
+        self._beat_seconds = Spread(
+            registry,
+            "waiting_room_heartbeat_latency_seconds",
+            "From a heartbeat's arrival to its answer.",
+            HEARTBEAT_BUCKETS,
+            "queue_id",
+        )
+        self._store_seconds = Spread(
+            registry, "fairline_store_call_seconds", "Time of one grouped call to the store.", STORE_BUCKETS, "call"
+        )
+        self._batch_size = Spread(
+            registry, "fairline_batch_size", "Requests that went to the store in one call.", SIZE_BUCKETS, "call"
+        )
+        self._store_errors = Tally(
+            registry, "fairline_store_errors_total", "Grouped calls that the store did not answer.", "call"
+        )
+        self._push_seconds = Spread(
+            registry,
+            "fairline_broadcast_delay_seconds",
+            "From an event to the frame that tells a stream of it: of the ticket itself (own), or of the line (line).",
+            DELAY_BUCKETS,
+            "kind",
+        )
+        self._promoted = Tally(
+            registry, "fairline_promotions_total", "People let in by the keepers of this server.", "queue_id"
+        )
+        self._round_seconds = Spread(
+            registry, "fairline_keeper_round_seconds", "Time of one round of a keeper.", STORE_BUCKETS, "round"
+        )
+        self._streams = Gauge(
+            "fairline_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
+        )
+        self._lag = Gauge(
+            "fairline_keeper_lag_seconds",
+            "How late the last round of a keeper began, the worst of this server's workers.",
+            ("round",),
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
+        self._round_at = Gauge(
+            "fairline_keeper_last_round_timestamp_seconds",
+            "When a keeper of this server last finished a round.",
+            ("round",),
+            registry=registry,
+            multiprocess_mode="max",
+        )
+        self._open_streams: int | None = 0
+        self._rounds: dict[str, tuple[float, float]] = {}
+        self._plain = (
+            *(self._requests, self._limited, self._beats, self._store_errors, self._promoted),
+            *(self._beat_seconds, self._store_seconds, self._batch_size, self._push_seconds, self._round_seconds),
+        )
+        self._begin()
+
+    # What happens
+
+    def answered(self, call: str, status: int) -> None:
+        """A request was answered."""
+        self._requests.counts[call, status] += 1
+        if status == 429:
+            self._limited.counts[call,] += 1
+        if self._timer is None:
+            self._arm()
+
+    def sent(
+        self,
+        call: str,
+        key: Any,
+        began: float,
+        asked: Sequence[float],
+        outcome: Sequence[Answer | FairlineError] | Exception,
+    ) -> None:
+        """The room made a grouped call to the store."""
+        now = time.monotonic()
+        if isinstance(outcome, Exception):
+            if isinstance(outcome, StoreError):
+                self._store_errors.counts[call,] += 1
+                self._arm()
+            return  # nothing is noted of a queue that is not there
+        self._store_seconds.add(call, now - began)
+        self._batch_size.add(call, len(asked))
+        if call == "beat":
+            self._heartbeats(key, now, asked, outcome)
+        self._arm()
+
+    def _heartbeats(
+        self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[Answer | FairlineError]
+    ) -> None:
+        row, counts = self._beat_seconds.rows[queue], self._beats.counts
+        total = 0.0
+        for since, result in zip(asked, results, strict=True):
+            seconds = now - since
+            row[bisect_left(HEARTBEAT_BUCKETS, seconds)] += 1
+            total += seconds
+            counts[queue, result.standing.status if isinstance(result, Answer) else Status.EXPIRED] += 1
+        row[-1] += total
+
+    def pushed(self, kind: str, seconds: float, frames: int) -> None:
+        """The hub wrote frames to streams."""
+        self._push_seconds.add(kind, seconds, frames)
+        self._arm()
+
+    def streams(self, count: int) -> None:
+        """So many streams are open now."""
+        self._open_streams = count
+        self._arm()
+
+    def admitted(self, queue: QueueId, numbers: list[int]) -> None:
+        """The keeper let people in."""
+        self._promoted.counts[queue,] += len(numbers)
+        self._arm()
+
+    def round(self, name: str, late: float, seconds: float) -> None:
+        """The keeper went round."""
+        self._round_seconds.add(name, seconds)
+        self._rounds[name] = (max(0.0, late), time.time())
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(FLUSH_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Write what was counted since the last time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for plain in self._plain:
+            plain.flush()
+        if self._open_streams is not None:
+            self._streams.set(self._open_streams)
+            self._open_streams = None
+        for name, (late, at) in self._rounds.items():
+            self._lag.labels(name).set(late)
+            self._round_at.labels(name).set(at)
+        self._rounds.clear()
+
+    # What is told
+
+    def _begin(self) -> None:
+        """Show what has not happened yet as zero: a rate needs the value before the first."""
+        self._store_seconds.begin(*STORE_CALLS)
+        self._batch_size.begin(*STORE_CALLS)
+        self._push_seconds.begin("own", "line")
+        self._limited.begin("POST /api/v1/queues/{queue}/join")
+        for call in STORE_CALLS:
+            self._store_errors.begin(call)
+
+    def _begin_queue(self, queue: str) -> None:
+        self._beat_seconds.begin(queue)
+        self._promoted.begin(queue)
+        for status in (Status.WAITING, Status.ADMITTED, Status.EXPIRED):
+            self._beats.begin(queue, status)
+
+    async def told(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
+        """The figures of the queues, and of all workers together; a queue that is not among `known` is left out."""
+        for queue in known or ():
+            self._begin_queue(queue)
+        if self._folder:
+            await asyncio.sleep(FLUSH_SECONDS)  # the others write what they counted before this was asked
+        self.flush()
+        return await asyncio.to_thread(self._text, queues, known)
+
+    def _text(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
+        own: Collector = self._registry
+        if self._folder:
+            own = MultiProcessCollector(None, self._folder)  # type: ignore[no-untyped-call]
+        registry = CollectorRegistry(auto_describe=False)
+        ours = sorted(_without_strangers(own.collect(), known), key=lambda metric: metric.name)
+        registry.register(_Collected((*queues, *ours)))
+        return generate_latest(registry)
+
+
+def _without_strangers(metrics: Iterable[Metric], known: set[str] | None) -> Iterable[Metric]:
+    for metric in metrics:
+        if known is not None:
+            metric.samples = [s for s in metric.samples if "queue_id" not in s.labels or s.labels["queue_id"] in known]
+        yield metric
+
+
+class _Collected(Collector):
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+class MetricsPage:
+    """`GET /metrics`."""
+
+    def __init__(self, room: Room, metrics: Metrics) -> None:
+        self._room = room
+        self._metrics = metrics
+
+    async def metrics(self, request: Request) -> Response:
+        """All figures, for Prometheus. With the store away, those of the processes only."""
+        queues: list[tuple[QueueId, QueueSettings, Stats]] | None
+        try:
+            queues = await self._queues()
+        except StoreError:
+            queues = None
+        known = None if queues is None else {str(queue) for queue, _, _ in queues}
+        body = await self._metrics.told(queue_metrics(queues), known)
+        return Response(200, body, MEDIA.encode(), NO_STORE)
+
+    async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def read(queue: QueueId) -> tuple[QueueId, QueueSettings, Stats] | None:
+            async with places:
+                try:
+                    return queue, (await self._room.settings(queue)).settings, await self._room.stats(queue)
+                except QueueNotFound:
+                    return None  # deleted meanwhile
+
+        found = await asyncio.gather(*map(read, await self._room.queues()))
+        return [each for each in found if each is not None]
+
+
+def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None) -> list[Metric]:
+    """What the store says of all queues; without `queues` only that it is away."""
+    build = GaugeMetricFamily("fairline_build_info", "The version that runs.", labels=("version",))
+    build.add_metric((fairline.__version__,), 1)
+    up = GaugeMetricFamily("fairline_store_up", "Whether the store answers.", value=float(queues is not None))
+
+    def gauge(name: str, about: str, *more: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(name, about, labels=("queue_id", *more))
+
+    def counter(name: str, about: str, *more: str) -> CounterMetricFamily:
+        return CounterMetricFamily(name, about, labels=("queue_id", *more))
+
+    joined = counter("fairline_joined", "Tickets given.")
+    admitted = counter("fairline_admitted", "Tickets let in or called.")
+    returned = counter("fairline_returned", "Tickets sent back to the line.")
+    completed = counter("fairline_completed", "Tickets that were completed.")
+    expired = counter("waiting_room_positions_expired", "Tickets that ended otherwise, by reason.", "reason")
+    waiting = gauge("fairline_waiting", "People in line.")
+    beating = gauge("waiting_room_active_heartbeats", "People in line who are held there by their signs of life.")
+    inside = gauge("fairline_inside", "People let in: on their way (admitted) or there (active).", "state")
+    backlog = gauge("fairline_promotion_backlog", "People in line for whom there is room, but who wait for the rate.")
+    stock = gauge("fairline_stock_left", "What is left to sell, where that is finite.")
+    wait = Metric("fairline_wait_seconds", "How long people waited until they were let in.", "summary")
+    for queue, settings, stats in queues or ():
+        view, totals = stats.view, stats.totals
+        joined.add_metric((queue,), totals.joined)
+        admitted.add_metric((queue,), totals.admitted)
+        returned.add_metric((queue,), totals.returned)
+        completed.add_metric((queue,), totals.completed)
+        for reason in Reason:
+            expired.add_metric((queue, reason), totals.expired_by_reason.get(reason, 0))
+        waiting.add_metric((queue,), view.waiting)
+        beating.add_metric((queue,), view.waiting if settings.heartbeat_timeout_seconds else 0)
+        inside.add_metric((queue, Status.ADMITTED), view.admitted)
+        inside.add_metric((queue, Status.ACTIVE), view.active)
+        backlog.add_metric((queue,), _backlog(view, settings))
+        left = view.stock_left(settings.stock)
+        if left is not None:
+            stock.add_metric((queue,), left)
+        _add_waits(wait, queue, stats)
+    return [
+        *(build, up, joined, admitted, returned, completed, expired),
+        *(waiting, beating, inside, backlog, stock, wait),
+    ]
+
+
+def _backlog(view: QueueView, settings: QueueSettings) -> int:
+    """How many could be let in at once if there were no rate."""
+    if settings.status is not QueueStatus.ACTIVE or settings.admission is not Admission.AUTO:
+        return 0
+    room = settings.max_active - view.inside
+    left = view.stock_left(settings.stock)
+    if left is None and settings.stock_url:
+        left = 0  # not known yet: nobody is let in
+    return max(0, min(view.waiting, room if left is None else min(room, left)))
+
+
+def _add_waits(metric: Metric, queue: QueueId, stats: Stats) -> None:
+    totals = stats.totals
+    for quantile, seconds in (("0.5", totals.wait_p50), ("0.9", totals.wait_p90), ("0.99", totals.wait_p99)):
+        if seconds is not None:
+            metric.add_sample(metric.name, {"queue_id": queue, "quantile": quantile}, seconds)
+    metric.add_sample(f"{metric.name}_sum", {"queue_id": queue}, (totals.wait_mean or 0) * totals.admitted)
+    metric.add_sample(f"{metric.name}_count", {"queue_id": queue}, totals.admitted)

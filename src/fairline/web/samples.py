@@ -1,0 +1,136 @@
+"""What bodies and answers may look like: for the examples of the page and of the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+#: What someone might send, by the name of the type. Where it is empty, the call is made without a body.
+BODIES: dict[str, dict[str, Any]] = {
+    "JoinRequest": {"client_id": "4f1d0c6e-a-secret-of-yours", "name": "Ada", "party_size": 2},
+    "LeaveRequest": {"final": True},
+    "NewQueue": {"id": "sale", "name": "Summer sale", "target_url": "https://shop.example/sale", "admission_rate": 25},
+    "QueueChanges": {"admission_rate": 50, "status": "active"},
+    "CallNext": {"count": 1, "counter": "Desk 2"},
+    "CallOne": {"counter": "Desk 2"},
+    "Prioritise": {"level": 2},
+    "StaffJoin": {"name": "Ada", "phone": "+41 44 668 18 00", "priority": 1},
+    "Revoke": {"ticket": 123, "reason": "abuse_detected"},
+    "Stock": {"total": 500},
+    "Say": {"text": "Doors open at eight. Thank you for waiting."},
+    "NewPass": {"level": 2, "uses": 1, "expires_in_seconds": 86400},
+    "NewKey": {"role": "viewer", "name": "Dashboard"},
+}
+
+#: What is in the path and the query of an example.
+PATH = {"queue": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff"}
+QUERY = {"queue": "demo", "status": "waiting", "limit": "50"}
+
+#: What an answer has that others of its type have not, by the last part of the path.
+ALSO: dict[str, dict[str, Any]] = {
+    "join": {"token": "eyJhbGciOiJIUzI1NiIs…"},
+    "heartbeat": {"next_heartbeat_seconds": 10},
+}
+
+#: What a field may be, by its name.
+_FIELDS: dict[str, Any] = {
+    "queue": "demo",
+    "ticket": 123,
+    "label": "RDEMO-000123",
+    "status": "waiting",
+    "position": 17,
+    "queue_length": 40,
+    "estimated_wait_seconds": 12,
+    "estimated_wait_range": [9, 20],
+    "priority": 0,
+    "heartbeat_interval_seconds": 10,
+    "id": "demo",
+    "name": "Demo",
+    "admission_rate": 10,
+    "now_serving": 120,
+    "message": "",
+    "version": 7,
+    "waiting": 40,
+    "admitted": 8,
+    "active": 112,
+    "counter": "Desk 2",
+    "level": 2,
+    "pass": "eyJhbGciOiJIUzI1NiIs…",
+    "key": "fl_Zx3…",
+    "role": "viewer",
+    "uses": 1,
+    "used": 0,
+    "cursor": None,
+    "party_size": 2,
+    "generation": 2,
+}
+_NAMED_BY = {
+    ("SessionAnswer", "status"): "active",
+    ("Health", "status"): "ok",
+    ("Readiness", "status"): "ready",
+    ("Readiness", "checks"): {"store": "ok", "keeper": "ok"},
+    ("KeySet", "keys"): [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "…", "x": "…"}],
+    ("AdminQueue", "status"): "active",
+    ("QueueAnswer", "status"): "active",
+    ("AdminTicket", "name"): "Ada",
+    ("EventAnswer", "id"): "1794780194383-0",
+    ("EventList", "after"): "1794780194383-0",
+    ("EventAnswer", "type"): "admitted",
+    ("PassAnswer", "id"): PATH["pass_id"],
+    ("IssuedPass", "id"): PATH["pass_id"],
+    ("KeyAnswer", "id"): PATH["key_id"],
+    ("MadeKey", "id"): PATH["key_id"],
+    ("KeyAnswer", "name"): "Dashboard",
+    ("MadeKey", "name"): "Dashboard",
+}
+_TIME = "2026-07-01T08:00:00Z"
+
+
+def sample(schema: Schema, components: dict[str, Schema]) -> Any:
+    """Something that a schema allows, as it may look in life: fields that are not always there are left out."""
+    return _sample(schema, components, "", "")
+
+
+def plain(value: Any) -> Any:
+    """Whole numbers without a point, as one writes them."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _sample(schema: Schema, components: dict[str, Schema], owner: str, field: str) -> Any:
+    if "$ref" in schema:
+        owner = schema["$ref"].rpartition("/")[2]
+        return _sample(components[owner], components, owner, field)
+    if schema.get("type") == "object" and "properties" in schema:
+        return {
+            name: _field(owner, name, inner, components)
+            for name, inner in schema["properties"].items()
+            if name in schema.get("required", ()) or "default" in inner
+        }
+    if "default" in schema:
+        return schema["default"]
+    if "anyOf" in schema:
+        nullable = any(option.get("type") == "null" for option in schema["anyOf"])
+        return None if nullable else _sample(schema["anyOf"][0], components, owner, field)
+    match schema.get("type"):
+        case "array":
+            return [_sample(schema["items"], components, owner, field)] if isinstance(schema.get("items"), dict) else []
+        case "integer" | "number":
+            return schema.get("minimum", 0)
+        case "boolean":
+            return False
+        case "string":
+            return _TIME if schema.get("format") == "date-time" else next(iter(schema.get("enum", [""])))
+    return {}
+
+
+def _field(owner: str, name: str, schema: Schema, components: dict[str, Schema]) -> Any:
+    if (owner, name) in _NAMED_BY:
+        return _NAMED_BY[owner, name]
+    if name in _FIELDS:
+        return _FIELDS[name]
+    return _sample(schema, components, owner, name)

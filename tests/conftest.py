@@ -1,0 +1,79 @@
+"""What every test can ask for: a clock, a store on each backend, a queue.
+
+A test that asks for `store` runs once on every backend; one that needs the plain Valkey only asks for `valkey_url`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+
+from fairline.queue import QueueId, checked, queue_id
+from fairline.store import Store, open_store
+from tests.backends import BACKENDS, FakeClock, Servers
+
+MakeQueue: TypeAlias = Callable[..., Awaitable[QueueId]]
+OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    started = Servers(tmp_path_factory.mktemp)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def backend(request: pytest.FixtureRequest, servers: Servers) -> str:
+    """The address of each backend in turn."""
+    return servers.url(request.param)
+
+
+@pytest.fixture(scope="session")
+def valkey_url(servers: Servers) -> str:
+    """The address of the plain Valkey."""
+    return servers.url("valkey")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def another_store(backend: str, clock: FakeClock) -> AsyncIterator[OpenStore]:
+    """Opens stores on the same backend with connections of their own, as other workers have."""
+    opened: list[Store] = []
+
+    async def open_another() -> Store:
+        opened.append(await open_store(backend, clock=clock))
+        return opened[-1]
+
+    yield open_another
+    for store in opened:
+        await store.close()
+
+
+@pytest.fixture
+async def store(another_store: OpenStore) -> Store:
+    return await another_store()
+
+
+@pytest.fixture
+def queue() -> QueueId:
+    """The id of a queue that nobody has made."""
+    return queue_id(f"q-{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+def make_queue(store: Store, queue: QueueId) -> MakeQueue:
+    """Makes `queue` with the settings given, and the defaults for the others."""
+
+    async def make(**settings: Any) -> QueueId:
+        await store.create(queue, checked(settings))
+        return queue
+
+    return make

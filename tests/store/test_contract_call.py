@@ -1,0 +1,210 @@
+"""Calling by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairline.errors import IdempotencyConflict, QueuePaused, TicketNotFound, TransitionRefused
+from fairline.ticket import Action, Status
+from tests.store.venue import OpenVenue
+
+COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+
+
+async def test_call_next_calls_the_next_in_the_line(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, claim_seconds=120)
+    await v.joins(4)
+    v.clock.advance(30)
+    (ticket,) = await v.store.call_next(v.queue, 1, counter="Desk 1")
+    assert (ticket.number, ticket.status, ticket.counter) == (1, Status.ADMITTED, "Desk 1")
+    assert (ticket.admitted, ticket.deadline) == (v.clock(), v.clock() + 120_000)
+    assert await v.ticket(1) == ticket
+    assert await v.call(2) == [2, 3]
+    assert await v.line() == [4]
+    assert (await v.happened(1))[-1] == ("called", "Desk 1")
+
+
+async def test_a_call_takes_no_token_of_the_rate(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, admission_rate=1, burst=1)
+    await v.joins(5)
+    assert await v.call(5) == [1, 2, 3, 4, 5]
+
+
+async def test_an_empty_line_calls_nobody(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    assert await v.call(3, key=b"k") == []
+    await v.join()
+    assert await v.call(3, key=b"k") == [1]
+
+
+async def test_a_name_of_a_counter_is_kept_word_for_word(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    (ticket,) = await v.store.call_next(v.queue, 1, counter="Schalter 3 – Süd")
+    assert ticket.counter == (await v.ticket(1)).counter == "Schalter 3 – Süd"
+
+
+@pytest.mark.parametrize("settings", [{"max_active": 2}, {"stock": 2}])
+async def test_a_call_keeps_to_room_and_stock(venue: OpenVenue, settings: dict[str, int]) -> None:
+    v = await venue(**COUNTER, **settings)
+    await v.joins(4)
+    assert await v.call(3) == [1, 2]
+    assert await v.call() == []
+    assert await v.call(number=4) == []
+    await v.act(Action.NO_SHOW, 1)
+    assert await v.call(3) == [3]
+
+
+async def test_while_the_stock_is_not_known_nobody_is_called(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, stock_url="https://shop.example/stock")
+    await v.join()
+    assert await v.call() == []
+
+
+@pytest.mark.parametrize("status", ["paused", "maintenance"])
+async def test_a_queue_that_is_not_active_says_so(venue: OpenVenue, status: str) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    await v.configure(status=status)
+    before = await v.everything()
+    with pytest.raises(QueuePaused, match=status):
+        await v.call()
+    with pytest.raises(QueuePaused, match=status):
+        await v.call(number=1)
+    assert await v.everything() == before
+
+
+# Retried presses
+
+
+async def test_a_retried_press_calls_the_same_people(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(4)
+    first = await v.store.call_next(v.queue, 2, counter="A", key=b"press")
+    before = await v.everything()
+    assert await v.store.call_next(v.queue, 2, counter="A", key=b"press") == first
+    assert await v.everything() == before
+    assert await v.call(2, counter="A", key=b"another") == [3, 4]
+
+
+async def test_a_retried_press_tells_how_the_same_people_stand_now(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, retain_seconds=60)
+    await v.joins(3)
+    await v.call(2, key=b"press")
+    await v.start(1)
+    await v.act(Action.NO_SHOW, 2)
+    again = await v.store.call_next(v.queue, 2, key=b"press")
+    assert [(ticket.number, ticket.status) for ticket in again] == [(1, Status.ACTIVE), (2, Status.EXPIRED)]
+    await v.after(61)
+    assert await v.call(2, key=b"press") == [1]
+
+
+async def test_a_retried_press_is_answered_while_the_queue_is_paused(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(2)
+    await v.call(key=b"press")
+    await v.configure(status="paused")
+    assert await v.call(key=b"press") == [1]
+
+
+@pytest.mark.parametrize("other", [{"count": 2}, {"counter": "B"}, {"number": 3}])
+async def test_a_key_with_another_press_is_a_conflict(venue: OpenVenue, other: dict[str, object]) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(3)
+    press: dict[str, object] = {"count": 1, "counter": "A", "key": b"press"}
+    await v.store.call_next(v.queue, **press)  # type: ignore[arg-type]
+    before = await v.everything()
+    with pytest.raises(IdempotencyConflict):
+        await v.store.call_next(v.queue, **(press | other))  # type: ignore[arg-type]
+    assert await v.everything() == before
+
+
+async def test_keys_of_calls_and_of_joins_are_apart(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join(key=b"k", fingerprint=b"f")
+    assert await v.call(key=b"k") == [1]
+    assert (await v.join(key=b"k", fingerprint=b"f")).ticket.number == 1
+
+
+async def test_the_key_of_a_press_is_kept_for_a_day(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, claim_seconds=86_400)
+    await v.joins(2)
+    await v.call(key=b"press")
+    await v.after(86_399)
+    assert await v.call(key=b"press") == [1]
+    await v.after(1)
+    assert await v.call(key=b"press") == [2]
+
+
+# One by number
+
+
+async def test_one_can_be_called_past_the_others(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(3)
+    assert await v.call(number=2, counter="Desk") == [2]
+    assert await v.line() == [1, 3]
+    assert await v.call(2) == [1, 3]
+
+
+async def test_a_number_that_is_not_there_is_not_found(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    with pytest.raises(TicketNotFound):
+        await v.call(number=5)
+
+
+@pytest.mark.parametrize("status", [status for status in Status if status is not Status.WAITING])
+async def test_who_does_not_wait_cannot_be_called(venue: OpenVenue, status: Status) -> None:
+    v = await venue(**COUNTER)
+    number = await v.one(status)
+    with pytest.raises(TransitionRefused) as refused:
+        await v.call(number=number)
+    assert (refused.value.action, refused.value.found) == (Action.CALL, status)
+
+
+# Again, and back
+
+
+async def test_a_recall_renews_the_claim(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, claim_seconds=60)
+    await v.join()
+    await v.call(counter="Desk 2")
+    admitted = (await v.ticket(1)).admitted
+    v.clock.advance(50)
+    await v.act(Action.RECALL, 1)
+    assert await v.seconds_left(1) == 60
+    assert (await v.ticket(1)).admitted == admitted
+    assert (await v.happened(1))[-1] == ("recalled", "Desk 2")
+    assert await v.after(59) == {}
+
+
+async def test_who_is_returned_has_the_old_place(venue: OpenVenue) -> None:
+    v = await venue(admission="manual", heartbeat_timeout_seconds=60, grace_seconds=30)
+    await v.joins(4)
+    place = (await v.ticket(2)).place
+    await v.call(3, counter="Desk 3")
+    await v.act(Action.RETURN, 2)
+    ticket = await v.ticket(2)
+    assert (ticket.place, ticket.position, ticket.status) == (place, 1, Status.WAITING)
+    assert (ticket.admitted, ticket.counter, await v.seconds_left(2)) == (0, None, 90)
+    assert await v.line() == [2, 4]
+    assert [what for what, _ in await v.happened(2)] == ["joined", "called", "returned"]
+
+
+async def test_who_was_called_past_others_is_returned_behind_them(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(4)
+    await v.join(priority=3)
+    await v.call(number=3)
+    await v.act(Action.RETURN, 3)
+    assert await v.line() == [5, 1, 2, 3, 4]
+    assert (await v.ticket(3)).position == 4
+
+
+async def test_who_is_returned_where_nobody_stays_in_touch_has_no_deadline(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    await v.call()
+    await v.act(Action.RETURN, 1)
+    assert (await v.ticket(1)).deadline is None
+    assert await v.after(86_400) == {}

@@ -1,0 +1,208 @@
+"""The table of transitions, kept to the letter: what is allowed, what is refused, and what ends a ticket."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairline.errors import FairlineError, InvalidRequest, TicketNotFound, TransitionRefused
+from fairline.events import EventType
+from fairline.store.contract import ACTS
+from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Standing, Status
+from tests.store.venue import VISITOR, OpenVenue, Venue
+
+#: What is done to whoever is next or late, and cannot be asked for one ticket: nobody is refused, only passed over.
+UNASKED = (Action.ADMIT, Action.LAPSE)
+EVENT_OF = {
+    Action.PRIORITISE: EventType.PRIORITISED,
+    Action.ADMIT: EventType.ADMITTED,
+    Action.CALL: EventType.CALLED,
+    Action.RECALL: EventType.RECALLED,
+    Action.RETURN: EventType.RETURNED,
+    Action.START: EventType.STARTED,
+    Action.COMPLETE: EventType.COMPLETED,
+    Action.BEAT: None,
+    Action.TOUCH: None,
+}
+PAIRS = [(status, action) for status in Status for action in Action]
+REFUSED = [
+    (status, action)
+    for status, action in PAIRS
+    if (status, action) not in TRANSITIONS
+    # Whoever started a session may start it again; a beat is answered in every state.
+    and (status, action) != (Status.ACTIVE, Action.START)
+    and action is not Action.BEAT
+]
+#: Everybody lapses within an hour, and nothing is purged by then.
+SHORT = {"claim_seconds": 60, "session_seconds": 60, "session_max_seconds": 60, "retain_seconds": 604_800}
+
+
+async def perform(v: Venue, action: Action, number: int) -> FairlineError | None:
+    """Do it by the operation it has; answers the refusal."""
+    try:
+        outcome: object = None
+        if action in ACTS:
+            outcome = await v.act(action, number)
+        elif action in (Action.START, Action.TOUCH):
+            outcome = await (v.start if action is Action.START else v.touch)(number)
+        elif action is Action.BEAT:
+            outcome = await v.beat(number)
+        elif action is Action.PRIORITISE:
+            outcome = await v.store.prioritise(v.queue, number, 3)
+        elif action is Action.CALL:
+            outcome = await v.call(number=number)
+        elif action is Action.REVOKE:
+            outcome = await v.store.revoke(v.queue, number, "why")
+        elif action is Action.ADMIT:
+            outcome = await v.admit()
+        elif action is Action.LAPSE:
+            outcome = await v.after(3600)
+    except TransitionRefused as refused:
+        return refused
+    return outcome if isinstance(outcome, FairlineError) else None
+
+
+@pytest.mark.parametrize(("status", "action"), TRANSITIONS)
+async def test_what_is_in_the_table_is_done(venue: OpenVenue, status: Status, action: Action) -> None:
+    v = await venue(**SHORT)
+    number = await v.one(status)
+    events = len(await v.events())
+    v.clock.advance(1)
+    assert await perform(v, action, number) is None
+    ticket = await v.ticket(number)
+    assert ticket.status is TRANSITIONS[status, action]
+    assert (ticket.position == 1) is (ticket.status is Status.WAITING)
+    expected = EVENT_OF.get(action, EventType.EXPIRED)
+    new = (await v.events())[events:]
+    assert [(event.type, event.ticket, event.at) for event in new] == (
+        [(expected, number, v.clock())] if expected else []
+    )
+
+
+@pytest.mark.parametrize(("status", "action"), REFUSED)
+async def test_what_is_not_in_the_table_is_refused_with_the_state_found_and_changes_nothing(
+    venue: OpenVenue, status: Status, action: Action
+) -> None:
+    v = await venue(**SHORT)
+    number = await v.one(status)
+    tickets, events = await v.tickets(), await v.events()
+    totals = (await v.store.stats(v.queue)).totals
+    refused = await perform(v, action, number)
+    if action not in UNASKED:
+        assert isinstance(refused, TransitionRefused)
+        assert (refused.action, refused.found) == (action, status)
+    assert await v.tickets() == tickets
+    assert await v.events() == events
+    assert (await v.store.stats(v.queue)).totals == totals
+    assert await v.store.revoked(v.queue) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "action"),
+    [pair for pair, to in TRANSITIONS.items() if to is Status.EXPIRED and pair[1] in REASONS],
+)
+async def test_the_reason_of_an_end_is_kept_and_told(venue: OpenVenue, status: Status, action: Action) -> None:
+    v = await venue(**SHORT)
+    number = await v.one(status)
+    v.clock.advance(7)
+    await perform(v, action, number)
+    ticket = await v.ticket(number)
+    assert (ticket.reason, ticket.ended) == (REASONS[action], v.clock())
+    assert await v.seconds_left(number) == 604_800
+    assert (await v.happened(number))[-1] == ("expired", REASONS[action])
+    assert (await v.store.stats(v.queue)).totals.expired_by_reason == {REASONS[action]: 1}
+
+
+async def test_who_completes_has_no_reason(venue: OpenVenue) -> None:
+    v = await venue(**SHORT)
+    number = await v.one(Status.ACTIVE)
+    v.clock.advance(7)
+    outcome = await v.act(Action.COMPLETE, number)
+    assert isinstance(outcome, Standing)
+    assert (outcome.status, outcome.reason) == (Status.COMPLETED, None)
+    assert (await v.ticket(number)).ended == v.clock()
+    assert (await v.store.view(v.queue)).completed == 1
+
+
+async def test_a_batch_answers_for_each_in_order(venue: OpenVenue) -> None:
+    v = await venue()
+    active, waiting = await v.one(Status.ACTIVE), await v.one(Status.WAITING)
+    reply = await v.store.act(v.queue, Action.COMPLETE, [99, active, waiting, active])
+    assert [type(outcome) for outcome in reply.items] == [
+        TicketNotFound,
+        Standing,
+        TransitionRefused,
+        TransitionRefused,
+    ]
+    again = reply.items[-1]
+    assert isinstance(again, TransitionRefused)
+    assert again.found == Status.COMPLETED
+    assert (reply.view.completed, reply.view.active, reply.view.waiting) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("action", [action for action in Action if action not in ACTS])
+@pytest.mark.parametrize("status", [Status.WAITING, Status.ACTIVE])
+async def test_what_has_an_operation_of_its_own_is_not_to_be_had_by_act(
+    venue: OpenVenue, status: Status, action: Action
+) -> None:
+    v = await venue()
+    number = await v.one(status)
+    before = await v.everything()
+    with pytest.raises(InvalidRequest):
+        await v.store.act(v.queue, action, [number])
+    assert await v.everything() == before
+
+
+# Revoking
+
+
+@pytest.mark.parametrize("status", sorted(LIVE))
+async def test_a_revoked_ticket_is_remembered_with_the_reason(venue: OpenVenue, status: Status) -> None:
+    v = await venue()
+    number = await v.one(status)
+    ticket = await v.store.revoke(v.queue, number, "geteilter Pass – 2×")
+    assert (ticket.status, ticket.reason, ticket.ended) == (Status.EXPIRED, Reason.REVOKED, v.clock())
+    assert await v.ticket(number) == ticket
+    assert await v.store.revoked(v.queue) == {number: "geteilter Pass – 2×"}
+
+
+async def test_a_revocation_is_kept_as_long_as_the_pass_would_live(venue: OpenVenue) -> None:
+    v = await venue(session_seconds=60, session_max_seconds=600, retain_seconds=60)
+    number = await v.one(Status.ACTIVE)
+    await v.store.revoke(v.queue, number, "abuse")
+    await v.after(599)
+    assert (await v.store.look_up(v.queue, [number])).items == [None]  # the record is purged long since
+    assert await v.store.revoked(v.queue) == {number: "abuse"}
+    await v.after(1)
+    assert await v.store.revoked(v.queue) == {}
+
+
+async def test_a_record_outlives_its_revocation_where_it_is_kept_for_longer(venue: OpenVenue) -> None:
+    v = await venue(session_seconds=60, session_max_seconds=60, retain_seconds=600)
+    number = await v.one(Status.ACTIVE)
+    await v.store.revoke(v.queue, number, "abuse")
+    await v.after(60)
+    assert await v.store.revoked(v.queue) == {}
+    assert (await v.ticket(number)).reason is Reason.REVOKED
+
+
+async def test_what_is_revoked_is_listed_by_number(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.joins(12)
+    for number in (11, 2, 7):
+        await v.store.revoke(v.queue, number, str(number))
+    assert list((await v.store.revoked(v.queue)).items()) == [(2, "2"), (7, "7"), (11, "11")]
+
+
+async def test_a_ticket_that_is_not_there_cannot_be_revoked(venue: OpenVenue) -> None:
+    v = await venue()
+    with pytest.raises(TicketNotFound):
+        await v.store.revoke(v.queue, 1, "why")
+    assert await v.store.revoked(v.queue) == {}
+
+
+async def test_a_revoked_session_cannot_go_on(venue: OpenVenue) -> None:
+    v = await venue()
+    number = await v.one(Status.ACTIVE)
+    await v.store.revoke(v.queue, number, "abuse")
+    (outcome,) = (await v.store.visit(v.queue, "visit", [(number, VISITOR)])).items
+    assert isinstance(outcome, TransitionRefused)

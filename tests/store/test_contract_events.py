@@ -1,0 +1,139 @@
+"""Events: what happened, in order, recorded in the step in which it happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairline.errors import InvalidRequest
+from fairline.events import EventType
+from fairline.store import MAX_BATCH
+from fairline.ticket import Action, Status
+from tests.backends import START
+from tests.store.venue import OpenVenue
+
+KEPT = 100_000
+
+
+async def test_a_whole_life_is_told_in_order_with_its_times(venue: OpenVenue) -> None:
+    v = await venue(admission="manual")
+    await v.join(priority=1)
+    v.clock.advance(1)
+    await v.store.prioritise(v.queue, 1, 2)
+    v.clock.advance(1)
+    await v.call(counter="Desk 1")
+    v.clock.advance(1)
+    await v.act(Action.RETURN, 1)
+    v.clock.advance(1)
+    await v.call(counter="Desk 2")
+    v.clock.advance(1)
+    await v.act(Action.RECALL, 1)
+    v.clock.advance(1)
+    await v.start(1)
+    v.clock.advance(1)
+    await v.act(Action.COMPLETE, 1)
+    told = [(event.type.value, event.ticket, (event.at - START) // 1000) for event in await v.events()]
+    assert told == [
+        ("queue_created", None, 0),
+        ("joined", 1, 0),
+        ("prioritised", 1, 1),
+        ("called", 1, 2),
+        ("returned", 1, 3),
+        ("called", 1, 4),
+        ("recalled", 1, 5),
+        ("started", 1, 6),
+        ("completed", 1, 7),
+    ]
+    details = [detail for _, detail in await v.happened(1)]
+    assert details[:3] == ["1", "2", "Desk 1"]
+    assert details[4:6] == ["Desk 2", "Desk 2"]
+
+
+async def test_the_keepers_work_is_told(venue: OpenVenue) -> None:
+    v = await venue(claim_seconds=10, heartbeat_timeout_seconds=10, grace_seconds=0)
+    await v.joins(2)
+    await v.admit(1)
+    await v.after(10)
+    assert await v.happened(1) == [("joined", None), ("admitted", None), ("expired", "claim_timeout")]
+    assert await v.happened(2) == [("joined", None), ("expired", "heartbeat_timeout")]
+
+
+async def test_a_batch_is_told_in_the_order_of_the_batch(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.joins(5)
+    assert await v.admit() == [1, 2, 3, 4, 5]
+    await v.store.act(v.queue, Action.NO_SHOW, [4, 2, 5])
+    tickets = [event.ticket for event in await v.events()][1:]
+    assert tickets == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 4, 2, 5]
+
+
+async def test_what_is_not_done_is_not_told(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.one(Status.COMPLETED, client=b"me")
+    before = await v.events()
+    await v.act(Action.COMPLETE, 1)
+    await v.beat(1)
+    await v.admit()
+    await v.sweep()
+    await v.store.issue_pass(v.queue, "vip", 1, 1, 60)
+    assert await v.events() == before
+
+
+async def test_events_go_on_after_the_last_one_seen(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.joins(10)
+    everything = await v.events()
+    seen = []
+    last: str | None = None
+    while got := await v.store.events(v.queue, last, 3):
+        assert len(got) <= 3
+        seen += got
+        last = got[-1].id
+    assert seen == everything
+    assert last is not None
+    assert await v.store.events(v.queue, last, 3) == []
+    await v.join()
+    assert [event.ticket for event in await v.store.events(v.queue, last, 3)] == [11]
+
+
+async def test_the_last_event_is_what_events_go_on_from(venue: OpenVenue) -> None:
+    v = await venue()
+    assert await v.store.last_event(v.queue) == (await v.events())[-1].id
+    await v.joins(3)
+    last = await v.store.last_event(v.queue)
+    assert await v.store.events(v.queue, last, 10) == []
+    await v.joins(2)
+    assert [event.ticket for event in await v.store.events(v.queue, last, 10)] == [4, 5]
+
+
+async def test_a_clock_that_goes_back_does_not_reorder_events(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=0)
+    for _ in range(3):
+        await v.join()
+        v.clock.advance(-3600)
+    events = await v.events()
+    assert [event.ticket for event in events] == [None, 1, 2, 3]
+    assert len({event.id for event in events}) == 4
+    assert await v.store.events(v.queue, events[1].id, 10) == events[2:]
+
+
+@pytest.mark.parametrize("after", ["x", "1-2-3", "-1", "(1", "1 2"])
+async def test_an_id_that_no_event_has_is_refused(venue: OpenVenue, after: str) -> None:
+    v = await venue()
+    with pytest.raises(InvalidRequest, match="after"):
+        await v.store.events(v.queue, after, 10)
+
+
+async def test_old_events_are_trimmed_and_the_newest_are_kept(venue: OpenVenue) -> None:
+    v = await venue()
+    number = await v.one(Status.ADMITTED)
+    batches = KEPT // MAX_BATCH + 3
+    for _ in range(batches):
+        v.clock.advance(1)
+        await v.store.act(v.queue, Action.RECALL, [number] * MAX_BATCH)
+    (oldest,) = await v.store.events(v.queue, None, 1)
+    assert oldest.type is EventType.RECALLED
+    kept = MAX_BATCH * (batches - (oldest.at - START) // 1000)  # in the batches after that of the oldest
+    assert KEPT - MAX_BATCH <= kept <= KEPT + MAX_BATCH
+    before = await v.store.last_event(v.queue)
+    await v.act(Action.CANCEL, number)
+    assert [event.type for event in await v.store.events(v.queue, before, 10)] == [EventType.EXPIRED]

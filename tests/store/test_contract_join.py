@@ -1,0 +1,355 @@
+"""Joining: numbers, order, who is the same person, and idempotency keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairline.errors import IdempotencyConflict, QueueFull, QueueMaintenance
+from fairline.queue import OnePer, QueueStatus
+from fairline.store import Arrival, Joined
+from fairline.ticket import LIVE, Action, Person, Status, Ticket
+from tests.backends import START
+from tests.store.venue import OpenVenue, Venue
+
+# Numbers and order
+
+
+async def test_numbers_count_up_from_one_and_positions_are_ranks(venue: OpenVenue) -> None:
+    v = await venue()
+    first = await v.join()
+    assert (first.ticket.number, first.ticket.position, first.created, first.proven) == (1, 1, True, True)
+    assert await v.joins(3) == [2, 3, 4]
+    standings = (await v.store.rank(v.queue, [4, 2, 1, 3])).items
+    assert [standing and standing.position for standing in standings] == [4, 2, 1, 3]
+
+
+async def test_a_new_ticket_waits_from_the_moment_it_joined(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=60, grace_seconds=30)
+    ticket = (await v.join(client=b"me", priority=2)).ticket
+    assert ticket == Ticket(
+        number=1,
+        status=Status.WAITING,
+        priority=2,
+        joined=START,
+        position=1,
+        deadline=START + 90_000,
+        place=ticket.place,
+        client=b"me",
+    )
+    assert await v.ticket(1) == ticket
+
+
+async def test_the_answer_has_the_queue_as_the_joins_left_it(venue: OpenVenue) -> None:
+    v = await venue()
+    reply = await v.store.join(v.queue, [Arrival()] * 3)
+    version = (await v.store.settings(v.queue)).version
+    assert (reply.view.waiting, reply.view.now, reply.view.version) == (3, START, version)
+
+
+async def test_nobody_joining_is_no_error(venue: OpenVenue) -> None:
+    v = await venue()
+    before = await v.everything()
+    assert (await v.store.join(v.queue, [])).items == []
+    assert await v.everything() == before
+
+
+async def test_a_clock_that_goes_back_reorders_nobody(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=0)
+    for jump in (0, -3600, 7200, -86_400, 0, -1):
+        v.clock.advance(jump)
+        await v.join()
+    assert await v.line() == [1, 2, 3, 4, 5, 6]
+    assert await v.admit() == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("leaver", [1, 3, 5])
+async def test_who_leaves_is_taken_out_exactly_and_the_others_move_up(venue: OpenVenue, leaver: int) -> None:
+    v = await venue()
+    numbers = await v.joins(5)
+    await v.act(Action.LEAVE, leaver)
+    numbers.remove(leaver)
+    assert await v.line() == numbers
+    assert [ticket.position for ticket in await v.tickets(Status.WAITING)] == [1, 2, 3, 4]
+    assert await v.admit() == numbers
+
+
+# Refusals
+
+
+async def test_a_full_queue_is_refused_in_the_step(venue: OpenVenue) -> None:
+    v = await venue(max_queue_size=3)
+    items = (await v.store.join(v.queue, [Arrival()] * 5)).items
+    assert [type(item) for item in items] == [Joined, Joined, Joined, QueueFull, QueueFull]
+    refused = items[-1]
+    assert isinstance(refused, QueueFull)
+    assert refused.retry_after
+    assert "3 waiting" in refused.message
+    assert await v.line() == [1, 2, 3]
+    await v.act(Action.LEAVE, 2)
+    assert isinstance(await v.try_join(), Joined)
+    assert isinstance(await v.try_join(), QueueFull)
+
+
+async def test_those_inside_do_not_fill_the_line(venue: OpenVenue) -> None:
+    v = await venue(max_queue_size=2)
+    await v.joins(2)
+    assert await v.admit() == [1, 2]
+    await v.joins(2)
+
+
+async def test_maintenance_takes_nobody(venue: OpenVenue) -> None:
+    v = await venue(status="maintenance")
+    before = await v.everything()
+    refused = await v.try_join()
+    assert isinstance(refused, QueueMaintenance)
+    assert refused.retry_after
+    assert await v.everything() == before
+
+
+async def test_a_paused_queue_takes_joins(venue: OpenVenue) -> None:
+    v = await venue(status="paused")
+    await v.joins(2)
+    assert await v.line() == [1, 2]
+
+
+@pytest.mark.parametrize("trouble", [{"max_queue_size": 1}, {"status": QueueStatus.MAINTENANCE}])
+async def test_a_holder_gets_the_ticket_again_where_others_are_refused(
+    venue: OpenVenue, trouble: dict[str, Any]
+) -> None:
+    v = await venue()
+    await v.join(client=b"me", key=b"k", fingerprint=b"f")
+    await v.configure(**trouble)
+    assert not isinstance(await v.try_join(client=b"you"), Joined)
+    assert (await v.join(client=b"me")).ticket.number == 1
+    assert (await v.join(key=b"k", fingerprint=b"f")).ticket.number == 1
+
+
+# The same person
+
+DETAIL = {OnePer.CLIENT: "client", OnePer.USER: "user", OnePer.PHONE: "phone", OnePer.IP: "address"}
+
+
+@pytest.mark.parametrize("one_per", DETAIL)
+async def test_the_same_person_is_given_one_ticket(venue: OpenVenue, one_per: OnePer) -> None:
+    v = await venue(one_per=one_per)
+    detail = DETAIL[one_per]
+    first = await v.join(**{detail: b"same"})
+    again = await v.join(**{detail: b"same"})
+    assert (again.created, again.ticket) == (False, first.ticket)
+    other = await v.join(**{detail: b"other"})
+    assert (other.created, other.ticket.number) == (True, 2)
+    stats = await v.store.stats(v.queue)
+    assert stats.totals.joined == 2
+
+
+@pytest.mark.parametrize("one_per", DETAIL)
+async def test_only_the_detail_the_queue_goes_by_makes_two_people_one(venue: OpenVenue, one_per: OnePer) -> None:
+    v = await venue(one_per=one_per)
+    alike = {detail: b"same" for detail in DETAIL.values() if detail != DETAIL[one_per]}
+    assert await v.joins(3, **alike) == [1, 2, 3]
+
+
+async def test_no_detail_makes_two_people_one_where_the_queue_goes_by_none(venue: OpenVenue) -> None:
+    v = await venue(one_per="none", join_limit_per_phone=0)
+    assert await v.joins(3, **dict.fromkeys(DETAIL.values(), b"same")) == [1, 2, 3]
+
+
+async def test_within_one_batch_the_same_person_is_given_one_ticket(venue: OpenVenue) -> None:
+    v = await venue()
+    items = (await v.store.join(v.queue, [Arrival(client=b"me"), Arrival(client=b"you"), Arrival(client=b"me")])).items
+    assert [isinstance(item, Joined) and (item.ticket.number, item.created) for item in items] == [
+        (1, True),
+        (2, True),
+        (1, False),
+    ]
+
+
+@pytest.mark.parametrize("client", [b"\x00\x01\xff", b" ", b"a b\nc", "€".encode(), b"x" * 64])
+async def test_a_client_can_be_any_bytes(venue: OpenVenue, client: bytes) -> None:
+    v = await venue()
+    await v.join(client=client)
+    again = await v.join(client=client)
+    assert (again.created, again.ticket.client) == (False, client)
+
+
+@pytest.mark.parametrize("status", sorted(LIVE))
+async def test_a_ticket_holds_its_holder_through_all_live_states(venue: OpenVenue, status: Status) -> None:
+    v = await venue()
+    number = await v.one(status, client=b"me")
+    again = await v.join(client=b"me")
+    assert (again.created, again.ticket.number, again.ticket.status) == (False, number, status)
+
+
+async def returns_and_leaves(v: Venue, number: int) -> None:
+    await v.call(number=number)
+    await v.act(Action.RETURN, number)
+    await v.act(Action.LEAVE, number)
+
+
+async def lapses(v: Venue, number: int) -> None:
+    assert number in await v.after(3600)
+
+
+async def is_revoked(v: Venue, number: int) -> None:
+    await v.store.revoke(v.queue, number, "abuse")
+
+
+async def does_not_show(v: Venue, number: int) -> None:
+    await v.call(number=number)
+    await v.act(Action.NO_SHOW, number)
+
+
+async def completes(v: Venue, number: int) -> None:
+    await v.call(number=number)
+    await v.start(number)
+    await v.act(Action.COMPLETE, number)
+
+
+@pytest.mark.parametrize("one_per", DETAIL)
+@pytest.mark.parametrize("ends", [returns_and_leaves, lapses, is_revoked, does_not_show, completes])
+async def test_a_holder_is_free_to_join_again_in_the_step_that_ends_the_ticket(
+    venue: OpenVenue, one_per: OnePer, ends: Any
+) -> None:
+    v = await venue(one_per=one_per)
+    me = {DETAIL[one_per]: b"me"}
+    await v.join(**me)
+    await ends(v, 1)
+    again = await v.join(**me)
+    assert (again.created, again.ticket.number) == (True, 2)
+
+
+async def test_the_end_of_an_old_ticket_does_not_free_the_holder_of_the_new_one(venue: OpenVenue) -> None:
+    v = await venue(retain_seconds=60, heartbeat_timeout_seconds=0)
+    await v.join(client=b"me")
+    await v.act(Action.LEAVE, 1)
+    await v.join(client=b"me")
+    assert isinstance(await v.act(Action.LEAVE, 1), Exception)
+    await v.after(61)  # the first one is purged
+    assert (await v.join(client=b"me")).ticket.number == 2
+
+
+async def test_joining_again_does_not_change_what_was_told_before(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.join(client=b"me", person=Person(name="Ada", party_size=2))
+    again = await v.join(client=b"me", person=Person(name="Bob", party_size=9), priority=3)
+    assert (again.ticket.person, again.ticket.priority) == (Person(name="Ada", party_size=2), 0)
+
+
+# Proof: a place must not be had by naming someone
+
+
+@pytest.mark.parametrize("one_per", [OnePer.USER, OnePer.PHONE, OnePer.IP])
+@pytest.mark.parametrize(
+    ("first", "second", "proven"),
+    [
+        (b"mine", b"mine", True),
+        (b"mine", b"other", False),
+        (b"mine", b"", False),
+        (b"", b"", False),
+        (b"", b"x", False),
+    ],
+)
+async def test_naming_someone_proves_nothing_without_their_client(
+    venue: OpenVenue, one_per: OnePer, first: bytes, second: bytes, proven: bool
+) -> None:
+    v = await venue(one_per=one_per)
+    me = {DETAIL[one_per]: b"me"}
+    assert (await v.join(client=first, **me)).proven
+    again = await v.join(client=second, **me)
+    assert (again.created, again.proven) == (False, proven)
+
+
+async def test_the_same_client_is_proof(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.join(client=b"me")
+    assert (await v.join(client=b"me")).proven
+
+
+# Idempotency keys
+
+
+async def test_a_retried_join_gets_the_same_ticket(venue: OpenVenue) -> None:
+    v = await venue()
+    first = await v.join(key=b"k", fingerprint=b"f")
+    before = await v.everything()
+    again = await v.join(key=b"k", fingerprint=b"f")
+    assert (again.ticket, again.created, again.proven) == (first.ticket, False, True)
+    assert await v.everything() == before
+
+
+async def test_a_retry_within_one_batch_gets_the_same_ticket(venue: OpenVenue) -> None:
+    v = await venue()
+    items = (await v.store.join(v.queue, [Arrival(key=b"k", fingerprint=b"f")] * 3)).items
+    assert [isinstance(item, Joined) and item.ticket.number for item in items] == [1, 1, 1]
+
+
+async def test_a_key_with_another_body_is_a_conflict(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.join(key=b"k", fingerprint=b"f")
+    before = await v.everything()
+    assert isinstance(await v.try_join(key=b"k", fingerprint=b"g"), IdempotencyConflict)
+    assert await v.everything() == before
+
+
+async def test_other_keys_are_other_joins(venue: OpenVenue) -> None:
+    v = await venue()
+    assert [(await v.join(key=key, fingerprint=b"f")).ticket.number for key in (b"k", b"l", b"\x00 k")] == [1, 2, 3]
+
+
+async def test_a_retry_after_the_ticket_ended_makes_no_second_one(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.join(client=b"me", key=b"k", fingerprint=b"f")
+    await v.act(Action.LEAVE, 1)
+    again = await v.join(client=b"me", key=b"k", fingerprint=b"f")
+    assert (again.created, again.ticket.number, again.ticket.status) == (False, 1, Status.EXPIRED)
+
+
+async def test_a_key_is_free_once_its_ticket_is_purged(venue: OpenVenue) -> None:
+    v = await venue(retain_seconds=60)
+    await v.join(key=b"k", fingerprint=b"f")
+    await v.act(Action.LEAVE, 1)
+    await v.after(59)
+    assert not (await v.join(key=b"k", fingerprint=b"f")).created
+    await v.after(1)
+    assert (await v.join(key=b"k", fingerprint=b"other")).created
+
+
+async def test_a_refused_join_does_not_use_up_its_key(venue: OpenVenue) -> None:
+    v = await venue(status="maintenance")
+    assert isinstance(await v.try_join(key=b"k", fingerprint=b"f"), QueueMaintenance)
+    await v.configure(status="active")
+    assert (await v.join(key=b"k", fingerprint=b"f")).created
+
+
+# What is kept of people
+
+PEOPLE = [
+    Person(),
+    Person(user_id="u-1", name="Zoë Ångström", phone="+46 70 123 45 67", party_size=12),
+    Person(address="00ff" * 4, user_agent="Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/137.0.0.0"),
+    Person(user_agent="ὦ " * 100, name=""),
+    Person(metadata={}),
+    Person(
+        metadata={
+            "名前": "山田 太郎 🎟️",
+            "nested": {"list": [1, 2.5, True, None, {"deep": ["", "\n\t\"'"]}]},
+            "big": 2**53,
+            "small": -(2**40),
+        }
+    ),
+    Person(name="x" * 200, metadata={"long": "é" * 2000}),
+]
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+async def test_what_people_tell_is_kept_word_for_word_through_their_stay(venue: OpenVenue, person: Person) -> None:
+    v = await venue()
+    number = (await v.join(person=person)).ticket.number
+    assert (await v.ticket(number)).person == person
+    await v.call(number=number)
+    await v.start(number)
+    assert (await v.ticket(number)).person == person
+    await v.act(Action.COMPLETE, number)
+    assert [ticket.person for ticket in await v.tickets()] == [person]

@@ -1,0 +1,148 @@
+"""Listings: in order, a page at a time, everybody once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from fairline.errors import InvalidRequest
+from fairline.ticket import LIVE, Action, Status, Ticket
+from tests.store.venue import OpenVenue, Venue
+
+
+async def crowd(v: Venue) -> dict[Status, list[int]]:
+    """Three of every state, their numbers mixed."""
+    found: dict[Status, list[int]] = {status: [] for status in Status}
+    for _ in range(3):
+        for status in Status:
+            found[status].append(await v.one(status))
+    return found
+
+
+async def test_the_line_is_listed_by_place_and_the_others_by_number(venue: OpenVenue) -> None:
+    v = await venue()
+    found = await crowd(v)
+    await v.store.prioritise(v.queue, found[Status.WAITING][2], 3)
+    found[Status.WAITING].insert(0, found[Status.WAITING].pop())
+    for status, numbers in found.items():
+        assert [ticket.number for ticket in await v.tickets(status)] == numbers
+    ended = sorted(found[Status.COMPLETED] + found[Status.EXPIRED])
+    assert [ticket.number for ticket in await v.tickets()] == [
+        *found[Status.WAITING],
+        *found[Status.ADMITTED],
+        *found[Status.ACTIVE],
+        *ended,
+    ]
+
+
+async def test_a_listing_has_the_whole_ticket(venue: OpenVenue) -> None:
+    v = await venue()
+    await crowd(v)
+    for ticket in await v.tickets():
+        assert await v.ticket(ticket.number) == ticket
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 7, 15, 100])
+@pytest.mark.parametrize("status", [None, Status.WAITING, Status.EXPIRED])
+async def test_pages_put_together_are_the_whole_listing(venue: OpenVenue, page: int, status: Status | None) -> None:
+    v = await venue()
+    await crowd(v)
+    seen: list[Ticket] = []
+    cursor: str | None = None
+    while True:
+        got = await v.store.tickets(v.queue, status, cursor, page)
+        assert len(got.tickets) <= page
+        seen += got.tickets
+        cursor = got.cursor
+        if cursor is None:
+            break
+    assert seen == await v.tickets(status)
+    assert len(seen) == (15 if status is None else 3)
+
+
+@pytest.mark.parametrize("policy", ["skip", "strict"])
+async def test_pages_follow_places_of_every_kind(venue: OpenVenue, policy: str) -> None:
+    v = await venue(priority_policy=policy)
+    for level in (0, 3, 1, 0, 2, 3, 0, 1):
+        await v.join(priority=level)
+    assert [ticket.number for ticket in await v.tickets(Status.WAITING, page=1)] == await v.line()
+    assert [ticket.position for ticket in await v.tickets(page=3)] == list(range(1, 9))
+
+
+async def test_an_empty_listing_is_at_its_end(venue: OpenVenue) -> None:
+    v = await venue()
+    for status in (None, *Status):
+        page = await v.store.tickets(v.queue, status, None, 10)
+        assert (page.tickets, page.cursor) == ([], None)
+
+
+@pytest.mark.parametrize("status", sorted(LIVE))
+async def test_who_stays_is_listed_exactly_once_while_others_come_and_go(venue: OpenVenue, status: Status) -> None:
+    v = await venue()
+    stay = [await v.one(status) for _ in range(12)]
+    goers = {n for n in stay if n % 3 == 0}
+    seen: Counter[int] = Counter()
+    cursor: str | None = None
+    for turn in range(100):
+        page = await v.store.tickets(v.queue, status, cursor, 2)
+        seen.update(ticket.number for ticket in page.tickets)
+        cursor = page.cursor
+        if cursor is None:
+            break
+        leaver = sorted(goers)[turn % 2 * -1] if goers else None  # one behind the cursor, one ahead of it
+        if leaver is not None:
+            goers.discard(leaver)
+            await v.store.revoke(v.queue, leaver, "goes")
+        if turn < 5:
+            await v.one(status)
+    assert cursor is None
+    assert {n: seen[n] for n in stay if n % 3} == {n: 1 for n in stay if n % 3}
+    assert max(seen.values()) == 1
+
+
+async def test_who_does_not_move_is_listed_once_among_all_states(venue: OpenVenue) -> None:
+    v = await venue()
+    found = await crowd(v)
+    still = {number for numbers in found.values() for number in numbers[1:]}
+    seen: Counter[int] = Counter()
+    cursor: str | None = None
+    movers = iter([numbers[0] for status, numbers in found.items() if status in LIVE])
+    while True:
+        page = await v.store.tickets(v.queue, None, cursor, 2)
+        seen.update(ticket.number for ticket in page.tickets)
+        cursor = page.cursor
+        if cursor is None:
+            break
+        mover = next(movers, None)
+        if mover is not None:
+            await v.act(Action.LEAVE, mover)
+    assert {number: seen[number] for number in still} == dict.fromkeys(still, 1)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "x",
+        "1",
+        "1:",
+        ":1",
+        "0:1",
+        "5:1",
+        "1:abc",
+        "1:1.2.3",
+        "1:e",
+        "1:+",
+        "1:--1",
+        "1:nan",
+        "1:inf",
+        "1:1 2",
+        "1:1\n",
+    ],
+)
+async def test_a_cursor_that_no_listing_gave_is_refused(venue: OpenVenue, cursor: str) -> None:
+    v = await venue()
+    await v.join()
+    with pytest.raises(InvalidRequest, match="cursor"):
+        await v.store.tickets(v.queue, None, cursor, 10)

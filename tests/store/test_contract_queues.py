@@ -1,0 +1,315 @@
+"""Queues: made, changed, removed; what every operation says of a queue that is not there, and of too large a batch."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, SettingsChanged
+from fairline.events import EventType
+from fairline.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
+from fairline.store import MAX_BATCH, Arrival, Joined, Store, open_store
+from fairline.ticket import Action, Status
+from tests.backends import START
+from tests.store.venue import OpenVenue
+
+#: For every setting a value that is not the default.
+OTHER: dict[str, Any] = {
+    "name": "Sommer-Ausverkauf ☀️",
+    "target_url": "https://shop.example/sale?a=1&b=2",
+    "status": "paused",
+    "admission": "manual",
+    "admission_rate": 0.1,
+    "burst": 12.5,
+    "max_active": 7,
+    "max_queue_size": 9_999_999,
+    "stock": 0,
+    "stock_url": "https://shop.example/stock",
+    "priority_policy": "strict",
+    "priority_skip": (0.0, 1 / 3, 0.7, 0.99),
+    "heartbeat_interval_seconds": 15.5,
+    "heartbeat_timeout_seconds": 0.0,
+    "grace_seconds": 0.0,
+    "claim_seconds": 1.001,
+    "session_seconds": 86_400.0,
+    "session_max_seconds": 86_400.5,
+    "one_per": "none",
+    "join_limit_per_ip": 0,
+    "join_limit_per_phone": 1000,
+    "ticket_prefix": "RDEMO123",
+    "retain_seconds": 0.0,
+    "message": "Heute nur ein Schalter.",
+    "closed_message": "Zurück um 9 Uhr.\n\tBis gleich!",
+}
+#: Values a setting needs beside it to be right.
+BESIDE: dict[str, dict[str, Any]] = {"session_seconds": {"session_max_seconds": 90_000.0}}
+
+
+def settings_with(field: str) -> QueueSettings:
+    return checked(
+        {field: OTHER[field]} | BESIDE.get(field, {}) if field != "session_max_seconds" else {field: 86_400.5}
+    )
+
+
+# Settings
+
+
+@pytest.mark.parametrize("field", SETTINGS)
+async def test_every_setting_is_kept_as_it_was_given(store: Store, queue: QueueId, field: str) -> None:
+    default, other = QueueSettings(), settings_with(field)
+    assert getattr(other, field) != getattr(default, field)
+    await store.create(queue, other)
+    configured = await store.settings(queue)
+    assert configured.settings == other
+    configured = await store.configure(queue, default, configured.version)  # unset again
+    assert configured == await store.settings(queue)
+    assert configured.settings == default
+    configured = await store.configure(queue, other, configured.version)
+    assert configured == await store.settings(queue)
+    assert configured.settings == other
+
+
+async def test_all_settings_together_are_kept(store: Store, queue: QueueId) -> None:
+    settings = checked(OTHER)
+    await store.create(queue, settings)
+    assert (await store.settings(queue)).settings == settings
+
+
+@pytest.mark.parametrize("text", ["null", "true", "12", "1e5", "0x10", " ", "  a  ", "[0, 1]", "\n", "'\"\\", "é🎟️"])
+async def test_text_is_never_taken_for_something_else(store: Store, queue: QueueId, text: str) -> None:
+    settings = checked({"name": text, "closed_message": text})
+    await store.create(queue, settings)
+    assert (await store.settings(queue)).settings == settings
+
+
+async def test_settings_at_their_limits_are_kept(store: Store, queue: QueueId) -> None:
+    largest = {
+        "admission_rate": 100_000.0,
+        "burst": 99_999.123456789,
+        "max_active": 10_000_000,
+        "stock": 1_000_000_000,
+        "session_max_seconds": 2_592_000.0,
+        "closed_message": "x" * 2000,
+    }
+    settings = checked(largest)
+    await store.create(queue, settings)
+    assert (await store.settings(queue)).settings == settings
+
+
+async def test_a_change_raises_the_version_and_is_told(venue: OpenVenue) -> None:
+    v = await venue()
+    before = await v.store.settings(v.queue)
+    v.clock.advance(3)
+    after = await v.store.configure(v.queue, checked({"max_active": 5}), before.version)
+    assert after.version > before.version
+    assert (await v.store.view(v.queue)).version == after.version
+    event = (await v.events())[-1]
+    assert (event.type, event.at, event.detail) == (EventType.SETTINGS_CHANGED, v.clock(), str(after.version))
+
+
+@pytest.mark.parametrize("off", [-1, 1, 1000])
+async def test_settings_that_were_changed_meanwhile_are_not_overwritten(venue: OpenVenue, off: int) -> None:
+    v = await venue()
+    await v.configure(max_active=5)
+    version = (await v.store.settings(v.queue)).version
+    before = await v.everything()
+    with pytest.raises(SettingsChanged) as refused:
+        await v.store.configure(v.queue, QueueSettings(), version + off)
+    assert refused.value.found == version
+    assert await v.everything() == before
+
+
+async def test_a_change_leaves_tickets_and_counts_alone(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.joins(3)
+    await v.admit(1)
+    tickets, totals = await v.tickets(), (await v.store.stats(v.queue)).totals
+    await v.configure(**(OTHER | {"status": "active"}))
+    assert await v.tickets() == tickets
+    assert (await v.store.stats(v.queue)).totals == totals
+
+
+# Made and removed
+
+
+async def test_a_new_queue_is_empty(venue: OpenVenue) -> None:
+    v = await venue()
+    view = await v.store.view(v.queue)
+    assert (view.now, view.stopped, view.waiting, view.inside, view.completed) == (START, 0, 0, 0, 0)
+    assert (view.stay_seconds, view.leave_rate, view.call_rate) == (0, 0, 0)
+    assert await v.tickets() == []
+    assert [(event.type, event.at) for event in await v.events()] == [(EventType.QUEUE_CREATED, START)]
+
+
+async def test_a_queue_is_made_once(venue: OpenVenue) -> None:
+    v = await venue(max_active=3)
+    await v.join()
+    before = await v.everything()
+    with pytest.raises(QueueExists):
+        await v.store.create(v.queue, QueueSettings())
+    assert await v.everything() == before
+
+
+async def test_queues_are_listed_by_name(store: Store, queue: QueueId) -> None:
+    names = [queue_id(f"{queue}{tail}") for tail in ("-b", "-a", ".c", "_D", "-10", "-9")]
+    for name in names:
+        await store.create(name, QueueSettings())
+    assert [name for name in await store.queues() if name.startswith(queue)] == sorted(names)
+    await store.delete(names[0])
+    assert [name for name in await store.queues() if name.startswith(queue)] == sorted(names[1:])
+
+
+async def test_queues_know_nothing_of_each_other(venue: OpenVenue) -> None:
+    v = await venue()
+    other = queue_id(f"{v.queue}-other")
+    await v.store.create(other, QueueSettings())
+    await v.store.join(other, [Arrival(client=b"me", key=b"k", fingerprint=b"f")])
+    await v.store.issue_pass(other, "vip", 1, 1, 60)
+    joined = await v.join(client=b"me", key=b"k", fingerprint=b"g")
+    assert (joined.created, joined.ticket.number) == (True, 1)
+    assert await v.store.passes(v.queue) == []
+    await v.store.delete(other)
+    assert await v.line() == [1]
+
+
+async def test_nothing_of_a_removed_queue_comes_back_with_its_name(venue: OpenVenue) -> None:
+    v = await venue(session_max_seconds=7200)
+    version = (await v.store.settings(v.queue)).version
+    for status in Status:
+        await v.one(status, client=status.encode(), key=status.encode(), fingerprint=b"f")
+    await v.store.revoke(v.queue, 1, "abuse")
+    await v.store.issue_pass(v.queue, "vip", 1, 1, 60)
+    await v.call(key=b"press")
+    await v.store.delete(v.queue)
+    assert v.queue not in await v.store.queues()
+    with pytest.raises(QueueNotFound):
+        await v.store.settings(v.queue)
+
+    v.clock.advance(1)
+    await v.store.create(v.queue, QueueSettings())
+    now = await v.store.settings(v.queue)
+    assert now.settings == QueueSettings()
+    assert now.version != version
+    assert (await v.store.passes(v.queue), await v.store.revoked(v.queue), await v.tickets()) == ([], {}, [])
+    assert [event.type for event in await v.events()] == [EventType.QUEUE_CREATED]
+    totals = (await v.store.stats(v.queue)).totals
+    assert (totals.joined, totals.peak_waiting, await v.store.hourly(v.queue)) == (0, 0, [])
+    joined = await v.join(client=Status.WAITING.encode(), key=Status.WAITING.encode(), fingerprint=b"other")
+    assert (joined.created, joined.ticket.number) == (True, 1)
+    assert await v.call(key=b"press") == [1]
+
+
+# What is not there
+
+OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
+    "settings": lambda s, q: s.settings(q),
+    "configure": lambda s, q: s.configure(q, QueueSettings(), 1),
+    "delete": lambda s, q: s.delete(q),
+    "view": lambda s, q: s.view(q),
+    "join": lambda s, q: s.join(q, [Arrival(client=b"me")]),
+    "beat": lambda s, q: s.beat(q, [1]),
+    "rank": lambda s, q: s.rank(q, [1]),
+    "look_up": lambda s, q: s.look_up(q, [1]),
+    "unload": lambda s, q: s.unload(q, [1]),
+    "prioritise": lambda s, q: s.prioritise(q, 1, 1),
+    "admit": lambda s, q: s.admit(q, 1),
+    "call_next": lambda s, q: s.call_next(q, 1, key=b"k"),
+    "visit": lambda s, q: s.visit(q, "visit", [(1, b"me")]),
+    "act": lambda s, q: s.act(q, Action.LEAVE, [1]),
+    "revoke": lambda s, q: s.revoke(q, 1, "why"),
+    "revoked": lambda s, q: s.revoked(q),
+    "sweep": lambda s, q: s.sweep(q, 1),
+    "limit": lambda s, q: s.limit(q, "ip:1", "try", 1, 60),
+    "issue_pass": lambda s, q: s.issue_pass(q, "vip", 1, 1, 60),
+    "passes": lambda s, q: s.passes(q),
+    "withdraw_pass": lambda s, q: s.withdraw_pass(q, "vip"),
+    "tickets": lambda s, q: s.tickets(q, None, None, 1),
+    "events": lambda s, q: s.events(q, None, 1),
+    "last_event": lambda s, q: s.last_event(q),
+    "stats": lambda s, q: s.stats(q),
+    "hourly": lambda s, q: s.hourly(q),
+}
+
+
+def test_all_operations_on_a_queue_are_tried_here() -> None:
+    methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")}
+    assert methods - {"close", "time", "queues", "create"} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_every_operation_says_that_a_queue_is_not_there(store: Store, queue: QueueId, operation: str) -> None:
+    with pytest.raises(QueueNotFound, match=queue):
+        await OPERATIONS[operation](store, queue)
+    await store.create(queue, QueueSettings())  # and has left nothing behind
+    assert await store.passes(queue) == []
+    assert (await store.tickets(queue, None, None, 10)).tickets == []
+
+
+async def test_without_a_clock_of_our_own_the_servers_decides(backend: str, queue: QueueId) -> None:
+    store = await open_store(backend)
+    try:
+        before = time.time() * 1000
+        await store.create(queue, QueueSettings(heartbeat_timeout_seconds=60, grace_seconds=30))
+        (joined,) = (await store.join(queue, [Arrival()])).items
+        assert isinstance(joined, Joined)
+        now = await store.time()
+        after = time.time() * 1000
+        (created, *_) = await store.events(queue, None, 10)
+    finally:
+        await store.close()
+    seen = [created.at, joined.ticket.joined, now]
+    assert seen == sorted(seen)
+    assert before - 1 <= seen[0] <= seen[-1] <= after + 1
+    assert joined.ticket.deadline == joined.ticket.joined + 90_000
+
+
+async def test_the_clock_that_was_passed_in_decides(venue: OpenVenue) -> None:
+    v = await venue()
+    v.clock.advance(12.345)
+    assert await v.store.time() == v.clock()
+    assert (await v.store.view(v.queue)).now == v.clock()
+    assert (await v.join()).ticket.joined == v.clock()
+
+
+# Too much at once
+
+BATCHES: dict[str, Callable[[Store, QueueId, int], Awaitable[object]]] = {
+    "join": lambda s, q, n: s.join(q, [Arrival()] * n),
+    "beat": lambda s, q, n: s.beat(q, [1] * n),
+    "rank": lambda s, q, n: s.rank(q, [1] * n),
+    "look_up": lambda s, q, n: s.look_up(q, [1] * n),
+    "unload": lambda s, q, n: s.unload(q, [1] * n),
+    "visit": lambda s, q, n: s.visit(q, "visit", [(2, b"me")] * n),
+    "act": lambda s, q, n: s.act(q, Action.LEAVE, [1] * n),
+}
+
+
+@pytest.mark.parametrize("operation", BATCHES)
+async def test_a_batch_that_is_too_large_is_refused_whole(venue: OpenVenue, operation: str) -> None:
+    v = await venue()
+    await v.join()
+    await v.one(Status.ADMITTED)
+    before = await v.everything()
+    with pytest.raises(InvalidRequest, match="1,000"):
+        await BATCHES[operation](v.store, v.queue, MAX_BATCH + 1)
+    assert await v.everything() == before
+
+
+@pytest.mark.parametrize("operation", BATCHES)
+async def test_the_largest_batch_is_answered_for_each(venue: OpenVenue, operation: str) -> None:
+    v = await venue(join_limit_per_ip=0)
+    await v.join()
+    await v.one(Status.ADMITTED)
+    reply: Any = await BATCHES[operation](v.store, v.queue, MAX_BATCH)
+    assert len(reply.items) == MAX_BATCH
+
+
+def test_other_values_are_other_than_the_defaults() -> None:
+    defaults = msgspec.structs.asdict(QueueSettings())
+    assert set(OTHER) == set(defaults)
+    assert [field for field in OTHER if OTHER[field] == defaults[field]] == []

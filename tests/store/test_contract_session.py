@@ -1,0 +1,139 @@
+"""Inside: sessions belong to who started them, and live by activity under a hard cap."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairline.errors import SessionTaken, TicketNotFound, TransitionRefused
+from fairline.store import Visit
+from fairline.ticket import Action, Reason, Standing, Status
+from tests.store.venue import OpenVenue, Venue
+
+SESSION = {"session_seconds": 600, "session_max_seconds": 1500, "heartbeat_timeout_seconds": 0}
+VISITS: tuple[Visit, ...] = ("start", "touch", "visit")
+
+
+async def page(v: Venue, number: int, by: bytes) -> object:
+    """A page view as a gate reports it."""
+    (outcome,) = (await v.store.visit(v.queue, "visit", [(number, by)])).items
+    return outcome
+
+
+async def test_the_session_begins_when_they_arrive(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    v.clock.advance(20)
+    standing = await v.start(number, b"me")
+    assert isinstance(standing, Standing)
+    assert (standing.status, standing.deadline) == (Status.ACTIVE, v.clock() + 600_000)
+    ticket = await v.ticket(number)
+    assert (ticket.started, ticket.admitted, ticket.page_views) == (v.clock(), v.clock() - 20_000, 0)
+    assert (await v.happened(number))[-1][0] == "started"
+
+
+async def test_the_one_who_started_may_start_again_and_nothing_changes(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    await v.start(number, b"me")
+    v.clock.advance(5)
+    before = await v.everything()
+    again = await v.start(number, b"me")
+    assert isinstance(again, Standing)
+    assert again.status is Status.ACTIVE
+    assert await v.everything() == before
+
+
+@pytest.mark.parametrize("what", VISITS)
+async def test_another_browser_is_told_that_the_session_is_taken(venue: OpenVenue, what: Visit) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    await v.start(number, b"me")
+    before = await v.everything()
+    (outcome,) = (await v.store.visit(v.queue, what, [(number, b"you")])).items
+    assert isinstance(outcome, SessionTaken)
+    assert await v.everything() == before
+
+
+async def test_page_views_are_counted_and_starts_are_not(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    await page(v, number, b"me")  # arrives, and sees the first page
+    await v.touch(number, b"me")
+    await v.start(number, b"me")
+    await page(v, number, b"me")
+    ticket = await v.ticket(number)
+    assert (ticket.status, ticket.page_views) == (Status.ACTIVE, 3)
+
+
+async def test_views_of_one_batch_are_all_counted(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    reply = await v.store.visit(v.queue, "visit", [(number, b"me"), (number, b"you"), (number, b"me")])
+    assert [type(outcome) for outcome in reply.items] == [Standing, SessionTaken, Standing]
+    assert (await v.ticket(number)).page_views == 2
+
+
+async def test_page_views_are_no_events(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ACTIVE)
+    before = await v.events()
+    await v.touch(number)
+    assert await v.events() == before
+
+
+async def test_activity_moves_the_deadline_on(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ACTIVE)
+    assert await v.after(599) == {}
+    await v.touch(number)
+    assert await v.seconds_left(number) == 600
+    assert await v.after(599) == {}
+    assert await v.after(1) == {number: Reason.SESSION_TIMEOUT}
+
+
+async def test_no_activity_outlasts_the_longest_stay(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ACTIVE)
+    for left in (600, 600, 500):  # at 0, 500 and 1000 s
+        await v.touch(number)
+        assert await v.seconds_left(number) == left
+        assert await v.after(499) == {}
+        v.clock.advance(1)
+    assert await v.sweep() == {number: Reason.SESSION_TIMEOUT}
+
+
+async def test_touching_does_not_start_a_session(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    outcome = await v.touch(number, b"me")
+    assert isinstance(outcome, TransitionRefused)
+    assert (outcome.action, outcome.found) == (Action.TOUCH, Status.ADMITTED)
+
+
+@pytest.mark.parametrize("status", [Status.WAITING, Status.COMPLETED, Status.EXPIRED])
+@pytest.mark.parametrize("what", VISITS)
+async def test_nobody_gets_in_who_is_not_let_in(venue: OpenVenue, status: Status, what: Visit) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(status)
+    before = await v.everything()
+    (outcome,) = (await v.store.visit(v.queue, what, [(number, b"visitor")])).items
+    assert isinstance(outcome, TransitionRefused)
+    assert outcome.found == status
+    assert await v.everything() == before
+
+
+@pytest.mark.parametrize("what", VISITS)
+async def test_a_ticket_that_is_not_there_is_not_found(venue: OpenVenue, what: Visit) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ACTIVE)
+    there, missing = (await v.store.visit(v.queue, what, [(number, b"visitor"), (99, b"visitor")])).items
+    assert isinstance(there, Standing)
+    assert isinstance(missing, TicketNotFound)
+
+
+async def test_the_session_after_a_return_belongs_to_who_starts_that_one(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    await v.act(Action.RETURN, number)
+    await v.call(number=number)
+    assert isinstance(await v.start(number, b"another"), Standing)

@@ -1,0 +1,207 @@
+"""Many workers at once, each with connections of its own: every operation is one atomic step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from fairline.errors import FairlineError, PassInvalid, QueueFull, RateLimited, SessionTaken, SettingsChanged
+from fairline.queue import checked
+from fairline.store import Arrival, Joined, Store
+from fairline.ticket import Action, Standing, Status
+from tests.conftest import OpenStore
+from tests.store.venue import MANY, NO_OUTAGE, OpenVenue, Venue
+
+
+async def workers(another_store: OpenStore, count: int) -> list[Store]:
+    return list(await asyncio.gather(*(another_store() for _ in range(count))))
+
+
+async def all_join(v: Venue, stores: Sequence[Store], arrival: Arrival) -> list[Joined | FairlineError]:
+    """All at once, the same arrival."""
+    replies = await asyncio.gather(*(store.join(v.queue, [arrival]) for store in stores))
+    return [item for reply in replies for item in reply.items]
+
+
+async def test_a_rush_gives_every_number_once_and_is_served_in_its_order(
+    venue: OpenVenue, another_store: OpenStore
+) -> None:
+    joiners, each, batch = 64, 200, 4
+    v = await venue(max_active=100_000, admission_rate=100_000, join_limit_per_ip=0)
+    stores = await workers(another_store, joiners)
+
+    async def rush(joiner: int) -> list[int]:
+        numbers: list[int] = []
+        for i in range(0, each, batch):
+            arrivals = [Arrival(client=b"%d-%d" % (joiner, i + k)) for k in range(batch)]
+            items = (await stores[joiner].join(v.queue, arrivals)).items
+            numbers += [item.ticket.number for item in items if isinstance(item, Joined) and item.created]
+        return numbers
+
+    given = await asyncio.gather(*(rush(joiner) for joiner in range(joiners)))
+    assert all(numbers == sorted(numbers) for numbers in given)
+    assert sorted(number for numbers in given for number in numbers) == list(range(1, joiners * each + 1))
+
+    admitted: list[int] = []
+    while numbers := await v.admit():
+        admitted += numbers
+    assert admitted == list(range(1, joiners * each + 1))
+
+
+async def test_the_same_person_joining_fifty_times_at_once_holds_one_ticket(
+    venue: OpenVenue, another_store: OpenStore
+) -> None:
+    v = await venue()
+    stores = await workers(another_store, 10)
+    items = await all_join(v, stores * 5, Arrival(client=b"me"))
+    joined = [item for item in items if isinstance(item, Joined)]
+    assert {item.ticket.number for item in joined} == {1}
+    assert Counter(item.created for item in joined) == {True: 1, False: 49}
+    assert await v.line() == [1]
+
+
+async def test_the_same_idempotency_key_at_once_makes_one_ticket(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue()
+    items = await all_join(v, await workers(another_store, 20), Arrival(key=b"k", fingerprint=b"f"))
+    assert {item.ticket.number for item in items if isinstance(item, Joined)} == {1}
+    assert len(await v.line()) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "arrival", "refusal"),
+    [
+        ({"max_queue_size": 5}, Arrival(), QueueFull),
+        ({"join_limit_per_ip": 5}, Arrival(address=b"home"), RateLimited),
+        ({}, Arrival(pass_id="vip"), PassInvalid),
+    ],
+    ids=["places in the line", "joins of an address", "uses of a pass"],
+)
+async def test_of_twenty_who_want_the_last_five_exactly_five_get_one(
+    venue: OpenVenue,
+    another_store: OpenStore,
+    settings: dict[str, int],
+    arrival: Arrival,
+    refusal: type[FairlineError],
+) -> None:
+    v = await venue(**settings)
+    await v.store.issue_pass(v.queue, "vip", 1, 5, 60)
+    items = await all_join(v, await workers(another_store, 20), arrival)
+    assert Counter(type(item) for item in items) == {Joined: 5, refusal: 15}
+
+
+async def test_two_desks_never_call_the_same_person(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(admission="manual")
+    await v.joins(40)
+    desks = await workers(another_store, 4)
+    calls = await asyncio.gather(*(desk.call_next(v.queue, 2, counter=f"Desk {i}") for i, desk in enumerate(desks * 5)))
+    called = [ticket.number for tickets in calls for ticket in tickets]
+    assert sorted(called) == list(range(1, 41))
+    assert all(tickets == sorted(tickets, key=lambda ticket: ticket.number) for tickets in calls)
+
+
+async def test_a_press_that_arrives_twice_at_once_calls_one_person(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(admission="manual")
+    await v.joins(10)
+    desks = await workers(another_store, 4)
+    calls = await asyncio.gather(*(desk.call_next(v.queue, 1, key=b"press") for desk in desks))
+    assert [[ticket.number for ticket in tickets] for tickets in calls] == [[1]] * 4
+
+
+async def test_many_keepers_let_in_no_more_than_rate_and_room_allow(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(admission_rate=5, burst=5, max_active=12)
+    await v.joins(100)
+    keepers = await workers(another_store, 8)
+    admitted: list[list[int]] = []
+    for _ in range(4):
+        replies = await asyncio.gather(*(keeper.admit(v.queue, MANY) for keeper in keepers))
+        admitted.append(sorted(number for reply in replies for number in reply.items))
+        v.clock.advance(1)
+    assert admitted == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12], []]
+
+
+async def test_no_two_sweeps_report_the_same_lapse(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(heartbeat_timeout_seconds=60, grace_seconds=0)
+    await v.joins(300)
+    v.clock.advance(60)
+    keepers = await workers(another_store, 8)
+    swept = await asyncio.gather(*(keeper.sweep(v.queue, 30, every=NO_OUTAGE) for keeper in keepers * 2))
+    lapsed = [lapse.number for each in swept for lapse in each.lapsed]
+    assert sorted(lapsed) == list(range(1, 301))
+    assert (await v.store.stats(v.queue)).totals.expired == 300
+
+
+async def test_a_beat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(heartbeat_timeout_seconds=60, grace_seconds=0)
+    numbers = await v.joins(200)
+    v.clock.advance(60)
+    one, two = await workers(another_store, 2)
+
+    async def sweep() -> set[int]:
+        lapsed: set[int] = set()
+        for _ in range(20):
+            lapsed |= {lapse.number for lapse in (await one.sweep(v.queue, 10, every=NO_OUTAGE)).lapsed}
+        return lapsed
+
+    async def beat() -> set[int]:
+        alive: set[int] = set()
+        for number in reversed(numbers):
+            (standing,) = (await two.beat(v.queue, [number])).items
+            if standing and standing.status is Status.WAITING:
+                alive.add(number)
+        return alive
+
+    lapsed, alive = await asyncio.gather(sweep(), beat())
+    assert not lapsed & alive
+    assert lapsed | alive == set(numbers)
+    assert set(await v.line()) == alive
+
+
+async def test_a_session_is_started_by_one_browser_only(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue()
+    number = await v.one(Status.ADMITTED)
+    browsers = await workers(another_store, 10)
+    replies = await asyncio.gather(
+        *(browser.visit(v.queue, "visit", [(number, b"%d" % i)]) for i, browser in enumerate(browsers))
+    )
+    outcomes = Counter(type(item) for reply in replies for item in reply.items)
+    assert outcomes == {Standing: 1, SessionTaken: 9}
+    assert (await v.ticket(number)).page_views == 1
+
+
+async def test_the_last_item_is_sold_once(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(stock=1, admission_rate=1000)
+    await v.joins(10)
+    shops = await workers(another_store, 5)
+    await asyncio.gather(
+        *(shop.admit(v.queue, MANY) for shop in shops), *(shop.call_next(v.queue, 1, counter="shop") for shop in shops)
+    )
+    (number,) = [ticket.number for ticket in await v.tickets(Status.ADMITTED)]
+    await v.start(number)
+    done = await asyncio.gather(*(shop.act(v.queue, Action.COMPLETE, [number]) for shop in shops))
+    assert Counter(isinstance(reply.items[0], Standing) for reply in done) == {True: 1, False: 4}
+    assert (await v.store.view(v.queue)).completed == 1
+
+
+async def test_of_changes_made_at_once_one_is_kept_and_the_others_are_told(
+    venue: OpenVenue, another_store: OpenStore
+) -> None:
+    v = await venue()
+    version = (await v.store.settings(v.queue)).version
+    stores = await workers(another_store, 8)
+    outcomes = await asyncio.gather(
+        *(store.configure(v.queue, checked({"max_active": i + 1}), version) for i, store in enumerate(stores)),
+        return_exceptions=True,
+    )
+    kept = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    assert [await v.store.settings(v.queue)] == kept
+    assert sum(isinstance(outcome, SettingsChanged) for outcome in outcomes) == 7
+
+
+async def test_one_store_serves_more_callers_at_once_than_it_has_connections(venue: OpenVenue) -> None:
+    v = await venue()
+    await v.joins(50)
+    replies = await asyncio.gather(*(v.store.beat(v.queue, [number]) for number in range(1, 51) for _ in range(4)))
+    assert all(reply.items[0] for reply in replies)

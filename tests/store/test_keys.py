@@ -1,0 +1,69 @@
+"""The keys on Valkey: one hash tag for a queue, nothing that stays, no expiry that decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+from redis.crc import key_slot
+
+from fairline.queue import QueueId, QueueSettings
+from fairline.store import Arrival, open_store
+from fairline.store.valkey.client import Connection, connect
+from fairline.store.valkey.keys import PARTS, key, queue_keys, rate_key
+from fairline.ticket import Status
+from tests.backends import FakeClock
+from tests.store.venue import Venue
+
+
+@pytest.fixture
+async def raw(valkey_url: str) -> AsyncIterator[Connection]:
+    """The server itself."""
+    client = connect(valkey_url, 1)
+    assert isinstance(client, Redis)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def busy(valkey_url: str, queue: QueueId, clock: FakeClock) -> AsyncIterator[Venue]:
+    """A queue that has written every kind of key."""
+    store = await open_store(valkey_url, clock=clock)
+    v = Venue(store, queue, clock)
+    await store.create(queue, QueueSettings())
+    for status in Status:
+        await v.one(status, client=status.encode(), key=status.encode())
+    await store.join(queue, [Arrival(address=b"home", phone=b"mine")])
+    await store.issue_pass(queue, "vip", 1, 1, 60)
+    await store.revoke(queue, 1, "abuse")
+    await store.limit(queue, "ip:1", "verify", 1, 60)
+    yield v
+    await store.close()
+
+
+async def expiries(raw: Connection, queue: QueueId) -> dict[str, int]:
+    """All keys of a queue on the server, with the ms until each expires; -1 is never."""
+    names = [name.decode() async for name in raw.scan_iter(match=f"*{queue}*", count=10_000)]
+    return {name: await raw.pttl(name) for name in names}
+
+
+async def test_all_keys_of_a_queue_are_built_in_one_place_and_share_its_hash_tag(busy: Venue, raw: Connection) -> None:
+    found = await expiries(raw, busy.queue)
+    limits = {name for name in found if name.startswith(rate_key(busy.queue, "", "")[:-1])}
+    assert set(found) == {*queue_keys(busy.queue), *limits}
+    assert len(limits) == 3
+    assert len({key_slot(name.encode()) for name in found}) == 1
+    assert [key(busy.queue, part) for part in PARTS] == queue_keys(busy.queue)
+
+
+async def test_no_expiry_decides_anything(busy: Venue, raw: Connection) -> None:
+    found = await expiries(raw, busy.queue)
+    assert {name for name, expires in found.items() if expires == -1} == set(queue_keys(busy.queue))
+
+
+async def test_nothing_of_a_removed_queue_stays_for_good(busy: Venue, raw: Connection) -> None:
+    await busy.store.delete(busy.queue)
+    left = await expiries(raw, busy.queue)
+    assert not set(left) & set(queue_keys(busy.queue))
+    assert all(0 < expires <= 3_600_000 for expires in left.values())  # limits, until their windows are over

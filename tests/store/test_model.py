@@ -1,0 +1,418 @@
+"""The store beside the plain model of tests/model.py: whatever happens in whatever order, the two never differ.
+
+`FAIRLINE_LONG=1` looks much longer, and at other histories each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from fairline.errors import FairlineError
+from fairline.line import PriorityPolicy
+from fairline.queue import Admission, OnePer, QueueStatus, QueueView, checked, queue_id
+from fairline.store import Arrival, Store, Visit, open_store
+from fairline.ticket import LIVE, Action, Person, Status
+from tests.backends import START, FakeClock
+from tests.model import Entry, Model
+
+T = TypeVar("T")
+
+LONG = bool(os.environ.get("FAIRLINE_LONG"))
+FAR = 1e9
+ACTS = (
+    Action.RECALL,
+    Action.RETURN,
+    Action.COMPLETE,
+    Action.LEAVE,
+    Action.CANCEL,
+    Action.NO_SHOW,
+    Action.TERMINATE,
+)
+Pick = tuple[Status | None, int]
+
+
+def one_of(*values: T) -> st.SearchStrategy[T]:
+    return st.sampled_from(values)
+
+
+#: A ticket: the n-th of those in a state, or of all there ever were and one that was not.
+picks = st.tuples(one_of(None, Status.WAITING, Status.ADMITTED, Status.ACTIVE), st.integers(0, 60))
+some = st.lists(picks, min_size=1, max_size=6)
+levels = one_of(0, 0, 0, 1, 2, 3)
+who = one_of(b"", b"ann", b"ben", b"cat", b"dan\x00 \n")
+arrivals = st.builds(
+    Arrival,
+    client=who,
+    user=who,
+    phone=who,
+    address=one_of(b"", b"east", b"west"),
+    key=one_of(b"", b"", b"", b"key-1", b"key-2 \n"),
+    fingerprint=one_of(b"one", b"two \n"),
+    priority=levels,
+    pass_id=one_of("", "", "", "gold", "silver"),
+    limited=st.booleans(),
+    person=one_of(Person(), Person(name="Ann", phone="+1", party_size=3, metadata={"a": [1, None]})),
+)
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": one_of(QueueStatus.ACTIVE, QueueStatus.ACTIVE, QueueStatus.ACTIVE, *QueueStatus),
+        "admission": one_of(Admission.AUTO, Admission.AUTO, Admission.MANUAL),
+        "admission_rate": one_of(0, 0.3, 1, 2.5, 7.77, 10, 100),
+        "burst": one_of(None, 1, 3.5, 25),
+        "max_active": one_of(1, 3, 10, 1000),
+        "max_queue_size": one_of(5, 30, 50_000),
+        "stock": one_of(None, None, 0, 2, 12, 500),
+        "stock_url": one_of(None, None, None, "https://stock.example/"),
+        "priority_policy": one_of(*PriorityPolicy),
+        "priority_skip": one_of((0, 0.1, 0.5, 1), (0, 0.3, 0.3, 0.7), (0, 0, 0.29, 1)),
+        "heartbeat_timeout_seconds": one_of(0, 10, 60, 333.333),
+        "grace_seconds": one_of(0, 0.5, 30),
+        "claim_seconds": one_of(1, 300),
+        "session_seconds": one_of(1, 120, 900),
+        "session_max_seconds": one_of(900, 14_400),
+        "one_per": one_of(*OnePer),
+        "join_limit_per_ip": one_of(0, 2, 20),
+        "join_limit_per_phone": one_of(0, 3),
+        "retain_seconds": one_of(0, 60, 3600),
+    },
+)
+
+
+class StoreBesideModel(RuleBasedStateMachine):
+    """Does everything to both, and compares every answer and, after each step, everything there is to see."""
+
+    def __init__(self, store: Store, clock: FakeClock, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        super().__init__()
+        self.store, self.clock, self.run = store, clock, run
+        self.clock.now = START
+        self.sound = True
+        self.queue = queue_id(f"m-{secrets.token_hex(6)}")
+        first = checked({"max_active": 10, "session_seconds": 900})
+        self.run(store.create(self.queue, first))
+        self.model = Model(self.queue, first, clock, version=self.run(store.settings(self.queue)).version)
+        self.inside = self.taken = 0
+
+    def numbers(self, chosen: list[Pick]) -> list[int]:
+        return [self.number(pick) for pick in chosen]
+
+    def number(self, pick: Pick) -> int:
+        status, n = pick
+        among = [t.number for t in self.model.having(status)] if status else []
+        among = among or [*range(1, self.model.number + 2)]
+        return among[n % len(among)]
+
+    def both(self, asked: Awaitable[Any], expected: Callable[[], Any]) -> None:
+        """The store's answer is the model's, also where it is a refusal."""
+        mine, self.sound = outcome(expected), False
+        try:
+            answer = self.run(asked)  # type: ignore[arg-type]
+        except FairlineError as error:
+            answer = error
+        items, view = getattr(answer, "items", answer), getattr(answer, "view", None)
+        assert plain(items) == plain(mine)
+        if view:
+            same_view(view, self.model.view())
+        self.sound = True
+
+    # Joining
+
+    @rule(group=st.lists(arrivals, min_size=1, max_size=4))
+    def join(self, group: list[Arrival]) -> None:
+        self.both(self.store.join(self.queue, group), lambda: [self.join_one(arrival) for arrival in group])
+
+    @rule(count=st.integers(1, 30), most=one_of(0, 0, 1, 2), last=levels)
+    def a_crowd_joins(self, count: int, most: int, last: int) -> None:
+        crowd = [Arrival(limited=False, priority=level) for level in [most] * count + [last]]
+        self.both(self.store.join(self.queue, crowd), lambda: [self.join_one(arrival) for arrival in crowd])
+
+    def join_one(self, arrival: Arrival) -> Any:
+        before, last = self.model.line(), self.model.number
+        joined = self.model.join(arrival)
+        if self.model.number > last:
+            self.keeps_the_promises(self.model.tickets[-1], before)
+        return joined
+
+    @rule(pick=picks, level=one_of(0, 1, 2, 3))
+    def prioritise(self, pick: Pick, level: int) -> None:
+        number, before = self.number(pick), self.model.line()
+        self.both(self.store.prioritise(self.queue, number, level), lambda: self.model.prioritise(number, level))
+        moved = self.model.find(number)
+        if moved and moved.status is Status.WAITING:
+            self.keeps_the_promises(moved, before, level)
+
+    def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
+        """Whoever came or moved up has passed only those of a lower level, and no more of them than promised."""
+        level = t.level if level is None else level
+        after, others = self.model.line(), [other for other in before if other is not t]
+        ahead = before[: before.index(t)] if t in before else before
+        passed = [other for other in after[after.index(t) + 1 :] if other in ahead]
+        assert [other for other in after if other is not t] == others
+        assert len({other.place for other in after}) == len(after)
+        policy = self.model.settings.priority_policy
+        if policy is PriorityPolicy.SKIP:
+            assert len(passed) <= math.floor(self.model.settings.priority_skip[level] * len(others))
+        else:  # a change of policy holds for those who come after it
+            passed = [other for other in passed if other.policy is policy]
+            assert level == 0 or all(o.level >= level for o in after[: after.index(t)] if o.policy is policy)
+        assert all(other.level < level for other in passed)
+
+    # Waiting
+
+    @rule(chosen=some)
+    def beat(self, chosen: list[Pick]) -> None:
+        numbers = self.numbers(chosen)
+        self.both(self.store.beat(self.queue, numbers), lambda: self.model.beat(numbers))
+
+    @rule()
+    def everyone_beats(self) -> None:
+        numbers = [t.number for t in self.model.line()]
+        self.both(self.store.beat(self.queue, numbers), lambda: self.model.beat(numbers))
+
+    @rule(chosen=some)
+    def unload(self, chosen: list[Pick]) -> None:
+        numbers = self.numbers(chosen)
+        self.both(self.store.unload(self.queue, numbers), lambda: self.model.unload(numbers))
+
+    @rule(chosen=some)
+    def rank(self, chosen: list[Pick]) -> None:
+        numbers = self.numbers(chosen)
+        self.both(self.store.rank(self.queue, numbers), lambda: self.model.rank(numbers))
+
+    # Letting in
+
+    @rule(at_most=one_of(1, 3, 1000, 1000), every=one_of(0.001, 0.5, 1.0, 10.0), lease=one_of(0.0, 0.0, 0.5))
+    def admit(self, at_most: int, every: float, lease: float) -> None:
+        self.both(
+            self.store.admit(self.queue, at_most, every=every, lease=lease),
+            lambda: self.model.admit(at_most, every=every, lease=lease),
+        )
+
+    @rule(ticks=st.integers(2, 8), every=one_of(0.1, 1.0, 3.0))
+    def some_ticks(self, ticks: int, every: float) -> None:
+        for _ in range(ticks):
+            self.clock.advance(every)
+            self.admit(1000, every, every / 2)
+
+    @rule(
+        count=st.integers(0, 4),
+        counter=one_of("", "Desk 2"),
+        key=one_of(b"", b"", b"press-1", b"press-2"),
+        pick=st.none() | st.none() | picks,
+    )
+    def call_next(self, count: int, counter: str, key: bytes, pick: Pick | None) -> None:
+        number = None if pick is None else self.number(pick)
+        self.both(
+            self.store.call_next(self.queue, count, counter=counter, key=key, number=number),
+            lambda: self.model.call_next(count, counter=counter, key=key, number=number),
+        )
+
+    # Inside, and out
+
+    @rule(what=one_of("start", "touch", "visit"), chosen=some, by=one_of(b"me", b"me", b"you"))
+    def visit(self, what: Visit, chosen: list[Pick], by: bytes) -> None:
+        visitors = [(number, by) for number in self.numbers(chosen)]
+        self.both(self.store.visit(self.queue, what, visitors), lambda: self.model.visit(what, visitors))
+
+    @rule(action=one_of(*ACTS), chosen=some)
+    def act(self, action: Action, chosen: list[Pick]) -> None:
+        numbers = self.numbers(chosen)
+        self.both(self.store.act(self.queue, action, numbers), lambda: self.model.act(action, numbers))
+
+    @rule(pick=picks, reason=one_of("abuse", "fraud"))
+    def revoke(self, pick: Pick, reason: str) -> None:
+        number = self.number(pick)
+        self.both(self.store.revoke(self.queue, number, reason), lambda: self.model.revoke(number, reason))
+
+    # Time
+
+    @rule(seconds=one_of(0.001, 0.4, 1.0, 3.3, 29.999, 90.0, 1000.0, 20_000.0) | st.floats(0, 100))
+    def time_goes_on(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @rule(seconds=st.floats(0.001, 5))
+    def time_goes_back(self, seconds: float) -> None:
+        self.clock.advance(-seconds)
+
+    @rule(at_most=one_of(1, 5, 1000, 1000), every=one_of(1.0, 5.0, 100.0, FAR, FAR), lease=one_of(0.0, 0.0, 2.5))
+    def sweep(self, at_most: int, every: float, lease: float) -> None:
+        self.both(
+            self.store.sweep(self.queue, at_most, every=every, lease=lease),
+            lambda: self.model.sweep(at_most, every=every, lease=lease),
+        )
+
+    # The operator
+
+    @rule(changed=changes, late=one_of(0, 0, 0, 0, 1))
+    def configure(self, changed: dict[str, Any], late: int) -> None:
+        new, version = checked(changed, self.model.settings), self.model.version - late
+        self.both(self.store.configure(self.queue, new, version), lambda: self.model.configure(new, version))
+
+    @rule(policy=one_of(*PriorityPolicy))
+    def change_the_policy(self, policy: PriorityPolicy) -> None:
+        self.configure({"priority_policy": policy}, 0)
+
+    @rule(pass_id=one_of("gold", "silver"), level=st.integers(0, 3), uses=st.integers(1, 3), lasts=one_of(1.0, 600.0))
+    def issue_pass(self, pass_id: str, level: int, uses: int, lasts: float) -> None:
+        self.both(
+            self.store.issue_pass(self.queue, pass_id, level, uses, lasts),
+            lambda: self.model.issue_pass(pass_id, level, uses, lasts),
+        )
+
+    @rule(pass_id=one_of("gold", "silver"))
+    def withdraw_pass(self, pass_id: str) -> None:
+        self.both(self.store.withdraw_pass(self.queue, pass_id), lambda: self.model.withdraw_pass(pass_id))
+
+    # Windows are long against the time an example takes: the store clears away old hits by its own clock.
+    @rule(name=one_of("ip:1", "user:2"), limit=st.integers(1, 3), seconds=one_of(60.0, 3600.0))
+    def limit(self, name: str, limit: int, seconds: float) -> None:
+        self.both(
+            self.store.limit(self.queue, name, "status", limit, seconds),
+            lambda: self.model.limit(name, "status", limit, seconds),
+        )
+
+    # What must always hold
+
+    @invariant()
+    def all_is_well(self) -> None:
+        self.everything_is_the_same()
+        self.nobody_is_let_in_without_room()
+        self.every_ticket_is_in_one_state_and_has_its_deadline()
+
+    def everything_is_the_same(self) -> None:
+        numbers = range(1, self.model.number + 1)
+        for first in range(0, len(numbers), 1000):
+            some_numbers = numbers[first : first + 1000]
+            self.both(self.store.look_up(self.queue, some_numbers), lambda n=some_numbers: self.model.look_up(n))
+
+    def nobody_is_let_in_without_room(self) -> None:
+        """More may be inside only where the operator lowered what is allowed, and then no one is added."""
+        s, inside = self.model.settings, self.model.inside()
+        taken = inside + self.model.completed
+        assert inside <= max(s.max_active, self.inside)
+        assert s.stock is None or taken <= max(s.stock, self.taken)
+        self.inside, self.taken = inside, taken
+
+    def every_ticket_is_in_one_state_and_has_its_deadline(self) -> None:
+        view = self.model.view()  # which is the store's
+        ended = [t for t in self.model.tickets if t.status not in LIVE]
+        assert view.waiting + view.inside + len(ended) == len(self.model.tickets)
+        assert all(t.due is not None for t in self.model.tickets if t.status is not Status.WAITING)
+
+    def teardown(self) -> None:
+        """What was recorded is the same too; and when all time is over, nothing is left."""
+        if not self.sound:
+            return
+        self.compare_records()
+        waiting = [t.number for t in self.model.line()]
+        self.both(self.store.act(self.queue, Action.CANCEL, waiting), lambda: self.model.act(Action.CANCEL, waiting))
+        for _ in range(4):
+            self.clock.advance(1e7)
+            self.sweep(1000, FAR, 0.0)
+        assert self.run(self.listed(None)) == []
+        assert self.run(self.left_over()) == {}
+        self.run(self.store.delete(self.queue))
+
+    def compare_records(self) -> None:
+        model, store = self.model, self.store
+        stats = self.run(store.stats(self.queue))
+        assert stats.totals.joined == model.number
+        assert stats.totals.expired_by_reason == model.expired_by_reason()
+        assert stats.totals.peak_waiting == model.peak
+        assert stats.totals.admitted == len(model.waits)
+        assert stats.totals.completed == model.completed
+        assert stats.last_admission == model.last_admission
+        if model.waits:
+            assert stats.totals.wait_mean == pytest.approx(sum(model.waits) / len(model.waits) / 1000)
+        events = self.run(store.events(self.queue, None, 100_000))
+        assert [(event.type, event.at, event.ticket, event.detail) for event in events] == model.happened
+        assert self.run(store.passes(self.queue)) == model.passes()
+        assert self.run(store.revoked(self.queue)) == model.revoked()
+        assert self.run(store.settings(self.queue)).settings == model.settings
+        assert self.run(self.listed(Status.WAITING)) == [model.ticket(t) for t in model.line()]
+        for status in Status:
+            numbers = [ticket.number for ticket in self.run(self.listed(status))]
+            assert sorted(numbers) == [t.number for t in model.having(status)]
+
+    async def listed(self, status: Status | None) -> list[Any]:
+        listed, cursor = [], None
+        while True:
+            page = await self.store.tickets(self.queue, status, cursor, 40)
+            listed += page.tickets
+            cursor = page.cursor
+            if cursor is None:
+                return listed
+
+    async def left_over(self) -> dict[str, int]:
+        """What the store still keeps of tickets that are gone."""
+        from fairline.store.valkey.keys import key
+        from fairline.store.valkey.store import ValkeyStore
+
+        if not isinstance(self.store, ValkeyStore):
+            return {}
+        parts = ("line", "due", "tickets", "holders", "admitted", "active", "ended", "revoked", "passes")
+        found = {part: await self.store._client.exists(key(self.queue, part)) for part in parts}
+        return {part: there for part, there in found.items() if there}
+
+
+def outcome(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except FairlineError as error:
+        return error
+
+
+def plain(answer: Any) -> Any:
+    """An answer that can be compared: an error is its kind and its words."""
+    if isinstance(answer, list):
+        return [plain(item) for item in answer]
+    return (type(answer), str(answer)) if isinstance(answer, FairlineError) else answer
+
+
+MEASURED = ("stay_seconds", "leave_rate", "call_rate")
+
+
+def same_view(found: QueueView, expected: QueueView) -> None:
+    rounded = {name: pytest.approx(getattr(expected, name), abs=1e-9) for name in MEASURED}
+    assert {name: getattr(found, name) for name in MEASURED} == rounded
+    unmeasured = dict.fromkeys(MEASURED, 0.0)
+    assert msgspec.structs.replace(found, **unmeasured) == msgspec.structs.replace(expected, **unmeasured)
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.mark.timeout(0)
+def test_the_store_never_differs_from_the_model(backend: str, runner: asyncio.Runner) -> None:
+    clock = FakeClock()
+    store = runner.run(open_store(backend, clock=clock))
+    examples = (3000 if LONG else 60) if "unix" in backend else (300 if LONG else 15)
+    try:
+        run_state_machine_as_test(
+            lambda: StoreBesideModel(store, clock, runner.run),  # type: ignore[arg-type, return-value]
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=100 if LONG else 40,
+                derandomize=not LONG,
+                deadline=None,
+                report_multiple_bugs=False,
+                phases=[Phase.generate] if "NOSHRINK" in os.environ else list(Phase),
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    finally:
+        runner.run(store.close())

@@ -1,0 +1,227 @@
+"""The estimate against what really happens to a line: a small simulation, person by person and second by second."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairline.estimate import Wait, estimate
+from fairline.queue import QueueView, checked
+
+RUNS = 60
+
+
+def view(**changes: Any) -> QueueView:
+    plain = {"now": 0, "stopped": 0, "version": 1, "waiting": 0, "admitted": 0, "active": 0, "completed": 0}
+    return QueueView(**{**plain, "stay_seconds": 0.0, "leave_rate": 0.0, "call_rate": 0.0, **changes})
+
+
+def wait_of(position: int, settings: dict[str, Any], **seen: Any) -> Wait | None:
+    return estimate(position, checked({"max_active": 10_000_000, **settings}), view(waiting=position, **seen))
+
+
+def simulate(
+    seed: int,
+    position: int,
+    *,
+    rate: float,
+    most: int = 10_000_000,
+    inside: int = 0,
+    stay: float = 0.0,
+    leave_rate: float = 0.0,
+    regular: bool = False,
+) -> float:
+    """How long whoever stands at `position` waits in one evening. Someone at this position does not give up."""
+    chance = random.Random(seed)
+
+    def comes_out(at: float) -> float:
+        return at + (stay if regular else chance.expovariate(1 / stay)) if stay else float("inf")
+
+    # Those inside came at some time before, at random over the stay they have.
+    out = [chance.uniform(0, stay) if regular else comes_out(0) for _ in range(inside)]
+    ahead = [chance.expovariate(leave_rate) if leave_rate else float("inf") for _ in range(position - 1)]
+    tokens, now = chance.random() + rate, chance.random()  # at the next tick
+    while True:
+        out = [at for at in out if at > now]
+        ahead = [gives_up for gives_up in ahead if gives_up > now]
+        going = min(int(tokens), max(0, most - len(out)))
+        if going > len(ahead):
+            return now
+        del ahead[:going]
+        out += [comes_out(now) for _ in range(going)]
+        tokens = min(tokens - going, max(1, rate)) + rate
+        now += 1
+
+
+#: What is set and seen, and the position someone stands at.
+EVENINGS: dict[str, dict[str, Any]] = {
+    "the rate is the gate": {"position": 600, "rate": 10},
+    "a slow rate": {"position": 40, "rate": 0.3},
+    "near the head": {"position": 3, "rate": 10},
+    "they fit in": {"position": 80, "rate": 2, "most": 100, "inside": 10, "stay": 1000},
+    "room is the gate": {"position": 300, "rate": 10, "most": 100, "inside": 100, "stay": 100},
+    "room is the gate, and all stay equally long": {
+        "position": 300, "rate": 10, "most": 100, "inside": 100, "stay": 100, "regular": True
+    },
+    "the inside fills up first": {"position": 400, "rate": 5, "most": 200, "inside": 0, "stay": 120},
+    "it fills up while as many come out": {"position": 900, "rate": 10, "most": 300, "inside": 150, "stay": 40},
+    "it never fills up": {"position": 500, "rate": 2, "most": 100, "inside": 95, "stay": 30},
+    "it just never fills up": {"position": 500, "rate": 2, "most": 100, "inside": 100, "stay": 50},
+    "max_active was lowered": {"position": 100, "rate": 10, "most": 50, "inside": 200, "stay": 60},
+    "lowered, and the rate is low": {"position": 100, "rate": 0.5, "most": 50, "inside": 200, "stay": 60},
+    "some give up": {"position": 500, "rate": 2, "leave_rate": 0.003},
+    "most give up": {"position": 400, "rate": 0.5, "leave_rate": 0.01},
+    "some give up while it fills": {
+        "position": 600, "rate": 4, "most": 300, "inside": 20, "stay": 200, "leave_rate": 0.002
+    },
+    "some give up before a full room": {
+        "position": 200, "rate": 10, "most": 20, "inside": 20, "stay": 60, "leave_rate": 0.001
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVENINGS)
+def test_the_estimate_is_what_happens(name: str) -> None:
+    evening = dict(EVENINGS[name])
+    truth = [simulate(seed, **evening) for seed in range(RUNS)]
+    wait = wait_of(
+        evening["position"],
+        {"admission_rate": evening["rate"], "max_active": evening.get("most", 10_000_000)},
+        active=evening.get("inside", 0),
+        stay_seconds=evening.get("stay", 0.0),
+        leave_rate=evening.get("leave_rate", 0.0),
+    )
+    assert wait
+    assert wait.seconds == pytest.approx(mean(truth), rel=0.15, abs=1)
+    assert inside_range(wait, truth) >= 0.8
+
+
+def inside_range(wait: Wait, truth: Sequence[float]) -> float:
+    """The share of evenings whose wait is in the range."""
+    return sum(wait.low <= seconds <= wait.high for seconds in truth) / len(truth)
+
+
+def faded_mean(chance: random.Random, stay: float) -> float:
+    """The mean stay as the store measures it, from people who stay by chance."""
+    measured = 0.0
+    for seen in range(1, 200):
+        measured += (chance.expovariate(1 / stay) - measured) / min(seen, 50)
+    return measured
+
+
+def test_the_range_is_honest_about_a_stay_that_was_measured() -> None:
+    held = 0
+    for seed in range(RUNS):
+        wait = wait_of(
+            300,
+            {"admission_rate": 10, "max_active": 100},
+            active=100,
+            stay_seconds=faded_mean(random.Random(1000 + seed), 100),
+        )
+        assert wait
+        held += wait.low <= simulate(seed, 300, rate=10, most=100, inside=100, stay=100) <= wait.high
+    assert held >= 0.8 * RUNS
+
+
+# Staff who call
+
+
+def called_after(seed: int, position: int, mean_gap: float, leave_rate: float) -> float:
+    """How long it takes staff, who take between half and one and a half times as long for each, to come to someone."""
+    chance = random.Random(seed)
+    ahead = [chance.expovariate(leave_rate) if leave_rate else float("inf") for _ in range(position - 1)]
+    now = chance.uniform(0, mean_gap)
+    while ahead := [gives_up for gives_up in ahead if gives_up > now]:
+        ahead.pop(0)
+        now += mean_gap * chance.uniform(0.5, 1.5)
+    return now
+
+
+@pytest.mark.parametrize("position", [1, 2, 10, 40])
+@pytest.mark.parametrize("leave_rate", [0.0, 0.0005])
+def test_staff_who_call_are_expected_to_go_on_as_they_did(position: int, leave_rate: float) -> None:
+    truth = [called_after(seed, position, 120, leave_rate) for seed in range(RUNS)]
+    wait = wait_of(position, {"admission": "manual"}, call_rate=1 / 120, leave_rate=leave_rate)
+    assert wait
+    assert wait.seconds == pytest.approx(mean(truth), rel=0.15, abs=90)  # nobody knows when they called last
+    assert inside_range(wait, truth) >= 0.8
+
+
+def test_rate_and_room_are_no_gates_where_staff_call() -> None:
+    settings = {"admission": "manual", "admission_rate": 0.001, "max_active": 1}
+    assert wait_of(10, settings, active=1, stay_seconds=1000, call_rate=0.1) == wait_of(
+        10, {"admission": "manual"}, call_rate=0.1
+    )
+
+
+# Where nothing honest can be said
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [
+        ({"status": "paused"}, {}),
+        ({"status": "maintenance"}, {}),
+        ({"admission_rate": 0}, {}),
+        ({"admission": "manual"}, {"call_rate": 0.0}),
+        ({"stock": 0}, {}),
+        ({"stock": 100}, {"completed": 60, "active": 30, "admitted": 1}),
+        ({"stock_url": "https://stock.example/"}, {}),
+        ({"max_active": 5}, {"active": 5}),
+        ({"max_active": 12}, {"active": 3}),
+    ],
+)
+def test_nothing_is_promised_where_nothing_is_known(settings: dict[str, Any], seen: dict[str, Any]) -> None:
+    assert wait_of(10, settings, **seen) is None
+
+
+def test_the_last_piece_is_promised_and_no_more() -> None:
+    seen = {"completed": 60, "active": 30}
+    assert wait_of(10, {"stock": 100}, **seen)
+    assert wait_of(11, {"stock": 100}, **seen) is None
+
+
+def test_before_anyone_came_out_those_who_fit_in_are_told() -> None:
+    settings = {"admission_rate": 2, "max_active": 12}
+    waits = [wait_of(position, settings, active=2) for position in range(1, 15)]
+    assert [wait.seconds if wait else None for wait in waits] == [p / 2 for p in range(1, 11)] + [None] * 4
+
+
+# In any case
+
+
+@given(
+    rate=st.floats(0, 1000),
+    most=st.integers(1, 10_000),
+    inside=st.integers(0, 20_000),
+    stay=st.just(0.0) | st.floats(0.01, 100_000),
+    leave_rate=st.just(0.0) | st.floats(1e-12, 1),
+    call_rate=st.just(0.0) | st.floats(1e-6, 100),
+    manual=st.booleans(),
+    positions=st.lists(st.integers(1, 1_000_000), min_size=2, max_size=6),
+)
+def test_nobody_waits_less_than_someone_ahead_of_them(
+    rate: float,
+    most: int,
+    inside: int,
+    stay: float,
+    leave_rate: float,
+    call_rate: float,
+    manual: bool,
+    positions: list[int],
+) -> None:
+    settings = {"admission": "manual" if manual else "auto", "admission_rate": rate, "max_active": most}
+    seen = {"active": inside, "stay_seconds": stay, "leave_rate": leave_rate, "call_rate": call_rate}
+    waits = [wait_of(position, settings, **seen) for position in sorted(positions)]
+    told = [wait for wait in waits if wait]
+    assert waits[: len(told)] == told, "whoever stands behind someone who cannot be told cannot be told either"
+    assert [wait.seconds for wait in told] == sorted(wait.seconds for wait in told)
+    for wait in told:
+        assert 0 <= wait.low <= wait.seconds <= wait.high < math.inf

@@ -1,0 +1,179 @@
+"""The settings of a queue: what is refused is refused by name, with what is allowed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairline.errors import InvalidRequest, InvalidSettings
+from fairline.queue import SETTINGS, QueueSettings, QueueView, allowed, check_text, checked, queue_id
+
+#: For each setting, what it says it allows, values at the edges of that, and values just outside of it.
+RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
+    "name": ("text of at most 200 characters", ["", "é" * 200], ["x" * 201, 5, None, b"x"]),
+    "target_url": ("text of at most 2000 characters", ["", "https://x.example/" + "a" * 1982], ["https://" + "a" * 1993]),
+    "status": ("one of active, paused, maintenance", ["active", "paused", "maintenance"], ["open", "", None, 1]),
+    "admission": ("one of auto, manual", ["auto", "manual"], ["Auto", None]),
+    "admission_rate": ("a number from 0 to 100,000", [0, 0.001, 100_000], [-0.001, 100_000.1, math.nan, math.inf, "9"]),
+    "burst": ("a number from 1 to 100,000 or null", [None, 1, 100_000], [0.999, 100_001, math.nan]),
+    "max_active": ("a whole number from 1 to 10,000,000", [1, 10_000_000], [0, 10_000_001, 2.5, True, None, 10**400]),
+    "max_queue_size": ("a whole number from 1 to 10,000,000", [1, 10_000_000], [0, 10_000_001]),
+    "stock": ("a whole number from 0 to 1,000,000,000 or null", [None, 0, 1_000_000_000], [-1, 1_000_000_001, 0.5]),
+    "stock_url": ("text of at most 2000 characters or null", [None, "HTTP://x/"], ["https://" + "a" * 1993]),
+    "priority_policy": ("one of skip, strict", ["skip", "strict"], ["lanes"]),
+    "priority_skip": (
+        "a list of 4 numbers from 0 to 1",
+        [(0, 0, 0, 0), [0, 0.5, 0.5, 1]],
+        [[0, 0.5, 1], [0, 0.1, 0.2, 0.3, 0.4], [0, 0.1, 0.5, 1.1], [0, "x", 1, 1], [0, math.nan, 1, 1], "0111", None],
+    ),
+    "heartbeat_interval_seconds": ("a number from 1 to 3,600", [1, 60], [0.9, 3601]),
+    "heartbeat_timeout_seconds": ("a number from 0 to 86,400", [0, 86_400], [-1, 86_401]),
+    "grace_seconds": ("a number from 0 to 3,600", [0, 3600], [-0.1, 3601]),
+    "claim_seconds": ("a number from 1 to 86,400", [1, 86_400], [0, 86_401]),
+    "session_seconds": ("a number from 1 to 604,800", [1, 14_400], [0.5, 604_801]),
+    "session_max_seconds": ("a number from 1 to 2,592,000", [3600, 2_592_000], [0, 2_592_001]),
+    "one_per": ("one of client, user, phone, ip, none", ["client", "user", "phone", "ip", "none"], ["device"]),
+    "join_limit_per_ip": ("a whole number from 0 to 100,000", [0, 100_000], [-1, 100_001]),
+    "join_limit_per_phone": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),
+    "ticket_prefix": ("text of at most 12 characters", ["", "A1", "A" * 12], ["A" * 13]),
+    "retain_seconds": ("a number from 0 to 604,800", [0, 604_800], [-1, 604_801]),
+    "closed_message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
+    "message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
+}
+GOOD = [(name, value) for name, (_, good, _) in RANGES.items() for value in good]
+BAD = [(name, words, value) for name, (words, _, bad) in RANGES.items() for value in bad]
+TEXTS = [name for name, (words, _, _) in RANGES.items() if "text" in words]
+
+
+def refused(changes: dict[str, Any], base: QueueSettings | None = None) -> InvalidSettings:
+    with pytest.raises(InvalidSettings) as caught:
+        checked(changes, base)
+    return caught.value
+
+
+def test_every_setting_has_its_range_here() -> None:
+    assert list(RANGES) == list(SETTINGS)
+
+
+@pytest.mark.parametrize(("name", "value"), GOOD)
+def test_the_edges_of_a_range_are_inside(name: str, value: Any) -> None:
+    kept = getattr(checked({name: value}), name)
+    assert kept == (tuple(value) if isinstance(value, list) else value)
+
+
+@pytest.mark.parametrize(("name", "words", "value"), BAD)
+def test_a_bad_value_is_refused_by_name_and_range(name: str, words: str, value: Any) -> None:
+    error = refused({name: value})
+    assert error.field == name
+    assert error.problem.startswith(f"must be {words}; got ")
+    assert len(str(error)) < 300
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_a_setting_allows_can_be_said(name: str) -> None:
+    assert allowed(name) == f"must be {RANGES[name][0]}"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(("text", "words"), [("a\x00b", "NUL"), ("a\ud800", "surrogate"), ("\udfff\ud800", "surrogate")])
+def test_text_that_no_store_can_keep_is_refused(name: str, text: str, words: str) -> None:
+    error = refused({name: text})
+    assert error.field == name
+    assert words in error.problem
+
+
+def test_check_text_raises_the_error_it_is_told_to() -> None:
+    with pytest.raises(InvalidRequest, match=r"^reason: must not contain a NUL"):
+        check_text("reason", "\x00", InvalidRequest)
+    check_text("reason", "𝄞 é\n")
+
+
+def test_an_unknown_setting_is_refused_with_those_there_are() -> None:
+    error = refused({"max_actve": 5})
+    assert error.field == "max_actve"
+    assert all(name in error.problem for name in SETTINGS)
+    assert len(refused({"x" * 500: 1}).field) <= 80
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"priority_skip": [0.1, 0.2, 0.3, 0.4]}, "priority_skip"),
+        ({"priority_skip": [0, 0.5, 0.2, 1]}, "priority_skip"),
+        ({"heartbeat_timeout_seconds": 9.9}, "heartbeat_timeout_seconds"),
+        ({"heartbeat_interval_seconds": 61}, "heartbeat_timeout_seconds"),
+        ({"session_seconds": 14_401}, "session_max_seconds"),
+        ({"session_max_seconds": 3599}, "session_max_seconds"),
+        ({"target_url": "ftp://x.example/"}, "target_url"),
+        ({"target_url": "javascript:alert(1)"}, "target_url"),
+        ({"target_url": "x.example"}, "target_url"),
+        ({"target_url": "https://"}, "target_url"),
+        ({"target_url": "https://x.example/a b"}, "target_url"),
+        ({"stock_url": "file:///etc/passwd"}, "stock_url"),
+        ({"ticket_prefix": "demo"}, "ticket_prefix"),
+        ({"ticket_prefix": "A-B"}, "ticket_prefix"),
+        ({"ticket_prefix": "A\n"}, "ticket_prefix"),
+    ],
+)
+def test_settings_at_odds_with_each_other_are_refused(changes: dict[str, Any], field: str) -> None:
+    assert refused(changes).field == field
+
+
+def test_settings_are_checked_together_with_what_was_set_before() -> None:
+    base = checked({"session_seconds": 100, "session_max_seconds": 200})
+    assert refused({"session_seconds": 201}, base).field == "session_max_seconds"
+    assert checked({"session_seconds": 200}, base).session_max_seconds == 200
+
+
+def test_no_need_to_stay_in_touch_goes_with_any_interval() -> None:
+    assert checked({"heartbeat_timeout_seconds": 0, "heartbeat_interval_seconds": 3600})
+
+
+def test_what_is_not_changed_stays() -> None:
+    base = checked({"admission_rate": 3, "stock": 5, "name": "Sale"})
+    changed = checked({"stock": None}, base)
+    assert (changed.admission_rate, changed.stock, changed.name) == (3, None, "Sale")
+    assert base.stock == 5
+
+
+@pytest.mark.parametrize(("rate", "burst", "bucket"), [(10, None, 10), (0.3, None, 1), (0, None, 1), (10, 2, 2), (2, 50, 50)])
+def test_the_bucket_is_the_burst_or_the_rate_and_holds_a_whole_token(
+    rate: float, burst: float | None, bucket: float
+) -> None:
+    assert checked({"admission_rate": rate, "burst": burst}).bucket == bucket
+
+
+@pytest.mark.parametrize("text", ["a", "A", "0", "demo", "Sale_2026.spring-1", "a" * 64])
+def test_a_queue_id_is_kept_as_it_is(text: str) -> None:
+    assert queue_id(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a" * 65, "-a", ".a", "_a", "a b", "é", "a\n", "\na", "{a}", "a/b", "a:b", "a\x00", "..", "٣", "a%20"]
+)
+def test_an_id_that_could_break_a_key_or_an_address_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSettings, match="must be 1 to 64 letters") as caught:
+        queue_id(text)
+    assert caught.value.field == "id"
+
+
+@given(st.dictionaries(st.sampled_from(SETTINGS), st.none() | st.booleans() | st.integers() | st.floats() | st.text()))
+def test_whatever_comes_is_either_kept_or_refused_by_name(changes: dict[str, Any]) -> None:
+    try:
+        settings = checked(changes)
+    except InvalidSettings as error:
+        assert error.field in SETTINGS
+    else:
+        assert checked({}, settings) == settings
+
+
+def test_stock_left_is_derived_from_states() -> None:
+    view = QueueView(0, 0, 1, waiting=9, admitted=2, active=3, completed=4, stay_seconds=0, leave_rate=0, call_rate=0)
+    assert view.inside == 5
+    assert view.stock_left(None) is None
+    assert view.stock_left(10) == 1
+    assert view.stock_left(5) == -4

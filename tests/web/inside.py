@@ -1,0 +1,149 @@
+"""The web side of a worker inside the test's own process, over a real store: limits can be changed, state looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from fairline.queue import QueueId, checked
+from fairline.room import Room
+from fairline.settings import ServerSettings
+from fairline.store import open_store
+from fairline.token import Keyring
+from fairline.web.app import FullLane, operations
+from fairline.web.context import Context
+from fairline.web.cors import Cors
+from fairline.web.hub import Hub
+from fairline.web.lane import FastLane, lane_for
+from fairline.web.operations import fast_route
+from fairline.web.worker import Server
+from tests.backends import HOST
+from tests.web.running import RunningServer
+
+ORIGIN = "https://shop.test"
+OPEN = {"admission": "manual", "join_limit_per_ip": 0, "join_limit_per_phone": 0, "target_url": "https://shop.test/"}
+
+
+class InsideServer(Server):
+    """The server of a worker, without its signals."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Inside:
+    """What a test can take hold of."""
+
+    def __init__(self, room: Room, context: Context, server: Server, port: int) -> None:
+        self.room = room
+        self.context = context
+        self.server = server
+        self.port = port
+
+    @property
+    def lanes(self) -> list[FastLane]:
+        """The open connections of the fast lane."""
+        return [each for each in self.server.server_state.connections if isinstance(each, FastLane)]
+
+    @property
+    def streams(self) -> int:
+        hub = self.context.hub
+        assert hub is not None
+        return hub.open_streams
+
+
+@contextlib.asynccontextmanager
+async def room_of(server: RunningServer) -> AsyncIterator[Room]:
+    """The store of a running server, as one of its workers has it."""
+    secret = (server.data / "secret").read_text(encoding="utf-8").strip()
+    store = await open_store(f"valkey+unix://{quote(str(server.data / 'valkey.sock'))}")
+    try:
+        yield Room(store, Keyring(secret.encode(), await store.registry.generation()))
+    finally:
+        await store.close()
+
+
+async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
+    """A new queue in which no limit is in the way."""
+    queue = QueueId(name or f"q-{secrets.token_hex(6)}")
+    await room.store.create(queue, checked(OPEN | settings))
+    return queue
+
+
+async def until(true: Any, trouble: str = "it did not come to be") -> None:
+    """Wait until something holds, looking again and again."""
+    async with asyncio.timeout(10):
+        while not true():
+            await asyncio.sleep(0.005)
+    assert true(), trouble
+
+
+@contextlib.asynccontextmanager
+async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> AsyncIterator[Inside]:
+    """Both lanes on a free port; or only the ASGI application, as another server would run it."""
+    store = await open_store(url)
+    room = Room(store, Keyring(secret))
+    context = Context(ServerSettings(), room)
+    context.hub = Hub(context)
+    rows, cors = operations(context, None), Cors([ORIGIN])
+    config = uvicorn.Config(
+        FullLane(rows, cors),
+        http=lane_for(fast_route(rows), cors) if fast else HttpToolsProtocol,
+        host=HOST,
+        port=0,
+        loop="none",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=5,
+    )
+    server = InsideServer(config)
+    beside = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]
+    serving = asyncio.ensure_future(server.serve())
+    try:
+        await until(lambda: server.started or serving.done())
+        yield Inside(room, context, server, server.servers[0].sockets[0].getsockname()[1])
+    finally:
+        server.should_exit = True
+        await serving
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+        await room.close()
+        await store.close()
+
+
+class Gate:
+    """Holds up one kind of call to the store until it is opened."""
+
+    def __init__(self, room: Room, monkeypatch: pytest.MonkeyPatch, call: str = "join") -> None:
+        self._opened = asyncio.Event()
+        self._call = getattr(room.store, call)
+        self.waiting = 0
+        monkeypatch.setattr(room.store, call, self._gated)
+
+    async def _gated(self, queue: QueueId, items: Any) -> Any:
+        self.waiting += len(items)
+        await self._opened.wait()
+        self.waiting -= len(items)
+        return await self._call(queue, items)
+
+    def open(self) -> None:
+        """Let them all through, now and later."""
+        self._opened.set()
+
+    async def reached(self) -> None:
+        """Somebody waits at it."""
+        await until(lambda: self.waiting > 0)

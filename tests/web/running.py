@@ -1,0 +1,122 @@
+"""A whole server as an operator starts it: a supervisor, its workers and its embedded store, each a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.backends import HOST, free_ports, wait_until
+
+READY_SECONDS = 30
+END_SECONDS = 25
+
+
+class RunningServer:
+    """`python -m fairline serve` on a free port, with its data in one folder. `environ` adds FAIRLINE_* variables."""
+
+    def __init__(self, folder: Path, *, workers: int = 2, environ: dict[str, str] | None = None) -> None:
+        self.host = HOST
+        (self.port,) = free_ports(1)
+        self.base_url = f"http://{self.host}:{self.port}"
+        self.data = folder / "data"
+        self.process: subprocess.Popen[bytes]
+        self._folder = folder
+        self._log = folder / "server.log"
+        self._workers = workers
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
+        self._environ = ours | (environ or {})
+        self.start()
+
+    @property
+    def admin_key(self) -> str:
+        """The first admin key."""
+        given = self._environ.get("FAIRLINE_ADMIN_KEY")
+        return given or (self.data / "admin-key").read_text(encoding="utf-8").strip()
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        options = ["--host", self.host, "--port", self.port, "--data", self.data, "--workers", self._workers]
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "fairline", "serve", *map(str, options)],
+                cwd=self._folder,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            wait_until(self._is_ready, f"the server is not ready; see {self._log}", READY_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End it in order; its data stays."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def restart(self) -> None:
+        """End it and start it again, on the same port and data."""
+        self.stop()
+        self.start()
+
+    def worker_pids(self) -> list[int]:
+        """The HTTP processes that run now."""
+        return [pid for pid in self._children() if b"fairline.web.worker" in _command(pid)]
+
+    def store_pid(self) -> int:
+        """The process of the embedded store."""
+        (pid,) = (pid for pid in self._children() if b"fairline.web.worker" not in _command(pid))
+        return pid
+
+    def logs(self, event: str) -> list[dict[str, Any]]:
+        """The structured log lines of one event so far, oldest first."""
+        lines = self._log.read_text(encoding="utf-8").splitlines()
+        entries = [json.loads(line) for line in lines if line.startswith("{")]
+        return [entry for entry in entries if entry.get("event") == event]
+
+    def logged(self, event: str, seconds: float = 3, **fields: object) -> dict[str, Any]:
+        """The newest log line of an event with these fields; fails where none comes."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = [entry for entry in self.logs(event) if fields.items() <= entry.items()]
+            if found:
+                return found[-1]
+            assert time.monotonic() < deadline, f"no {event} with {fields} in {self._log}"
+            time.sleep(0.02)
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, f"the server ended at once; see {self._log}"
+        try:
+            ready = httpx.get(f"{self.base_url}/readyz", timeout=2).status_code == 200
+        except httpx.TransportError:
+            return False
+        return ready and len(self.worker_pids()) == self._workers
+
+    def _children(self) -> list[int]:
+        pids: list[int] = []
+        # Each thread has its own children: the store belongs to a thread that is not the first.
+        for file in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+            pids += map(int, file.read_text().split())
+        return pids
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,419 @@
+"""The bytes of the connection, on the running server: order, framing, forms of requests. Limits and deadlines are in
+test_lane_limits.py, lost connections and the end of the server in test_lane_losses.py."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fairline.queue import QueueId
+from fairline.room import Room
+from tests.web.inside import open_queue, room_of
+from tests.web.raw import Raw, asked, chunked, connected, request, slow
+from tests.web.running import RunningServer
+
+STATUS = "/api/v1/status"
+BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
+
+
+@pytest.fixture
+async def room(server: RunningServer) -> AsyncIterator[Room]:
+    async with room_of(server) as room:
+        yield room
+
+
+@pytest.fixture
+async def queue(room: Room) -> QueueId:
+    return await open_queue(room)
+
+
+@pytest.fixture
+async def raw(server: RunningServer) -> AsyncIterator[Raw]:
+    """An open connection."""
+    async with connected(server.port) as raw:
+        yield raw
+
+
+def join_path(queue: QueueId) -> str:
+    return f"/api/v1/queues/{queue}/join"
+
+
+def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
+    """Somebody new joins."""
+    body = json.dumps({"client_id": secrets.token_hex(8)}).encode()
+    return request("POST", lane(join_path(queue)), body, **headers)
+
+
+async def joined(room: Room, queue: QueueId) -> int:
+    return (await room.stats(queue)).totals.joined
+
+
+# Order
+
+
+@BOTH_LANES
+async def test_fifty_joins_in_one_packet_are_answered_in_order_once_each(
+    raw: Raw, room: Room, queue: QueueId, lane: Any
+) -> None:
+    await raw.send(b"".join(join(queue, lane) for _ in range(50)))
+    answers = await raw.answers(50)
+    assert [answer.status for answer in answers] == [201] * 50
+    assert [answer.json()["ticket"] for answer in answers] == list(range(1, 51))
+    assert await joined(room, queue) == 50
+    raw.half_close()
+    await raw.ends()
+
+
+async def test_requests_of_both_lanes_are_answered_in_the_order_they_came(raw: Raw, queue: QueueId) -> None:
+    kinds = [
+        (lambda n: join(queue, x_request_id=n), 201),
+        (lambda n: request("GET", "/healthz", x_request_id=n), 200),
+        (lambda n: request("GET", STATUS, x_request_id=n), 401),
+        (lambda n: join(queue, slow, x_request_id=n), 201),
+        (lambda n: request("POST", "/nowhere", b"{}", x_request_id=n), 404),
+        (lambda n: request("POST", join_path(queue), b'{"nonsense":1}', x_request_id=n), 422),
+        (lambda n: request("GET", f"/api/v1/queues/{queue}", x_request_id=n), 200),
+        (lambda n: request("OPTIONS", STATUS, x_request_id=n), 204),
+        (lambda n: request("DELETE", STATUS, x_request_id=n), 405),
+    ]
+    order = [kinds[number * 5 % len(kinds)] for number in range(54)]
+    await raw.send(b"".join(make(f"n-{number}") for number, (make, _) in enumerate(order)))
+    answers = await raw.answers(len(order))
+    assert [answer.headers["x-request-id"] for answer in answers] == [f"n-{n}" for n in range(len(order))]
+    assert [answer.status for answer in answers] == [status for _, status in order]
+
+
+@BOTH_LANES
+async def test_a_long_burst_behind_a_slow_request_is_answered_to_the_last(raw: Raw, lane: Any) -> None:
+    """Each answer starts the next request: fifteen hundred of them must not pile up on the stack."""
+    numbers = [str(number) for number in range(1500)]
+    await raw.send(
+        request("GET", "/readyz", x_request_id="first")
+        + b"".join(request("GET", lane(STATUS), x_request_id=n) for n in numbers)
+    )
+    answers = await raw.answers(1501)
+    assert [answer.headers["x-request-id"] for answer in answers] == ["first", *numbers]
+    assert {answer.status for answer in answers[1:]} == {401}
+
+
+async def test_a_burst_may_be_cut_anywhere(raw: Raw, queue: QueueId) -> None:
+    """Much arrives, then the middle of a header: that is no header without end."""
+    burst = b"".join(request("GET", STATUS, x_request_id=f"n-{n}", x_fill="x" * 100) for n in range(500))
+    for cut in (len(burst) - 90, len(burst) - 3):
+        await raw.send(burst[:cut])
+        assert len(await raw.answers(499)) == 499
+        await raw.send(burst[cut:])
+        assert (await raw.answer()).headers["x-request-id"] == "n-499"
+
+
+@BOTH_LANES
+async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, queue: QueueId, lane: Any) -> None:
+    await raw.send(join(queue, lane) + join(queue, lane) + b"nonsense\r\n\r\n" + join(queue))
+    answers = await raw.answers(3)
+    assert [answer.status for answer in answers] == [201, 201, 400]
+    assert answers[-1].code == "bad_request"
+    assert answers[-1].closes
+    await raw.ends()
+
+
+async def test_a_body_never_becomes_part_of_the_request_before(raw: Raw, room: Room, queue: QueueId) -> None:
+    """The first has no body; the second is refused by its headers, and has one."""
+    first = request("POST", slow(join_path(queue)), b"")
+    second = request("POST", "/nowhere", b'{"nonsense":1}', x_fill="x" * 20_000)
+    await raw.send(first + second)
+    assert [answer.status for answer in await raw.answers(2)] == [201, 431]
+
+
+# Framing
+
+
+@BOTH_LANES
+async def test_a_request_may_come_byte_by_byte(raw: Raw, queue: QueueId, lane: Any) -> None:
+    for _ in range(2):
+        await raw.dribble(join(queue, lane))
+        assert (await raw.answer()).status == 201
+
+
+@BOTH_LANES
+@pytest.mark.parametrize("size", [1, 7, 4000])
+async def test_a_body_may_come_in_chunks(raw: Raw, queue: QueueId, lane: Any, size: int) -> None:
+    body = json.dumps({"client_id": "a client of ours", "metadata": {"fill": "x" * 3000}}).encode()
+    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
+    await raw.send(head + chunked(body, size) + join(queue))
+    first, second = await raw.answers(2)
+    assert (first.status, second.status) == (201, 201)
+    await raw.dribble(head + chunked(body, size))
+    again = await raw.answer()
+    assert (again.status, again.json()["ticket"]) == (200, first.json()["ticket"])
+
+
+@BOTH_LANES
+async def test_what_trails_a_body_is_not_believed(raw: Raw, queue: QueueId, lane: Any) -> None:
+    token = (await asked_join(raw, queue))["token"]
+    head = request("POST", lane("/api/v1/heartbeat"), b"", transfer_encoding="chunked")
+    trailers = f"authorization: Bearer {token}\r\nx-request-id: mine\r\n".encode()
+    await raw.send(head + chunked(b"{}", 1, trailers) + request("GET", STATUS, token=token))
+    refused, status = await raw.answers(2)
+    assert refused.code == "token_missing"
+    assert refused.headers["x-request-id"] != "mine"
+    assert status.status == 200
+
+
+async def asked_join(raw: Raw, queue: QueueId) -> Any:
+    await raw.send(join(queue))
+    return (await raw.answer()).json()
+
+
+@BOTH_LANES
+async def test_who_expects_a_100_gets_it_before_the_body(raw: Raw, queue: QueueId, lane: Any) -> None:
+    whole = join(queue, lane, expect="100-continue")
+    head, _, body = whole.partition(b"\r\n\r\n")
+    await raw.send(head + b"\r\n\r\n")
+    assert (await raw.answer()).status == 100
+    await raw.send(body)
+    assert (await raw.answer()).status == 201
+    await raw.send(join(queue))
+    assert (await raw.answer()).status == 201
+
+
+@BOTH_LANES
+async def test_a_100_waits_for_its_turn(raw: Raw, queue: QueueId, lane: Any) -> None:
+    head, _, body = join(queue, lane, expect="100-continue").partition(b"\r\n\r\n")
+    await raw.send(join(queue, lane) + head + b"\r\n\r\n")
+    assert [answer.status for answer in await raw.answers(2)] == [201, 100]
+    await raw.send(body)
+    assert (await raw.answer()).status == 201
+
+
+@BOTH_LANES
+async def test_a_body_too_large_is_refused_before_it_is_sent(raw: Raw, queue: QueueId, lane: Any) -> None:
+    path = lane(join_path(queue))
+    await raw.send(request("POST", path, b"", expect="100-continue").replace(b"length: 0", b"length: 20000"))
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (413, "body_too_large", True)
+
+
+@BOTH_LANES
+async def test_http_1_0_is_answered_and_closed(server: RunningServer, queue: QueueId, lane: Any) -> None:
+    for headers in ({}, {"connection": "keep-alive"}):
+        body = b'{"client_id":"an old client"}'
+        old = request("POST", lane(join_path(queue)), body, version="1.0", expect="100-continue", **headers)
+        async with connected(server.port) as raw:
+            await raw.send(old)
+            answer = await raw.answer()
+            assert answer.status in (200, 201)
+            assert answer.closes
+            await raw.ends()
+
+
+@BOTH_LANES
+async def test_a_client_that_says_close_is_its_last_request(raw: Raw, room: Room, queue: QueueId, lane: Any) -> None:
+    await raw.send(join(queue) + join(queue, lane, connection="close") + join(queue) + join(queue, slow))
+    first, last = await raw.answers(2)
+    assert (first.status, first.closes) == (201, False)
+    assert (last.status, last.closes) == (201, True)
+    await raw.ends()
+    assert await joined(room, queue) == 2
+
+
+async def test_nothing_is_done_after_a_refusal_that_closes(raw: Raw, room: Room, queue: QueueId) -> None:
+    await raw.send(request("GET", STATUS, connection="close") + join(queue) + join(queue, slow))
+    assert (await raw.answer()).status == 401
+    await raw.ends()
+    assert await joined(room, queue) == 0
+
+
+async def test_head_is_get_without_its_body(raw: Raw, queue: QueueId) -> None:
+    token = (await asked_join(raw, queue))["token"]
+    paths = [STATUS, slow(STATUS), f"/api/v1/queues/{queue}", "/healthz", "/.well-known/jwks.json", "/nowhere"]
+    for path in [*paths, "/api/v1/session/verify"]:
+        both = request("GET", path, token=token) + request("HEAD", path, token=token)
+        await raw.send(both + request("GET", "/healthz", x_request_id="after"))
+        got, head, after = await raw.answer(), await raw.answer(head=True), await raw.answer()
+        assert head.status == got.status
+        assert head.headers["content-length"] == got.headers["content-length"] == str(len(got.body))
+        assert head.headers["content-type"] == got.headers["content-type"]
+        assert after.headers["x-request-id"] == "after"
+
+
+@BOTH_LANES
+async def test_head_of_a_stream_ends_at_once(raw: Raw, queue: QueueId, lane: Any) -> None:
+    token = (await asked_join(raw, queue))["token"]
+    await raw.send(request("HEAD", lane("/api/v1/stream"), token=token, connection="close"))
+    answer = await raw.answer(head=True)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    await raw.ends()
+
+
+# What is no request
+
+GARBAGE = {
+    "nothing known": b"\x00\x01\x02\x03\r\n\r\n",
+    "TLS": bytes.fromhex("1603010200010001fc0303") + b"\x00" * 64,
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a method that is none": b"FETCH /healthz HTTP/1.1\r\nhost: x\r\n\r\n",
+    "a method in small letters": b"get /healthz HTTP/1.1\r\nhost: x\r\n\r\n",
+    "no version": b"GET /healthz\r\n\r\n",
+    "HTTP/2.0 in words": b"GET /healthz HTTP/2.0\r\nhost: x\r\n\r\n",
+    "HTTP/1.2": b"GET /healthz HTTP/1.2\r\nhost: x\r\n\r\n",
+    "no colon": b"GET /healthz HTTP/1.1\r\nhost\r\n\r\n",
+    "a space before the colon": b"GET /healthz HTTP/1.1\r\nhost : x\r\n\r\n",
+    "a folded header": b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: a\r\n b\r\n\r\n",
+    "a NUL in a header": b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: a\x00b\r\n\r\n",
+    "a bare CR": b"GET /healthz HTTP/1.1\r\nhost: x\rx: y\r\n\r\n",
+    "bare LFs": b"GET /healthz HTTP/1.1\nhost: x\n\n",
+    "a space in the address": b"GET /health z HTTP/1.1\r\nhost: x\r\n\r\n",
+    "a control character in the address": b"GET /health\x01z HTTP/1.1\r\nhost: x\r\n\r\n",
+    "an address that is not ASCII": "GET /héalthz HTTP/1.1\r\nhost: x\r\n\r\n".encode(),
+    "an address without a host": b"GET http:///healthz HTTP/1.1\r\nhost: x\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
+async def test_what_is_no_request_is_refused(raw: Raw, data: bytes) -> None:
+    await raw.send(request("GET", "/healthz") + data)
+    assert (await raw.answer()).status == 200
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (400, "bad_request", True)
+    await raw.ends()
+
+
+SMUGGLING = {
+    "a length and chunks": (b"content-length: 4\r\ntransfer-encoding: chunked", b"0\r\n\r\n"),
+    "chunks and a length": (b"transfer-encoding: chunked\r\ncontent-length: 4", b"0\r\n\r\n"),
+    "two lengths": (b"content-length: 0\r\ncontent-length: 2", b"{}"),
+    "the same length twice": (b"content-length: 2\r\ncontent-length: 2", b"{}"),
+    "a list of lengths": (b"content-length: 2, 2", b"{}"),
+    "a signed length": (b"content-length: +2", b"{}"),
+    "a negative length": (b"content-length: -2", b"{}"),
+    "a length in hex": (b"content-length: 0x2", b"{}"),
+    "an empty length": (b"content-length: ", b""),
+    "a length beyond 64 bits": (b"content-length: 18446744073709551618", b"{}"),
+    "identity": (b"transfer-encoding: identity", b""),
+    "chunked, then something else": (b"transfer-encoding: chunked, identity", b"0\r\n\r\n"),
+    "something else, then chunked": (b"transfer-encoding: gzip, chunked", b"0\r\n\r\n"),
+    "not quite chunked": (b"transfer-encoding: xchunked", b"0\r\n\r\n"),
+    "chunked twice": (b"transfer-encoding: chunked\r\ntransfer-encoding: chunked", b"0\r\n\r\n"),
+    "chunked behind a control character": (b"transfer-encoding:\x0bchunked", b"0\r\n\r\n"),
+    "chunked with a space before the colon": (b"transfer-encoding : chunked", b"0\r\n\r\n"),
+    "chunked in a folded line": (b"transfer-encoding:\r\n chunked", b"0\r\n\r\n"),
+    "a chunk beyond 64 bits": (b"transfer-encoding: chunked", b"10000000000000002\r\n{}\r\n0\r\n\r\n"),
+    "a negative chunk": (b"transfer-encoding: chunked", b"-2\r\n{}\r\n0\r\n\r\n"),
+    "a chunk longer than it says": (b"transfer-encoding: chunked", b"1\r\n{}\r\n0\r\n\r\n"),
+    "chunks with bare LFs": (b"transfer-encoding: chunked", b"2\n{}\n0\n\n"),
+}
+
+
+@BOTH_LANES
+@pytest.mark.parametrize(("framing", "body"), SMUGGLING.values(), ids=SMUGGLING)
+async def test_a_body_whose_end_is_in_doubt_is_refused(
+    raw: Raw, room: Room, queue: QueueId, lane: Any, framing: bytes, body: bytes
+) -> None:
+    """And nothing behind it is taken for a request."""
+    head = request("POST", lane(join_path(queue)))
+    await raw.send(head.replace(b"\r\n\r\n", b"\r\n" + framing + b"\r\n\r\n") + body + join(queue) * 2)
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (400, "bad_request", True)
+    await raw.ends()
+    assert await joined(room, queue) == 0
+
+
+async def test_http_1_0_has_no_chunks(raw: Raw, room: Room, queue: QueueId) -> None:
+    head = request("POST", join_path(queue), b"", version="1.0", transfer_encoding="chunked")
+    await raw.send(head + chunked(b"{}", 2))
+    assert (await raw.answer()).code == "bad_request"
+    await raw.ends()
+    assert await joined(room, queue) == 0
+
+
+# Forms of addresses
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "status"),
+    [
+        ("GET", "http://fairline.test/healthz", 200),
+        ("GET", "http://fairline.test/api/v1/status?queue=q", 401),
+        ("GET", "http://fairline.test", 404),
+        ("GET", "http://fairline.test?x=y", 404),
+        ("GET", "//healthz", 404),
+        ("GET", "//", 404),
+        ("GET", "/api//v1/status", 404),
+        ("GET", "/api/../healthz", 404),
+        ("GET", "/he%61lthz", 200),
+        ("GET", "/%68%65%61%6C%74%68%7A", 200),
+        ("GET", "/api%2Fv1/status", 401),
+        ("GET", "/%zz%f%", 404),
+        ("GET", "/%00%ff%c0%ae", 404),
+        ("GET", "/healthz#part", 200),
+        ("GET", "/api/v1/status?queue=q#part", 401),
+        ("OPTIONS", "*", 204),
+        ("TRACE", "/api/v1/status", 405),
+    ],
+)
+async def test_an_address_may_be_written_in_any_proper_form(raw: Raw, method: str, url: str, status: int) -> None:
+    await raw.send(request(method, url) + request("GET", "/healthz"))
+    answer, after = await raw.answers(2)
+    assert (answer.status, after.status) == (status, 200)
+    if status >= 400:
+        assert answer.code
+
+
+@BOTH_LANES
+async def test_a_name_may_be_percent_encoded(raw: Raw, queue: QueueId, lane: Any) -> None:
+    name = "".join(f"%{ord(letter):02x}" for letter in queue)
+    await raw.send(join(QueueId(name), lane) + request("GET", f"/api/v1/queues/{name}"))
+    first, state = await raw.answers(2)
+    assert (first.status, state.status) == (201, 200)
+    assert first.json()["queue"] == queue
+
+
+async def test_an_absolute_address_joins_as_well(raw: Raw, room: Room, queue: QueueId) -> None:
+    await raw.send(request("POST", f"http://fairline.test{join_path(queue)}", b"{}"))
+    assert (await raw.answer()).status == 201
+    assert await joined(room, queue) == 1
+
+
+@pytest.mark.parametrize("url", ["shop.test:443", "/healthz"])
+async def test_connect_is_refused(raw: Raw, url: str) -> None:
+    await raw.send(request("CONNECT", url) + request("GET", "/healthz"))
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (405, "method_not_allowed", True)
+    await raw.ends()
+
+
+# Upgrades
+
+
+@BOTH_LANES
+@pytest.mark.parametrize("to", ["websocket", "h2c"])
+async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, room: Room, queue: QueueId, lane: Any, to: str) -> None:
+    """The request is answered as it is, its body belongs to it, and the next one is a request again."""
+    wish = {"connection": "Upgrade, HTTP2-Settings", "upgrade": to, "http2_settings": "AAMAAABkAAQCAAAAAAIAAAAA"}
+    token = (await asked_join(raw, queue))["token"]
+    smuggled = request("GET", lane("/healthz"))
+    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked", **wish)
+    requests = [
+        request("GET", lane(STATUS), token=token, **wish),
+        join(queue, lane, **wish),
+        request("POST", lane("/api/v1/heartbeat"), smuggled, token=token, **wish),
+        head + chunked(b'{"client_id":"upgraded to"}', 5),
+        request("GET", STATUS, token=token),
+    ]
+    await raw.send(b"".join(requests))
+    answers = await raw.answers(5)
+    assert [answer.status for answer in answers] == [200, 201, 422, 201, 200]
+    assert await joined(room, queue) == 3
+    await raw.dribble(requests[1])
+    assert (await raw.answer()).status == 200
+    raw.half_close()
+    await raw.ends()
+
+
+async def test_a_refused_connection_leaves_the_server_well(server: RunningServer) -> None:
+    assert (await asked(server.port, request("GET", "/readyz"))).status == 200
+    assert not server.logs("http.failed")

@@ -1,0 +1,283 @@
+"""Connections that end early: by the client, between request and answer; or by the server, which ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from fairline.queue import QueueId
+from fairline.room import Room
+from tests.web.inside import Gate, Inside, open_queue, room_of, serving, until
+from tests.web.raw import Raw, connected, request, slow
+from tests.web.running import RunningServer
+
+BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
+BOTH_ENDS = pytest.mark.parametrize("go", [Raw.close, Raw.reset], ids=["FIN", "RST"])
+
+
+@pytest.fixture
+async def inside(valkey_url: str, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Inside]:
+    """A server that has nothing to complain of."""
+    with capture_logs() as logs:
+        async with serving(valkey_url) as inside:
+            yield inside
+    assert not [entry for entry in logs if entry["log_level"] != "info"]
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.fixture
+async def raw(inside: Inside) -> AsyncIterator[Raw]:
+    async with connected(inside.port) as raw:
+        yield raw
+
+
+@pytest.fixture
+async def queue(inside: Inside) -> QueueId:
+    return await open_queue(inside.room)
+
+
+def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
+    body = json.dumps({"client_id": secrets.token_hex(8)}).encode()
+    return request("POST", lane(f"/api/v1/queues/{queue}/join"), body, **headers)
+
+
+async def joined(room: Room, queue: QueueId) -> int:
+    return (await room.stats(queue)).totals.joined
+
+
+async def token(raw: Raw, queue: QueueId) -> str:
+    await raw.send(join(queue))
+    return str((await raw.answer()).json()["token"])
+
+
+# The client goes
+
+
+@BOTH_LANES
+@BOTH_ENDS
+async def test_a_join_whose_client_is_gone_is_done_once(
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any, go: Any
+) -> None:
+    gate = Gate(inside.room, monkeypatch)
+    await raw.send(join(queue, lane))
+    await gate.reached()
+    await go(raw)
+    if go is Raw.reset:
+        await until(lambda: not inside.lanes)
+    gate.open()
+    await until(lambda: not inside.lanes)
+    await inside.room.close()
+    assert await joined(inside.room, queue) == 1
+
+
+@BOTH_LANES
+@BOTH_ENDS
+@pytest.mark.parametrize("sent", [b"", b"{}"], ids=["nothing", "half"])
+async def test_half_a_body_is_none(
+    inside: Inside, raw: Raw, queue: QueueId, lane: Any, go: Any, sent: bytes
+) -> None:
+    """What came of it would do as a body, but there was to be more."""
+    path = lane(f"/api/v1/queues/{queue}/join")
+    await raw.send(request("POST", path, b"").replace(b"length: 0", b"length: 100") + sent)
+    await until(lambda: inside.lanes and inside.lanes[0].receiving)
+    await go(raw)
+    await until(lambda: not inside.lanes)
+    await inside.room.close()
+    assert await joined(inside.room, queue) == 0
+
+
+@BOTH_LANES
+async def test_what_waits_behind_a_lost_request_is_not_done(
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+) -> None:
+    gate = Gate(inside.room, monkeypatch)
+    await raw.send(join(queue, lane) + (join(queue) + join(queue, slow)) * 10)
+    await gate.reached()
+    await raw.reset()
+    # Nothing is read while others wait, so the loss is noticed by the answer.
+    gate.open()
+    await until(lambda: not inside.lanes)
+    await inside.room.close()
+    assert await joined(inside.room, queue) == 1
+
+
+@BOTH_LANES
+async def test_a_client_that_goes_in_a_burst_leaves_no_trace(
+    inside: Inside, raw: Raw, queue: QueueId, lane: Any
+) -> None:
+    await raw.send((join(queue, lane) + join(queue) + join(queue, slow)) * 10)
+    assert (await raw.answer()).status == 201
+    await raw.close()
+    await until(lambda: not inside.lanes)
+    await inside.room.close()
+    assert 1 <= await joined(inside.room, queue) <= 30
+
+
+@BOTH_ENDS
+async def test_a_hundred_who_go_at_once_are_joined_once_each(server: RunningServer, go: Any) -> None:
+    async with room_of(server) as room:
+        queue = await open_queue(room)
+
+        async def one(number: int) -> None:
+            async with connected(server.port) as raw:
+                await raw.send(join(queue, slow if number % 2 else str))
+                await go(raw)
+
+        for start in range(0, 100, 20):
+            await asyncio.gather(*map(one, range(start, start + 20)))
+        async with asyncio.timeout(10):
+            while await joined(room, queue) < 100:
+                await asyncio.sleep(0.02)
+        async with connected(server.port) as raw:
+            await raw.send(join(queue))
+            assert (await raw.answer()).json()["ticket"] == 101
+    assert not server.logs("http.failed")
+    assert "Traceback" not in (server.data.parent / "server.log").read_text()
+
+
+# The client has said all it had to say
+
+
+@BOTH_LANES
+async def test_a_half_closed_client_gets_its_answers(
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+) -> None:
+    gate = Gate(inside.room, monkeypatch)
+    await raw.send(join(queue, lane) * 2 + join(queue) + join(queue, slow))
+    raw.half_close()
+    await gate.reached()
+    await until(lambda: inside.lanes[0]._eof or inside.lanes[0].flow.read_paused)
+    gate.open()
+    assert [answer.status for answer in await raw.answers(4)] == [201, 200, 201, 201]
+    await raw.ends()
+    await until(lambda: not inside.lanes)
+
+
+@BOTH_LANES
+async def test_a_half_closed_client_is_answered_what_it_sent_whole(
+    inside: Inside, raw: Raw, queue: QueueId, lane: Any
+) -> None:
+    await raw.send(join(queue, lane) + join(queue, lane)[:-5])
+    raw.half_close()
+    assert (await raw.answer()).status == 201
+    await raw.ends()
+    assert await joined(inside.room, queue) == 1
+
+
+@BOTH_LANES
+async def test_a_half_closed_connection_is_closed_when_nothing_is_under_way(raw: Raw, lane: Any) -> None:
+    await raw.send(request("GET", lane("/api/v1/status")))
+    assert (await raw.answer()).status == 401
+    raw.half_close()
+    await raw.ends()
+
+
+# Streams
+
+
+@BOTH_LANES
+@pytest.mark.parametrize("go", [Raw.close, Raw.reset, Raw.half_close], ids=["FIN", "RST", "half"])
+@pytest.mark.parametrize("behind", [0, 5])
+async def test_a_stream_whose_client_goes_is_forgotten_at_once(
+    inside: Inside, raw: Raw, queue: QueueId, lane: Any, go: Any, behind: int
+) -> None:
+    """Even where more came behind it, which is never looked at."""
+    ticket = await token(raw, queue)
+    await raw.send(request("GET", lane("/api/v1/stream"), token=ticket) + join(queue) * behind)
+    await raw.reader.readuntil(b"event: position")
+    if lane is slow and behind:
+        pytest.skip("over ASGI the requests behind a stream wait, and reading with them")
+    assert inside.streams == 1
+    gone = go(raw)
+    if gone is not None:
+        await gone
+    async with asyncio.timeout(2):
+        await until(lambda: not inside.streams)
+    assert await joined(inside.room, queue) == 1
+
+
+# The server goes
+
+
+@BOTH_LANES
+async def test_what_is_under_way_when_the_server_ends_is_answered(
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+) -> None:
+    gate = Gate(inside.room, monkeypatch)
+    async with connected(inside.port) as idle:
+        await idle.send(request("GET", "/healthz"))
+        assert (await idle.answer()).status == 200
+        await raw.send(join(queue, lane) + join(queue))
+        await gate.reached()
+        inside.server.should_exit = True
+        await idle.ends()
+    gate.open()
+    first, last = await raw.answers(2)
+    assert (first.status, first.closes, last.status, last.closes) == (201, False, 201, True)
+    await raw.ends()
+
+
+async def test_a_stream_that_opens_as_the_server_ends_is_sent_away(
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = await token(raw, queue)
+    gate = Gate(inside.room, monkeypatch, "beat")
+    await raw.send(request("GET", "/api/v1/stream", token=ticket))
+    await gate.reached()
+    inside.server.should_exit = True
+    await until(lambda: inside.lanes[0]._ending)
+    gate.open()
+    told = await raw.rest()
+    assert b"event: position" in told
+    assert told.count(b"retry: ") == 2
+
+
+async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
+    """Whoever is in the middle of a request may finish it, if it does not take too long."""
+    server = RunningServer(tmp_path, workers=1)
+    try:
+        async with room_of(server) as room, asyncio.TaskGroup():
+            queue = await open_queue(room)
+            whole = {lane: join(queue, lane) for lane in (str, slow)}
+            async with (
+                connected(server.port) as idle,
+                connected(server.port) as fast,
+                connected(server.port) as full,
+                connected(server.port) as headers,
+                connected(server.port) as silent,
+                connected(server.port) as stream,
+            ):
+                await stream.send(request("GET", "/api/v1/stream", token=await token(idle, queue)))
+                await stream.reader.readuntil(b"event: position")
+                await fast.send(whole[str][:-5])
+                await full.send(whole[slow][:-5])
+                await headers.send(whole[str][:20])
+                await silent.send(whole[str][:-5])
+                # All of it has arrived when a later request of one more connection is answered.
+                await idle.send(request("GET", "/readyz"))
+                assert (await idle.answer()).status == 200
+                server.process.send_signal(signal.SIGTERM)
+                assert b"retry: " in await stream.rest()
+                await idle.ends()
+                for raw, data in ((fast, whole[str][-5:]), (full, whole[slow][-5:]), (headers, join(queue)[20:])):
+                    await raw.send(data)
+                    answer = await raw.answer()
+                    assert (answer.status, answer.closes) == (201, True)
+                    await raw.ends()
+                assert await joined(room, queue) == 4
+                late = await silent.answer()
+                assert (late.status, late.code, late.closes) == (408, "request_timeout", True)
+        assert await asyncio.to_thread(server.process.wait, 8) == 0
+    finally:
+        server.stop()
+    assert not server.logs("http.failed")
+    assert "Traceback" not in (tmp_path / "server.log").read_text()
