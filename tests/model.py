@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from fairline.errors import (
     FairlineError,
@@ -156,8 +157,8 @@ class Model:
 
     @property
     def clock(self) -> int:
-        """The queue's own time, which stands still in outages."""
-        return self.now() - self.stopped
+        """The queue's own time, which stands still in outages and never goes back."""
+        return max(self.now(), self.swept_at) - self.stopped
 
     def line(self) -> list[Entry]:
         """Who waits, in order."""
@@ -324,7 +325,7 @@ class Model:
         return [self._visit(what, number, by) for number, by in visitors]
 
     def act(self, action: Action, numbers: Iterable[int]) -> list[Standing | FairlineError]:
-        return [self._answer(lambda n=n: self._act(action, n)) for n in numbers]  # type: ignore[misc]
+        return [self._answer(partial(self._act, action, n)) for n in numbers]
 
     def revoke(self, number: int, reason: str) -> Ticket:
         t = self._wanted(number, Action.REVOKE)

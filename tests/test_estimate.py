@@ -72,6 +72,9 @@ EVENINGS: dict[str, dict[str, Any]] = {
     },
     "the inside fills up first": {"position": 400, "rate": 5, "most": 200, "inside": 0, "stay": 120},
     "it fills up while as many come out": {"position": 900, "rate": 10, "most": 300, "inside": 150, "stay": 40},
+    "more go in than there is room for, as others come out": {
+        "position": 280, "rate": 4, "most": 200, "inside": 0, "stay": 100
+    },
     "it never fills up": {"position": 500, "rate": 2, "most": 100, "inside": 95, "stay": 30},
     "it just never fills up": {"position": 500, "rate": 2, "most": 100, "inside": 100, "stay": 50},
     "max_active was lowered": {"position": 100, "rate": 10, "most": 50, "inside": 200, "stay": 60},

@@ -48,7 +48,7 @@ class Line:
 
 
 #: A level joins, or (below 0) whoever stands at that share of the line goes.
-histories = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3]) | st.floats(-1, -0.001), max_size=120)
+histories = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 3]) | st.floats(-1, -0.001), max_size=120)
 shares = st.tuples(st.just(0.0), *[st.floats(0, 1)] * 3).map(lambda given: tuple(sorted(given)))
 
 
@@ -110,6 +110,12 @@ def test_a_level_goes_ahead_of_exactly_its_share_of_those_without_one(level: int
         line.join(0)
     place, _ = line.join(level)
     assert line.places.index(place) == ahead
+
+
+def test_no_one_is_passed_who_shares_a_turn_with_the_last_to_stay_ahead() -> None:
+    line = Line(shares=(0, 0.5, 0.5, 1))
+    play(line, [0] * 10 + [1] * 4 + [2])
+    assert line.levels() == [0] * 5 + [1] * 4 + [2] + [0] * 5
 
 
 def test_the_example_of_the_documentation() -> None:

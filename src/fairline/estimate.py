@@ -21,7 +21,7 @@ DRIFT = 0.1
 SPREAD = 1.64
 #: Nobody is let in between ticks.
 TICK_SECONDS = 1.0
-#: The store's mean stay and its rate of calls fade: they are worth as many observations as this, and as a second of this.
+#: What the store measures fades: its mean stay is worth so many stays, its rate of calls those of so many seconds.
 STAYS_SEEN, CALL_SECONDS_SEEN = 100, 1200
 
 

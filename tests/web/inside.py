@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -79,12 +80,14 @@ async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
     return queue
 
 
-async def until(true: Any, trouble: str = "it did not come to be") -> None:
+async def until(true: Callable[[], Any]) -> None:
     """Wait until something holds, looking again and again."""
     async with asyncio.timeout(10):
-        while not true():
+        while True:
+            found = true()
+            if await found if inspect.isawaitable(found) else found:
+                return
             await asyncio.sleep(0.005)
-    assert true(), trouble
 
 
 @contextlib.asynccontextmanager

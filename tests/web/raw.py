@@ -64,13 +64,13 @@ class Raw:
             await asyncio.sleep(0)  # or else they go out together
 
     async def answer(self, *, head: bool = False) -> Answer:
-        """The next answer; `head` if it is one to HEAD, which has no body."""
+        """The next answer; `head` if it is one to HEAD, which has no body. Of a stream, only its headers."""
         async with asyncio.timeout(SECONDS):
             start = await self.reader.readuntil(b"\r\n\r\n")
             status = int(start[9:12])
             lines = start.decode("latin-1").split("\r\n")[1:-2]
             headers = dict(line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:] for line in lines)
-            if head or status < 200 or status == 204:
+            if head or status < 200 or status == 204 or b"\r\ncontent-type: text/event-stream" in start:
                 body = b""
             elif found := _LENGTH.search(start):
                 body = await self.reader.readexactly(int(found[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -69,7 +69,7 @@ async def test_fifty_joins_in_one_packet_are_answered_in_order_once_each(
 
 
 async def test_requests_of_both_lanes_are_answered_in_the_order_they_came(raw: Raw, queue: QueueId) -> None:
-    kinds = [
+    kinds: list[tuple[Callable[[str], bytes], int]] = [
         (lambda n: join(queue, x_request_id=n), 201),
         (lambda n: request("GET", "/healthz", x_request_id=n), 200),
         (lambda n: request("GET", STATUS, x_request_id=n), 401),
@@ -398,7 +398,7 @@ async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, room: Room, queue: Que
     smuggled = request("GET", lane("/healthz"))
     head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked", **wish)
     requests = [
-        request("GET", lane(STATUS), token=token, **wish),
+        request("GET", lane(STATUS), None, token=token, **wish),
         join(queue, lane, **wish),
         request("POST", lane("/api/v1/heartbeat"), smuggled, token=token, **wish),
         head + chunked(b'{"client_id":"upgraded to"}', 5),

@@ -111,7 +111,7 @@ for _name, _about in _ACTIONS.items():
 
 
 def _line(ticket: dict[str, Any]) -> tuple[Any, ...]:
-    fields = ("number", "label", "status", "position", "priority", "joined_at", "name", "counter", "reason")
+    fields = ("ticket", "label", "status", "position", "priority", "joined_at", "name", "counter", "reason")
     return tuple(ticket.get(field) for field in fields)
 
 

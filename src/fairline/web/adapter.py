@@ -6,7 +6,18 @@ import asyncio
 from typing import Any
 
 from fairline.web.cors import Cors
-from fairline.web.http import BODY_LIMIT, Handler, Headers, Pending, Request, Response, Sent, SlowHandler, Takeover
+from fairline.web.http import (
+    BODY_LIMIT,
+    HAND_OVER,
+    Handler,
+    Headers,
+    Pending,
+    Request,
+    Response,
+    Sent,
+    SlowHandler,
+    Takeover,
+)
 from fairline.web.problems import failure, problem
 
 Scope = dict[str, Any]
@@ -66,7 +77,10 @@ class Adapter:
             await respond(request, refusal, send, self._cors.headers(request) + ends)
             return
         sent = await self._answer(request)
-        if isinstance(sent, Takeover):
+        hand_over = scope.get("extensions", {}).get(HAND_OVER)
+        if isinstance(sent, Takeover) and hand_over is not None:
+            hand_over(request, sent)
+        elif isinstance(sent, Takeover):
             await _stream(request, sent, self._cors, receive, send)
         else:
             await respond(request, sent, send, self._cors.headers(request))

@@ -24,6 +24,9 @@ PROBLEM = b"application/problem+json"
 #: Bodies over this are refused with 413.
 BODY_LIMIT = 16 * 1024
 
+#: An extension of ASGI's scope: a function that takes a request and a Takeover, and with it the connection.
+HAND_OVER = "fairline.hand_over"
+
 STATUS_LINE = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 
 encode = msgspec.json.Encoder().encode

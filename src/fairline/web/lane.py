@@ -24,7 +24,7 @@ from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Streaming
-from fairline.web.http import BODY_LIMIT, STATUS_LINE, Handler, Request, Response, Takeover
+from fairline.web.http import BODY_LIMIT, HAND_OVER, STATUS_LINE, Handler, Request, Response, Takeover
 from fairline.web.problems import problem
 
 log = structlog.get_logger()
@@ -136,7 +136,7 @@ class FastLane(HttpToolsProtocol):
         self._deaf = True
         self._held = b""
         self.pipeline.clear()
-        self.parser = self.cycle = self.turn = self.receiving = None  # type: ignore[assignment]
+        self.parser = self.cycle = self.turn = self.receiving = self.scope = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -355,6 +355,7 @@ class FastLane(HttpToolsProtocol):
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expect
         self.headers.extend(headers)
+        self.scope["extensions"] = {HAND_OVER: self.hand_over_from_asgi}  # type: ignore[dict-item]
         super().on_headers_complete()
         self.receiving = self.cycle
         if self._ending:
@@ -423,6 +424,11 @@ class FastLane(HttpToolsProtocol):
         if self._ending or self._eof:
             stream.shutdown()
         self._let_go()
+
+    def hand_over_from_asgi(self, request: Request, takeover: Takeover) -> None:
+        """The same for a stream of the full lane: its application is done with the connection."""
+        self.turn.disconnected = True
+        self.hand_over(request, takeover)
 
     def refuse(self, code: str, detail: str) -> None:
         """Answer the request that is coming in with a problem, when it is its turn, and take nothing more."""

@@ -116,7 +116,6 @@ class Metrics:
         self._folder = os.environ.get(FOLDER)
         if self._folder:
             values.ValueClass = values.MultiProcessValue(lambda: place)  # type: ignore[no-untyped-call]
-        self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._registry = registry = CollectorRegistry()
         self._requests = Tally(
@@ -252,7 +251,7 @@ class Metrics:
 
     def _arm(self) -> None:
         if self._timer is None:
-            self._timer = self._loop.call_later(FLUSH_SECONDS, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
 
     def flush(self) -> None:
         """Write what was counted since the last time."""

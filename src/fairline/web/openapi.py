@@ -19,9 +19,10 @@ from msgspec import Meta
 
 import fairline
 from fairline.queue import ID_PATTERN, SETTINGS, QueueSettings
+from fairline.room import PAGE
 from fairline.store import Role
 from fairline.web.http import BODY_LIMIT, PROBLEM
-from fairline.web.operations import Operation
+from fairline.web.operations import Operation, Query
 from fairline.web.problems import PROBLEMS
 from fairline.web.samples import BODIES
 from fairline.web.wire import Problem
@@ -67,9 +68,15 @@ HEADERS: dict[str, tuple[Any, str]] = {
         Annotated[str, Meta(min_length=1, max_length=200)],
         "The same key with the same body is answered as the first time; with another body it is refused.",
     ),
-    "If-Match": (str, 'The version of the settings, as in `ETag`: `"7"`. The call is refused if they have changed.'),
+    "If-Match": (
+        Annotated[str, Meta(pattern=r'^(\*|"[0-9]{1,16}")$')],
+        'The version of the settings, as in `ETag`: `"7"`. The call is refused if they have changed.',
+    ),
     "Last-Event-ID": (str, "The last event the client had; it is not told again."),
 }
+
+#: What the query of any call means by a name, more exactly than its row says.
+_QUERIES: dict[str, Any] = {"limit": Annotated[int, Meta(ge=1, le=PAGE)]}
 
 #: What the answers of these statuses carry beside their body.
 _STATUS_HEADERS = {
@@ -167,6 +174,11 @@ def _can_be_wrong(row: Operation) -> bool:
     )
 
 
+def query_type(query: Query) -> Any:
+    """What a parameter of the query may be."""
+    return _QUERIES.get(query.name, query.type)
+
+
 def media_types(row: Operation) -> list[str]:
     """What a success may be; a call that looks at `Accept` can also be had as a stream."""
     return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else [])]
@@ -195,7 +207,7 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
         if row.takes is not None:
             yield row.takes
         yield from (kind for kind in row.answers.values() if kind is not None)
-        yield from (query.type for query in row.query)
+        yield from (query_type(query) for query in row.query)
         yield from (PARAMS[name][0] for name in row.params if name in PARAMS)
         yield from (HEADERS[name][0] for name in row.headers if name in HEADERS)
     yield str
@@ -355,7 +367,7 @@ def _parameters(row: Operation, schemas: Schemas) -> Iterator[Schema]:
     secret = {SCHEMES[name]["name"] for proof in security(row) for name in proof if SCHEMES[name].get("in") == "query"}
     for query in row.query:
         if query.name not in secret:
-            schema = schemas.of(query.type)
+            schema = schemas.of(query_type(query))
             yield {
                 "name": query.name,
                 "in": "query",

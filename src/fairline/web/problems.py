@@ -53,9 +53,18 @@ PROBLEMS: dict[str, tuple[int, str]] = {
 }
 
 
-def problem(code: str, detail: str, request_id: str, *, retry_after: float | None = None, **more: object) -> Response:
-    """The answer for a code of the table."""
-    status, title = PROBLEMS[code]
+def problem(
+    code: str,
+    detail: str,
+    request_id: str,
+    *,
+    retry_after: float | None = None,
+    status: int | None = None,
+    **more: object,
+) -> Response:
+    """The answer for a code of the table, with the status of the table unless one is given."""
+    usual, title = PROBLEMS[code]
+    status = status or usual
     body = {
         "type": f"urn:fairline:problem:{code}",
         "title": title,
@@ -72,8 +81,9 @@ def problem(code: str, detail: str, request_id: str, *, retry_after: float | Non
     return Response(status, encode(body | more), PROBLEM, headers)
 
 
-def failure(request: Request, error: BaseException) -> Response:
-    """The answer for whatever a call ended with. What we did not foresee is logged, and says nothing of our insides."""
+def failure(request: Request, error: BaseException, *, status: int | None = None) -> Response:
+    """The answer for whatever a call ended with, with the usual status unless one is given. What we did not foresee is
+    logged, and says nothing of our insides."""
     if isinstance(error, RecursionError):
         error = InvalidRequest("", "The body is nested too deeply.")
     if isinstance(error, FairlineError):
@@ -89,6 +99,6 @@ def failure(request: Request, error: BaseException) -> Response:
         if error.code == "rate_limited":
             log.info("rate_limit.hit", who=getattr(error, "who", None), request_id=request.id)
         code = error.code if error.code in PROBLEMS else "internal_error"
-        return problem(code, error.message, request.id, retry_after=error.retry_after, **more)
+        return problem(code, error.message, request.id, retry_after=error.retry_after, status=status, **more)
     log.error("http.failed", path=request.path, request_id=request.id, exc_info=error)
     return problem("internal_error", "It has been noted. Try again; if it stays, tell us the request id.", request.id)

@@ -83,11 +83,10 @@ class Sites:
     def turned_away(self, request: Request, queue: str, error: FairlineError) -> Response:
         """No: 401 whatever the reason, as forward-auth expects, with the way to the waiting page. Only our own trouble
         is told as what it is."""
-        refusal = failure(request, error)
         if isinstance(error, StoreError):
-            return refusal
+            return failure(request, error)
+        refusal = failure(request, error, status=401)
         if queue:
             page = f"{self._context.settings.public_url}/q/{quote(queue, safe='')}"
             refusal.headers += ((b"x-fairline-redirect", page.encode()),)
-        refusal.status = 401
         return refusal

@@ -167,7 +167,7 @@ class LiveEvents:
             if len(events) < PAGE:
                 await asyncio.sleep(POLL_SECONDS)
             full_at = clock()
-            while connection.get_write_buffer_size() > 10**9 and not connection.is_closing():
+            while connection.get_write_buffer_size() > BUFFER_LIMIT and not connection.is_closing():
                 if clock() - full_at > SLOW_SECONDS:
                     connection.abort()
                 await asyncio.sleep(POLL_SECONDS)

@@ -40,12 +40,12 @@ class NewQueue(QueueSettings, frozen=True, kw_only=True):
     id: str
 
 
-#: Settings to be changed: only those given.
 _HINTS = get_type_hints(QueueSettings, include_extras=True)
 QueueChanges = msgspec.defstruct(
     "QueueChanges",
     [(name, _HINTS[name] | UnsetType, UNSET) for name in SETTINGS],
     bases=(Strict,),
+    namespace={"__doc__": "Settings to be changed: only those given."},
     frozen=True,
     kw_only=True,
 )

@@ -1,0 +1,169 @@
+"""Whole calls over HTTP beside a bare uvicorn echo, in interleaved rounds: heartbeat, status, verify, join."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import httpx
+from msgspec import Struct
+from rich.table import Table
+
+from bench.served import HOST, Served, echo, fairline
+
+CONNECTIONS = 64
+WAITING = 10_000
+#: At least this much of the echo's calls a second, as ratios of the same run.
+WANTED = {"heartbeat": 1.0, "status": 1.0, "verify": 1.0, "join": 0.7}
+
+#: Each connection of wrk takes the next token for each request.
+SCRIPT = """
+local tokens = {{}}
+for line in io.lines("{tokens}") do tokens[#tokens + 1] = "Bearer " .. line end
+local counter = 0
+local threads = 0
+function setup(thread) thread:set("id", threads); threads = threads + 1 end
+function init() counter = id * 3571 end
+function request()
+  counter = counter + 1
+  wrk.headers["authorization"] = tokens[counter % #tokens + 1]
+  return wrk.format("{method}", "{path}")
+end
+"""
+JOIN_SCRIPT = """
+local counter, threads = 0, 0
+function setup(thread) thread:set("id", threads); threads = threads + 1 end
+function request()
+  counter = counter + 1
+  wrk.headers["content-type"] = "application/json"
+  return wrk.format("POST", "/api/v1/queues/joins/join", nil, '{{"client_id":"{run}-' .. id .. '-' .. counter .. '"}}')
+end
+"""
+_RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
+_P99 = re.compile(r"99%\s+([\d.]+)(us|ms|s)")
+_BAD = re.compile(r"Non-2xx or 3xx responses: (\d+)")
+
+
+class Load(Struct):
+    """What one round of wrk saw."""
+
+    rate: float
+    p99_ms: float
+
+
+async def measure(quick: bool) -> list[Table]:
+    """Calls a second of each, as shares of the echo's in the same round."""
+    if shutil.which("wrk") is None:
+        raise RuntimeError("wrk is needed: apt-get install wrk")
+    rounds, seconds = (1, 2) if quick else (3, 5)
+    seen: dict[str, list[Load]] = {name: [] for name in ("echo", *WANTED)}
+    with tempfile.TemporaryDirectory(prefix="fairline-wrk-") as folder:
+        async with fairline() as served, echo() as bare:
+            scripts = await _prepare(served, Path(folder))
+            for number in range(rounds):
+                seen["echo"].append(await wrk(bare, scripts["heartbeat"], seconds))
+                for name in WANTED:
+                    script = scripts[name] if name != "join" else _join_script(Path(folder), number)
+                    seen[name].append(await wrk(served, script, seconds))
+    table = Table(
+        title=f"Calls over HTTP: {CONNECTIONS} connections, 2 workers, {WAITING:,} waiting, medians of {rounds} rounds"
+    )
+    for column in ("call", "a second", "p99 ms", "of the echo", "wanted"):
+        table.add_column(column, justify="left" if column == "call" else "right")
+    base = [load.rate for load in seen["echo"]]
+    for name, loads in seen.items():
+        ratio = median(load.rate / of for load, of in zip(loads, base, strict=True))
+        wanted = f"≥ {WANTED[name]:.1f}" if name in WANTED else ""
+        rate, p99 = median(load.rate for load in loads), median(load.p99_ms for load in loads)
+        table.add_row(
+            name if name != "echo" else "bare uvicorn echo", f"{rate:,.0f}", f"{p99:.1f}", f"{ratio:.2f}", wanted
+        )
+    return [table]
+
+
+async def _prepare(served: Served, folder: Path) -> dict[str, Path]:
+    """Fill the queues, and write a script of wrk for each call."""
+    headers = {"authorization": f"Bearer {served.admin_key}"}
+    limits = httpx.Limits(max_connections=32)
+    async with httpx.AsyncClient(
+        base_url=f"http://{HOST}:{served.port}", headers=headers, limits=limits, timeout=30
+    ) as client:
+        open_to_all: dict[str, Any] = {"join_limit_per_ip": 0, "max_queue_size": 5_000_000, "admission": "manual"}
+        for queue in ("line", "joins"):
+            await made(client, queue, open_to_all)
+        await made(client, "inside", {**open_to_all, "admission": "auto", "admission_rate": 10_000, "max_active": 2000})
+        waiting = await join(client, "line", WAITING)
+        sessions = await _sessions(client, await join(client, "inside", 1000))
+    return {
+        "heartbeat": write_script(folder, "heartbeat", waiting, "POST", "/api/v1/heartbeat"),
+        "status": write_script(folder, "status", waiting, "GET", "/api/v1/status"),
+        "verify": write_script(folder, "verify", sessions, "GET", "/api/v1/session/verify?queue=inside"),
+    }
+
+
+async def made(client: httpx.AsyncClient, queue: str, settings: dict[str, Any]) -> None:
+    """A queue for measuring."""
+    (await client.post("/api/v1/admin/queues", json={"id": queue, **settings})).raise_for_status()
+
+
+async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[str]:
+    """So many people join; answers their tokens."""
+
+    async def one(number: int) -> str:
+        answer = await client.post(f"/api/v1/queues/{queue}/join", json={"client_id": f"bench-{queue}-{number}"})
+        answer.raise_for_status()
+        return str(answer.json()["token"])
+
+    tokens: list[str] = []
+    for start in range(0, count, 250):
+        tokens += await asyncio.gather(*(one(number) for number in range(start, start + 250)))
+    return tokens
+
+
+async def _sessions(client: httpx.AsyncClient, tokens: list[str]) -> list[str]:
+    """Session tokens of people who are let in."""
+
+    async def one(token: str) -> str:
+        while True:
+            answer = await client.get("/api/v1/status", headers={"authorization": f"Bearer {token}"})
+            content = answer.raise_for_status().json()
+            if "session_token" in content:
+                return str(content["session_token"])
+            await asyncio.sleep(0.2)
+
+    return [await one(token) for token in tokens]
+
+
+def write_script(folder: Path, name: str, tokens: list[str], method: str, path: str) -> Path:
+    """A script for wrk that takes the tokens in turn."""
+    listed = folder / f"{name}.tokens"
+    listed.write_text("\n".join(tokens), encoding="utf-8")
+    script = folder / f"{name}.lua"
+    script.write_text(SCRIPT.format(tokens=listed, method=method, path=path), encoding="utf-8")
+    return script
+
+
+def _join_script(folder: Path, run: int) -> Path:
+    script = folder / f"join-{run}.lua"
+    script.write_text(JOIN_SCRIPT.format(run=f"round-{run}"), encoding="utf-8")
+    return script
+
+
+async def wrk(served: Served, script: Path, seconds: int, connections: int = CONNECTIONS) -> Load:
+    """One round of load."""
+    process = await asyncio.create_subprocess_exec(
+        "wrk", "--latency", "-t", "2", "-c", str(connections), "-d", f"{seconds}s", "-s", str(script),
+        f"http://{HOST}:{served.port}/", stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output = (await process.communicate())[0].decode()
+    rate, p99 = _RATE.search(output), _P99.search(output)
+    if rate is None or p99 is None:
+        raise RuntimeError(f"wrk said something else:\n{output}")
+    if bad := _BAD.search(output):
+        raise RuntimeError(f"{bad.group(1)} calls were refused under {script.name}:\n{output}")
+    return Load(float(rate.group(1)), float(p99.group(1)) * {"us": 0.001, "ms": 1, "s": 1000}[p99.group(2)])

@@ -1,0 +1,278 @@
+"""The description of the API is true: valid, complete, and what the server does."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any, TypeAlias, cast
+
+import httpx
+import jsonschema_rs
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings, strategies
+from schemathesis import GenerationMode
+from schemathesis.checks import CheckFunction, not_a_server_error
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from fairline.room import Room
+from fairline.settings import ServerSettings
+from fairline.store import Store
+from fairline.token import Keyring
+from fairline.web import openapi
+from fairline.web.app import operations
+from fairline.web.context import Context
+from fairline.web.docs import Docs
+from fairline.web.metrics import Metrics
+from fairline.web.operations import Operation
+from fairline.web.problems import PROBLEMS
+from fairline.web.samples import BODIES, PATH, sample
+from tests.web.running import RunningServer
+
+#: What cannot be held against an answer of 422: JSON Schema takes 34.0 for a whole number, knows nothing of NUL, and
+#: cannot say that one setting must be at least another.
+Case: TypeAlias = schemathesis.Case[Any]
+
+EXCUSED: list[CheckFunction] = [positive_data_acceptance, not_a_server_error]
+#: It does not end, and has tests of its own.
+STREAM = "/api/v1/stream"
+
+
+class Nowhere:
+    """Stands where a store would be: the rows can be read, not used."""
+
+    registry = None
+
+
+ROWS = operations(Context(ServerSettings(), Room(cast(Store, Nowhere()), Keyring(bytes(32)))), None, Metrics())
+
+
+@pytest.fixture(scope="session")
+def document(server: RunningServer) -> dict[str, Any]:
+    answer = httpx.get(f"{server.base_url}/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def each_operation(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def test_the_document_is_valid_openapi(document: dict[str, Any]) -> None:
+    schemathesis.openapi.from_dict(document).validate()
+    for name, schema in document["components"]["schemas"].items():
+        jsonschema_rs.meta.validate(schema)
+        assert schema.get("description"), f"{name} is not described"
+    references = re.findall(r"'\$ref': '#/([^']+)'", str(document))
+    assert references
+    for reference in references:
+        found: Any = document
+        for part in reference.split("/"):
+            found = found[part]
+
+
+def test_programs_can_name_every_operation(document: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, _, operation in each_operation(document)]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in names)
+
+
+def test_what_a_path_names_is_a_parameter(document: dict[str, Any]) -> None:
+    for _, path, operation in each_operation(document):
+        named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
+        assert named == set(re.findall(r"{(\w+)}", path))
+
+
+def test_every_row_is_in_the_document_and_nothing_else(document: dict[str, Any]) -> None:
+    told = {(method, path) for method, path, _ in each_operation(document)}
+    assert told == {(row.method, row.path) for row in ROWS}
+
+
+def test_every_problem_a_row_names_is_in_the_table() -> None:
+    assert {code for row in ROWS for codes in openapi.refusals(row).values() for code in codes} <= PROBLEMS.keys()
+
+
+def test_every_group_has_a_title() -> None:
+    assert {row.group for row in ROWS} <= openapi.GROUPS.keys()
+
+
+def test_fields_have_the_words_beside_them_in_the_source(document: dict[str, Any]) -> None:
+    fields = document["components"]["schemas"]["TicketAnswer"]["properties"]
+    assert fields["position"]["description"] == "From 1; null once it does not wait any more."
+    assert fields["joined_at"] == {"type": "string", "format": "date-time"}
+    changes = document["components"]["schemas"]["QueueChanges"]["properties"]
+    assert changes["claim_seconds"]["description"]
+
+
+def test_examples_of_bodies_are_taken() -> None:
+    taken = {row.takes.__name__: row.takes for row in ROWS if row.takes is not None}
+    assert BODIES.keys() <= taken.keys()
+    for name, kind in taken.items():
+        if name in BODIES:
+            msgspec.convert(BODIES[name], kind)
+        else:
+            assert not any(field.required for field in msgspec.structs.fields(kind)), f"{name} needs an example"
+
+
+def test_examples_of_answers_are_what_the_schema_allows(document: dict[str, Any]) -> None:
+    components = document["components"]["schemas"]
+    for method, path, operation in each_operation(document):
+        for status, answer in operation["responses"].items():
+            schema = answer.get("content", {}).get("application/json", {}).get("schema")
+            if schema and status.startswith("2"):
+                shown = sample(schema, components)
+                problem = list(jsonschema_rs.iter_errors({**schema, "components": document["components"]}, shown))
+                assert not problem, f"{method} {path}: {problem}"
+
+
+def test_every_call_answers_as_documented_without_a_token(server: RunningServer, document: dict[str, Any]) -> None:
+    for method, path, operation in each_operation(document):
+        answer = httpx.request(method, server.base_url + _filled(path))
+        assert str(answer.status_code) in operation["responses"], f"{method} {path}: {answer.text}"
+        if operation["security"]:
+            assert answer.status_code == 401, f"{method} {path}: {answer.text}"
+        elif method == "GET":
+            assert answer.status_code == 200, f"{method} {path}: {answer.text}"
+
+
+def test_another_method_is_405_with_those_there_are(server: RunningServer, document: dict[str, Any]) -> None:
+    for path, methods in document["paths"].items():
+        answer = httpx.put(server.base_url + _filled(path))
+        assert answer.status_code == 405
+        assert answer.json()["code"] == "method_not_allowed"
+        allowed = set(answer.headers["allow"].replace(" ", "").split(","))
+        assert allowed >= {method.upper() for method in methods}, path
+        assert "PUT" not in allowed
+
+
+def _filled(path: str) -> str:
+    return re.sub(r"{(\w+)}", lambda found: PATH.get(found[1], "docs.css"), path)
+
+
+# The page
+
+
+def test_the_page_shows_every_call_and_asks_nobody_else(server: RunningServer, document: dict[str, Any]) -> None:
+    answer = httpx.get(f"{server.base_url}/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    page = answer.text
+    for _, _, operation in each_operation(document):
+        assert f'<article id="{operation["operationId"]}">' in page
+    assert "<script" not in page
+    assert " style=" not in page
+    assert re.findall(r'(?:src|href)="(?!#|/)[^"]*"', page) == []
+    targets = set(re.findall(r'href="#([^"]+)"', page))
+    assert targets <= set(re.findall(r' id="([^"]+)"', page))
+
+
+def test_the_files_of_the_page_never_change_under_their_address(server: RunningServer) -> None:
+    page = httpx.get(f"{server.base_url}/docs").text
+    (address,) = re.findall(r'href="(/static/[^"]+)"', page)
+    answer = httpx.get(f"{server.base_url}{address}")
+    assert answer.headers["content-type"] == "text/css; charset=utf-8"
+    assert "immutable" in answer.headers["cache-control"]
+    for name in ("nothing.css", "..%2fdocs.py", "%2e%2e"):
+        assert httpx.get(f"{server.base_url}/static/{name}").status_code == 404
+
+
+def test_text_of_ours_is_shown_as_text() -> None:
+    row = msgspec.structs.replace(ROWS[0], about="<script>alert(1)</script> `<b>`")
+    page = Docs([row], _NoAssets())._page.decode()  # type: ignore[arg-type]
+    assert "<script>" not in page
+    assert "<b>`" not in page
+
+
+class _NoAssets:
+    def url(self, name: str) -> str:
+        return f"/static/{name}"
+
+
+# What the server does
+
+
+class Wild:
+    """A server of its own, for whatever comes, with proofs for every call."""
+
+    def __init__(self, running: RunningServer) -> None:
+        self.running = running
+        base = f"{running.base_url}/api/v1"
+        self._admin = httpx.Client(base_url=base, headers={"Authorization": f"Bearer {running.admin_key}"})
+        self._public = httpx.Client(base_url=base)
+        for name in ("calm", "wild"):
+            queue = {"id": name, "admission": "manual", "join_limit_per_ip": 0}
+            assert self._admin.post("/admin/queues", json=queue).status_code == 201
+        self._joined("wild")
+        self.api = schemathesis.openapi.from_url(f"{running.base_url}/openapi.json")
+        self._turns = itertools.count()
+
+    def close(self) -> None:
+        self._admin.close()
+        self._public.close()
+
+    def check(self, case: Case) -> None:
+        """Make a call, half of the time on something that is there, and look at the answer."""
+        if next(self._turns) % 2 and case.operation.label != "DELETE /api/v1/admin/queues/{queue}":
+            there = {"queue": "wild", "ticket": 1, "name": "docs.css"}
+            for name in there.keys() & case.path_parameters.keys():
+                case.path_parameters[name] = there[name]
+        answer = case.call_and_validate(headers=self._proof(case), excluded_checks=EXCUSED, timeout=10)
+        if answer.status_code >= 500:
+            assert answer.json()["code"] in {"queue_full", "queue_maintenance"}
+
+    def _proof(self, case: Case) -> dict[str, str]:
+        """What opens a call: a key for operators; for people and sites a ticket or a session of their own each time."""
+        if "/admin/" in case.path:
+            return {"Authorization": f"Bearer {self.running.admin_key}"}
+        if not case.operation.definition.raw["security"]:
+            return {}
+        ticket = self._joined("calm")
+        proof = {"Authorization": f"Bearer {ticket['token']}"}
+        if "/session/" in case.path:
+            self._admin.post(f"/admin/queues/calm/tickets/{ticket['ticket']}/call")
+            session = self._public.get("/status", headers=proof).json()["session_token"]
+            proof = {"Authorization": f"Bearer {session}"}
+        return proof
+
+    def _joined(self, queue: str) -> dict[str, Any]:
+        self._public.cookies.clear()
+        answer = self._public.post(f"/queues/{queue}/join")
+        assert answer.status_code == 201
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+@pytest.fixture(scope="module")
+def wild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wild]:
+    running = RunningServer(tmp_path_factory.mktemp("wild"), environ={"FAIRLINE_LOG_FORMAT": "json"})
+    try:
+        wild = Wild(running)
+        yield wild
+        wild.close()
+    finally:
+        running.stop()
+    assert running.logs("http.failed") == []
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.path != STREAM], ids=lambda row: row.name)
+def test_whatever_is_sent_the_answer_is_a_documented_one(wild: Wild, row: Operation) -> None:
+    operation = wild.api[row.path][row.method]
+    modes = [GenerationMode.POSITIVE]
+    if operation.body or operation.query or operation.headers or operation.path_parameters:
+        modes.append(GenerationMode.NEGATIVE)
+    for case in wild.api.iter_coverage_cases(
+        operation, generation_modes=modes, generation_config=wild.api.config.generation
+    ):
+        wild.check(case)
+
+    @settings(max_examples=15, database=None, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+    @given(strategies.one_of([operation.as_strategy(generation_mode=mode) for mode in modes]))
+    def check_some(case: Case) -> None:
+        wild.check(case)
+
+    check_some()
