@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from fairline.errors import FairlineError
 from fairline.line import PriorityPolicy
@@ -97,6 +97,12 @@ class StoreBesideModel(RuleBasedStateMachine):
         self.model = Model(self.queue, first, clock, version=self.run(store.settings(self.queue)).version)
         self.inside = self.taken = 0
 
+    @initialize(changed=changes, count=st.integers(0, 40), seconds=one_of(0, 100))
+    def begin(self, changed: dict[str, Any], count: int, seconds: float) -> None:
+        self.configure({**changed, "status": QueueStatus.ACTIVE}, 0)
+        self.a_crowd_joins(count, 0, 0)
+        self.clock.advance(seconds)
+
     def numbers(self, chosen: list[Pick]) -> list[int]:
         return [self.number(pick) for pick in chosen]
 
@@ -166,25 +172,10 @@ class StoreBesideModel(RuleBasedStateMachine):
 
     # Waiting
 
-    @rule(chosen=some)
-    def beat(self, chosen: list[Pick]) -> None:
+    @rule(what=one_of("beat", "beat", "unload", "rank"), chosen=some)
+    def people_are_heard_of(self, what: str, chosen: list[Pick]) -> None:
         numbers = self.numbers(chosen)
-        self.both(self.store.beat(self.queue, numbers), lambda: self.model.beat(numbers))
-
-    @rule()
-    def everyone_beats(self) -> None:
-        numbers = [t.number for t in self.model.line()]
-        self.both(self.store.beat(self.queue, numbers), lambda: self.model.beat(numbers))
-
-    @rule(chosen=some)
-    def unload(self, chosen: list[Pick]) -> None:
-        numbers = self.numbers(chosen)
-        self.both(self.store.unload(self.queue, numbers), lambda: self.model.unload(numbers))
-
-    @rule(chosen=some)
-    def rank(self, chosen: list[Pick]) -> None:
-        numbers = self.numbers(chosen)
-        self.both(self.store.rank(self.queue, numbers), lambda: self.model.rank(numbers))
+        self.both(getattr(self.store, what)(self.queue, numbers), lambda: getattr(self.model, what)(numbers))
 
     # Letting in
 
@@ -214,9 +205,15 @@ class StoreBesideModel(RuleBasedStateMachine):
             lambda: self.model.call_next(count, counter=counter, key=key, number=number),
         )
 
+    @rule(count=st.integers(1, 4))
+    def some_are_called_and_start(self, count: int) -> None:
+        self.call_next(count, "", b"", None)
+        visitors = [(t.number, b"me") for t in self.model.having(Status.ADMITTED)]
+        self.both(self.store.visit(self.queue, "start", visitors), lambda: self.model.visit("start", visitors))
+
     # Inside, and out
 
-    @rule(what=one_of("start", "touch", "visit"), chosen=some, by=one_of(b"me", b"me", b"you"))
+    @rule(what=one_of("start", "touch", "visit"), chosen=some, by=one_of(b"me", b"me", b"me", b"you"))
     def visit(self, what: Visit, chosen: list[Pick], by: bytes) -> None:
         visitors = [(number, by) for number in self.numbers(chosen)]
         self.both(self.store.visit(self.queue, what, visitors), lambda: self.model.visit(what, visitors))
@@ -233,9 +230,17 @@ class StoreBesideModel(RuleBasedStateMachine):
 
     # Time
 
-    @rule(seconds=one_of(0.001, 0.4, 1.0, 3.3, 29.999, 90.0, 1000.0, 20_000.0) | st.floats(0, 100))
+    @rule(seconds=one_of(0.001, 0.4, 1.0, 3.3, 29.999, 90.0, 1000.0, 20_000.0))
     def time_goes_on(self, seconds: float) -> None:
         self.clock.advance(seconds)
+
+    @rule(n=st.integers(0, 20), early=one_of(-1, 0, 1), every=one_of(5.0, FAR, FAR))
+    def a_deadline_comes(self, n: int, early: int, every: float) -> None:
+        """One of the next there are, to the millisecond."""
+        dues = sorted(t.due for t in self.model.tickets if t.due is not None and t.due > self.model.clock)
+        if dues:
+            self.clock.now = round(dues[n % len(dues)]) + self.model.stopped - early
+            self.sweep(1000, every, 0.0)
 
     @rule(seconds=st.floats(0.001, 5))
     def time_goes_back(self, seconds: float) -> None:
@@ -259,16 +264,13 @@ class StoreBesideModel(RuleBasedStateMachine):
     def change_the_policy(self, policy: PriorityPolicy) -> None:
         self.configure({"priority_policy": policy}, 0)
 
-    @rule(pass_id=one_of("gold", "silver"), level=st.integers(0, 3), uses=st.integers(1, 3), lasts=one_of(1.0, 600.0))
-    def issue_pass(self, pass_id: str, level: int, uses: int, lasts: float) -> None:
-        self.both(
-            self.store.issue_pass(self.queue, pass_id, level, uses, lasts),
-            lambda: self.model.issue_pass(pass_id, level, uses, lasts),
-        )
-
-    @rule(pass_id=one_of("gold", "silver"))
-    def withdraw_pass(self, pass_id: str) -> None:
-        self.both(self.store.withdraw_pass(self.queue, pass_id), lambda: self.model.withdraw_pass(pass_id))
+    @rule(pass_id=one_of("gold", "silver"), level=st.none() | st.integers(0, 3), uses=st.integers(1, 3))
+    def issue_or_withdraw_a_pass(self, pass_id: str, level: int | None, uses: int) -> None:
+        if level is None:
+            self.both(self.store.withdraw_pass(self.queue, pass_id), lambda: self.model.withdraw_pass(pass_id))
+        else:
+            issued = (pass_id, level, uses, 100.0 * uses)
+            self.both(self.store.issue_pass(self.queue, *issued), lambda: self.model.issue_pass(*issued))
 
     # Windows are long against the time an example takes: the store clears away old hits by its own clock.
     @rule(name=one_of("ip:1", "user:2"), limit=st.integers(1, 3), seconds=one_of(60.0, 3600.0))

@@ -79,6 +79,7 @@ class Queues:
                 self.say,
                 one,
                 takes=Say,
+                problems=invalid,
             ),
         ]
 
