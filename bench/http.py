@@ -17,6 +17,7 @@ from rich.table import Table
 from bench.served import HOST, Served, echo, fairline
 
 CONNECTIONS = 64
+OPEN: dict[str, Any] = {"join_limit_per_ip": 0, "max_queue_size": 5_000_000, "heartbeat_timeout_seconds": 86_400}
 WAITING = 10_000
 #: At least this much of the echo's calls a second, as ratios of the same run.
 WANTED = {"heartbeat": 1.0, "status": 1.0, "verify": 1.0, "join": 0.7}
@@ -93,10 +94,9 @@ async def _prepare(served: Served, folder: Path) -> dict[str, Path]:
     async with httpx.AsyncClient(
         base_url=f"http://{HOST}:{served.port}", headers=headers, limits=limits, timeout=30
     ) as client:
-        open_to_all: dict[str, Any] = {"join_limit_per_ip": 0, "max_queue_size": 5_000_000, "admission": "manual"}
         for queue in ("line", "joins"):
-            await made(client, queue, open_to_all)
-        await made(client, "inside", {**open_to_all, "admission": "auto", "admission_rate": 10_000, "max_active": 2000})
+            await made(client, queue, {"admission": "manual"})
+        await made(client, "inside", {"admission_rate": 10_000, "max_active": 2000})
         waiting = await join(client, "line", WAITING)
         sessions = await _sessions(client, await join(client, "inside", 1000))
     return {
@@ -107,8 +107,8 @@ async def _prepare(served: Served, folder: Path) -> dict[str, Path]:
 
 
 async def made(client: httpx.AsyncClient, queue: str, settings: dict[str, Any]) -> None:
-    """A queue for measuring."""
-    (await client.post("/api/v1/admin/queues", json={"id": queue, **settings})).raise_for_status()
+    """A queue for measuring: nobody is turned away, or lapses meanwhile."""
+    (await client.post("/api/v1/admin/queues", json={"id": queue, **OPEN, **settings})).raise_for_status()
 
 
 async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[str]:

@@ -72,7 +72,7 @@ async def fairline(**environ: str) -> AsyncIterator[Served]:
 async def echo() -> AsyncIterator[Served]:
     """A bare ASGI echo on uvicorn, with as many workers."""
     with tempfile.TemporaryDirectory(prefix="fairline-bench-") as folder:
-        Path(folder, "echo.py").write_text(ECHO, encoding="utf-8")
+        _write_echo(Path(folder))
         port = free_port()
         options = ("--host", HOST, "--port", str(port), "--workers", str(WORKERS), "--no-access-log", "--log-level")
         command = (sys.executable, "-m", "uvicorn", "echo:app", *options, "warning")
@@ -94,6 +94,10 @@ async def _running(
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+def _write_echo(folder: Path) -> None:
+    (folder / "echo.py").write_text(ECHO, encoding="utf-8")
 
 
 async def _ready(port: int) -> None:

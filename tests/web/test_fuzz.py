@@ -183,7 +183,7 @@ def wrong_token(rng: random.Random, scene: Scene) -> str:
         lambda: "".join(rng.choices(string.printable.strip(), k=rng.randint(1, 500))),
         lambda: rng.choice(scene.session.split(".")) + "." + body + "." + signature,
         lambda: "." * rng.randint(1, 5),
-        lambda: "A" * rng.randint(2000, 6000),
+        lambda: "A" * rng.randint(2000, 4000),
     ]
     token = rng.choice(options)()
     return token if token not in (scene.waiting, scene.session) else token + "A"

@@ -1,0 +1,469 @@
+"""What Prometheus is told is what happened: over all workers, and over the death of one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairline.errors import StoreUnavailable, TicketExpired
+from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.room import Answer
+from fairline.store import Stats, Totals
+from fairline.ticket import Reason, Standing, Status
+from fairline.web.http import Request
+from fairline.web.metrics import (
+    FOLDER,
+    HEARTBEAT_BUCKETS,
+    Metrics,
+    MetricsPage,
+    Spread,
+    queue_metrics,
+)
+from tests.backends import wait_until
+from tests.web.running import RunningServer
+from tests.web.sse import EventSource
+
+JOIN = "POST /api/v1/queues/{queue}/join"
+HEARTBEAT = "POST /api/v1/heartbeat"
+BEATS = "waiting_room_heartbeats_received_total"
+LATENCY = "waiting_room_heartbeat_latency_seconds"
+EXPIRED = "waiting_room_positions_expired_total"
+
+Labels = frozenset[tuple[str, str]]
+
+
+class Figures:
+    """One reading of /metrics."""
+
+    def __init__(self, text: str) -> None:
+        families = list(text_string_to_metric_families(text))
+        self.types = {family.name: family.type for family in families}
+        assert len(families) == len(self.types), "a metric is told twice"
+        self.samples: dict[tuple[str, Labels], float] = {}
+        for family in families:
+            for sample in family.samples:
+                key = sample.name, frozenset(sample.labels.items())
+                assert key not in self.samples, f"{key} is told twice"
+                self.samples[key] = sample.value
+
+    def of(self, name: str, **labels: str) -> float:
+        return self.samples.get((name, frozenset(labels.items())), 0.0)
+
+    def sum(self, name: str, **labels: str) -> float:
+        """Over all samples with these labels among theirs."""
+        return sum(
+            value for (found, of), value in self.samples.items() if found == name and labels.items() <= dict(of).items()
+        )
+
+    def values(self, label: str) -> set[str]:
+        """All values of a label."""
+        return {value for _, labels in self.samples for name, value in labels if name == label}
+
+
+class Crowd:
+    """A server with two workers, and people who come over many connections, so that both have some."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self.server = server
+        self.admin = httpx.Client(
+            base_url=f"{server.base_url}/api/v1/admin", headers={"Authorization": f"Bearer {server.admin_key}"}
+        )
+
+    def queue(self, name: str, **settings: Any) -> str:
+        settings = {"admission": "manual", "join_limit_per_ip": 0, **settings}
+        assert self.admin.post("/queues", json={"id": name, **settings}).status_code == 201
+        return name
+
+    def figures(self) -> Figures:
+        answer = httpx.get(f"{self.server.base_url}/metrics", timeout=20)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        return Figures(answer.text)
+
+    async def join(self, queue: str, count: int) -> list[dict[str, Any]]:
+        return [answer.json() for answer in await self._all(count, f"/api/v1/queues/{queue}/join")]
+
+    async def beat(self, tickets: list[dict[str, Any]]) -> list[int]:
+        return await self._with_tokens("/api/v1/heartbeat", tickets)
+
+    async def leave(self, tickets: list[dict[str, Any]]) -> list[int]:
+        return await self._with_tokens("/api/v1/leave", tickets, {"final": True})
+
+    async def _with_tokens(self, path: str, tickets: list[dict[str, Any]], body: Any = None) -> list[int]:
+        headers = [{"Authorization": f"Bearer {ticket['token']}"} for ticket in tickets]
+        return [answer.status_code for answer in await self._all(len(tickets), path, headers, body)]
+
+    async def _all(self, count: int, path: str, headers: Any = None, body: Any = None) -> list[httpx.Response]:
+        # A connection each: the kernel spreads them over the workers.
+        async def one(number: int) -> httpx.Response:
+            async with httpx.AsyncClient(base_url=self.server.base_url, timeout=20) as client:
+                return await client.post(path, headers=headers[number] if headers else None, json=body)
+
+        return await asyncio.gather(*map(one, range(count)))
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
+    server = RunningServer(tmp_path_factory.mktemp("metrics"))
+    try:
+        crowd = Crowd(server)
+        yield crowd
+        crowd.admin.close()
+    finally:
+        server.stop()
+
+
+# Over all workers
+
+
+def test_every_figure_is_there_before_anything_happened(crowd: Crowd) -> None:
+    types = crowd.figures().types
+    assert (
+        types.items()
+        >= {
+            "waiting_room_heartbeats_received": "counter",
+            "waiting_room_heartbeat_latency_seconds": "histogram",
+            "waiting_room_positions_expired": "counter",
+            "waiting_room_active_heartbeats": "gauge",
+            "fairline_joined": "counter",
+            "fairline_admitted": "counter",
+            "fairline_completed": "counter",
+            "fairline_waiting": "gauge",
+            "fairline_inside": "gauge",
+            "fairline_stock_left": "gauge",
+            "fairline_wait_seconds": "summary",
+            "fairline_requests": "counter",
+            "fairline_rate_limit_hits": "counter",
+            "fairline_open_streams": "gauge",
+            "fairline_broadcast_delay_seconds": "histogram",
+            "fairline_store_call_seconds": "histogram",
+            "fairline_store_errors": "counter",
+            "fairline_batch_size": "histogram",
+            "fairline_promotions": "counter",
+            "fairline_promotion_backlog": "gauge",
+            "fairline_keeper_lag_seconds": "gauge",
+            "fairline_keeper_round_seconds": "histogram",
+            "fairline_keeper_last_round_timestamp_seconds": "gauge",
+            "fairline_store_up": "gauge",
+            "fairline_build_info": "gauge",
+        }.items()
+    )
+
+
+async def test_counts_are_what_happened_before_and_after_a_worker_is_killed(crowd: Crowd) -> None:
+    queue = crowd.queue("killed")
+    tickets = await crowd.join(queue, 60)
+    for _ in range(3):
+        assert set(await crowd.beat(tickets)) == {200}
+    assert set(await crowd.leave(tickets[:20])) == {204}
+    assert set(await crowd.beat(tickets[:20])) == {410}
+    before = crowd.figures()
+
+    def check(figures: Figures, beats: int) -> None:
+        assert figures.of("fairline_joined_total", queue_id=queue) == 60
+        assert figures.of("fairline_waiting", queue_id=queue) == 40
+        assert figures.of("waiting_room_active_heartbeats", queue_id=queue) == 40
+        assert figures.of(EXPIRED, queue_id=queue, reason="left") == 20
+        assert figures.sum(EXPIRED, queue_id=queue) == 20
+        assert figures.of(BEATS, queue_id=queue, status="waiting") == beats
+        assert figures.of(BEATS, queue_id=queue, status="expired") == 20
+        assert figures.of(f"{LATENCY}_count", queue_id=queue) == beats + 20
+        assert figures.of(f"{LATENCY}_bucket", queue_id=queue, le="+Inf") == beats + 20
+        assert figures.of("fairline_requests_total", call=JOIN, status="201") == 60
+        assert figures.of("fairline_requests_total", call=HEARTBEAT, status="200") == beats
+        assert figures.of("fairline_requests_total", call=HEARTBEAT, status="410") == 20
+        assert figures.of("fairline_batch_size_sum", call="beat") == beats + 20
+
+    check(before, 180)
+    victim, other = crowd.server.worker_pids()
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: _replaced(crowd.server, victim), "the worker was not started again")
+    check(crowd.figures(), 180)
+    assert set(await crowd.beat(tickets[20:])) == {200}
+    check(crowd.figures(), 220)
+    os.kill(other, signal.SIGKILL)
+    wait_until(lambda: _replaced(crowd.server, other), "the worker was not started again")
+    assert set(await crowd.beat(tickets[20:])) == {200}
+    check(crowd.figures(), 260)
+
+
+def _replaced(server: RunningServer, victim: int) -> bool:
+    pids = server.worker_pids()
+    try:
+        well = httpx.get(f"{server.base_url}/readyz", timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+    return well and victim not in pids and len(pids) == 2
+
+
+async def test_streams_of_a_killed_worker_are_not_open_any_more(crowd: Crowd) -> None:
+    tickets = await crowd.join(crowd.queue("streams"), 12)
+    sources = [EventSource(crowd.server.host, crowd.server.port, ticket["token"]) for ticket in tickets]
+    for source in sources:
+        await source.until(lambda source: source.events)
+    assert crowd.figures().of("fairline_open_streams") == 12
+    for source in sources[:4]:
+        await source.close()
+    await _until(lambda: crowd.figures().of("fairline_open_streams") == 8)
+    for pid in crowd.server.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+    for source in sources[4:]:
+        await source.close()
+    wait_until(lambda: len(crowd.server.worker_pids()) == 2, "the workers were not started again")
+    await _until(lambda: crowd.figures().of("fairline_open_streams") == 0)
+
+
+async def test_frames_are_timed_from_the_event_they_tell_of(crowd: Crowd) -> None:
+    queue = crowd.queue("frames")
+    tickets = await crowd.join(queue, 3)
+    before = crowd.figures()
+    async with _open(crowd, tickets) as sources:
+        assert crowd.admin.post(f"/queues/{queue}/call-next").status_code == 200
+        await sources[0].until(lambda source: source.of("admitted"))
+        await sources[2].until(lambda source: source.last["position"] == 2)
+    after = crowd.figures()
+
+    def more(kind: str, what: str) -> float:
+        name = f"fairline_broadcast_delay_seconds_{what}"
+        return after.of(name, kind=kind) - before.of(name, kind=kind)
+
+    assert more("own", "count") == 1
+    assert more("line", "count") >= 1
+    assert 0 < more("own", "sum") < 5
+
+
+class _open:  # noqa: N801
+    def __init__(self, crowd: Crowd, tickets: list[dict[str, Any]]) -> None:
+        self._server, self._tickets = crowd.server, tickets
+        self._sources: list[EventSource] = []
+
+    async def __aenter__(self) -> list[EventSource]:
+        for ticket in self._tickets:
+            self._sources.append(EventSource(self._server.host, self._server.port, ticket["token"]))
+            await self._sources[-1].until(lambda source: source.events)
+        return self._sources
+
+    async def __aexit__(self, *_: object) -> None:
+        for source in self._sources:
+            await source.close()
+
+
+async def test_whom_the_keepers_let_in_is_counted_once(crowd: Crowd) -> None:
+    queue = crowd.queue("promoted", admission="auto", admission_rate=1000, max_active=25, stock=100)
+    await crowd.join(queue, 30)
+    await _until(lambda: crowd.figures().of("fairline_promotions_total", queue_id=queue) == 25)
+    figures = crowd.figures()
+    assert figures.of("fairline_admitted_total", queue_id=queue) == 25
+    assert figures.of("fairline_inside", queue_id=queue, state="admitted") == 25
+    assert figures.of("fairline_waiting", queue_id=queue) == 5
+    assert figures.of("fairline_promotion_backlog", queue_id=queue) == 0  # there is no room
+    assert figures.of("fairline_stock_left", queue_id=queue) == 75
+    assert figures.of("fairline_wait_seconds_count", queue_id=queue) == 25
+    assert figures.of("fairline_keeper_round_seconds_count", round="tick") > 0
+    assert figures.of("fairline_keeper_lag_seconds", round="tick") < 5
+
+
+async def test_refusals_for_coming_too_often_are_counted(crowd: Crowd) -> None:
+    before = crowd.figures().of("fairline_rate_limit_hits_total", call=JOIN)
+    await crowd.join(crowd.queue("limited", join_limit_per_ip=2), 5)
+    assert crowd.figures().of("fairline_rate_limit_hits_total", call=JOIN) == before + 3
+
+
+# Labels
+
+
+async def test_strangers_make_no_series(crowd: Crowd) -> None:
+    server = crowd.server
+    crowd.figures()
+    before = crowd.figures()
+    async with httpx.AsyncClient(base_url=server.base_url, timeout=20) as client:
+        for number in range(50):
+            name = f"made-up-{number}"
+            await client.post(f"/api/v1/queues/{name}/join")
+            await client.get(f"/api/v1/queues/{name}")
+            await client.post("/api/v1/heartbeat", headers={"Authorization": f"Bearer {name}"})
+            await client.get(f"/{name}")
+            await client.request("PROPFIND", f"/{name}")
+            await client.get(f"/static/{name}")
+    after = crowd.figures()
+    assert "made-up" not in str(after.samples)
+    assert (
+        after.of("fairline_requests_total", call="other", status="404")
+        == before.of("fairline_requests_total", call="other", status="404") + 100
+    )
+    new = {key for key in after.samples.keys() - before.samples.keys()}
+    assert {name for name, _ in new} <= {"fairline_requests_total"}
+    assert len(new) <= 6
+
+
+async def test_a_queue_that_is_removed_is_told_of_no_more(crowd: Crowd) -> None:
+    queue = crowd.queue("removed")
+    await crowd.beat(await crowd.join(queue, 5))
+    assert queue in crowd.figures().values("queue_id")
+    assert crowd.admin.delete(f"/queues/{queue}").status_code == 204
+    assert queue not in crowd.figures().values("queue_id")
+
+
+def test_the_files_are_fresh_at_every_start_and_gone_at_the_end(tmp_path_factory: pytest.TempPathFactory) -> None:
+    server = RunningServer(tmp_path_factory.mktemp("fresh"), workers=1)
+    folder = server.data / "metrics"
+    try:
+        stale = folder / "999999999"
+        stale.mkdir()
+        (stale / "counter_0.db").write_bytes(b"")
+        assert httpx.post(f"{server.base_url}/api/v1/queues/demo/join").status_code == 201
+        server.process.kill()  # it cannot clear anything away
+        server.process.wait()
+        wait_until(lambda: not server.worker_pids(), "the workers live on")
+        left = {each.name for each in folder.iterdir()}
+        server.start()
+        kept = [each.name for each in folder.iterdir()]
+        assert kept == [str(server.process.pid)]
+        assert kept[0] not in left
+        figures = Figures(httpx.get(f"{server.base_url}/metrics").text)
+        assert figures.of("fairline_requests_total", call=JOIN, status="201") == 0
+        assert figures.of("fairline_joined_total", queue_id="demo") == 1
+    finally:
+        server.stop()
+    assert list(folder.iterdir()) == []
+
+
+async def _until(true: Any) -> None:
+    async with asyncio.timeout(20):
+        while not await asyncio.to_thread(true):
+            await asyncio.sleep(0.1)
+
+
+# One worker by itself
+
+
+@pytest.fixture
+async def metrics(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Metrics]:
+    monkeypatch.delenv(FOLDER, raising=False)
+    metrics = Metrics()
+    yield metrics
+    metrics.flush()
+
+
+async def read(metrics: Metrics, *known: str) -> Figures:
+    return Figures((await metrics.told([], set(known))).decode())
+
+
+VIEW = QueueView(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
+
+
+def standing(status: Status) -> Answer:
+    told = Standing(number=1, status=status, priority=0, joined=1)
+    return Answer(queue=QueueId("a"), standing=told, view=VIEW, settings=QueueSettings())
+
+
+async def test_heartbeats_are_counted_by_where_the_ticket_stands(metrics: Metrics) -> None:
+    results = [standing(Status.WAITING), standing(Status.WAITING), standing(Status.ADMITTED), TicketExpired("left")]
+    metrics.sent("beat", QueueId("a"), 0.0, [0.0] * 4, results)
+    figures = await read(metrics, "a")
+    counts = {status: figures.of(BEATS, queue_id="a", status=status) for status in ("waiting", "admitted", "expired")}
+    assert counts == {"waiting": 2, "admitted": 1, "expired": 1}
+    assert figures.of(f"{LATENCY}_count", queue_id="a") == 4
+
+
+async def test_a_store_that_is_away_is_counted_and_a_queue_that_is_not_there_is_not(metrics: Metrics) -> None:
+    metrics.sent("beat", QueueId("a"), 0.0, [0.0], StoreUnavailable("it was stopped"))
+    metrics.sent("beat", QueueId("gone"), 0.0, [0.0], RuntimeError("whatever else"))
+    figures = await read(metrics)
+    assert figures.of("fairline_store_errors_total", call="beat") == 1
+    assert figures.of("fairline_batch_size_count", call="beat") == 0
+    assert figures.values("queue_id") == set()
+
+
+async def test_counts_are_written_by_themselves_a_moment_later(metrics: Metrics) -> None:
+    metrics.answered(JOIN, 201)
+    await asyncio.sleep(0.2)
+    assert metrics._requests.counts == {}
+    metrics.answered(JOIN, 201)
+    assert (await read(metrics)).of("fairline_requests_total", call=JOIN, status="201") == 2
+
+
+def test_many_values_at_once_are_the_same_as_one_by_one() -> None:
+    registry = CollectorRegistry()
+    at_once = Spread(registry, "at_once", "Together.", HEARTBEAT_BUCKETS, "kind")
+    one_by_one = Histogram("one_by_one", "Apart.", ("kind",), registry=registry, buckets=HEARTBEAT_BUCKETS)
+    for value in (0.0, 0.001, 0.0011, 0.3, 1.0, 1.5, 100.0):
+        for _ in range(3):
+            one_by_one.labels("x").observe(value)
+        at_once.add("x", value, 3)
+    at_once.flush()
+    together, apart = list(registry.collect())
+
+    def told(metric: Any) -> list[tuple[str, Any, float]]:
+        return [
+            (sample.name.removeprefix(metric.name), sample.labels, round(sample.value, 9))
+            for sample in metric.samples
+            if not sample.name.endswith("_created")
+        ]
+
+    assert told(together) == told(apart)
+
+
+def told_of(settings: QueueSettings, view: QueueView = VIEW) -> dict[str, float]:
+    stats = Stats(view=view, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
+    return {
+        sample.name: sample.value
+        for metric in queue_metrics([(QueueId("a"), settings, stats)])
+        for sample in metric.samples
+        if "reason" not in sample.labels and "state" not in sample.labels
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "backlog"),
+    [
+        (QueueSettings(), 7),
+        (QueueSettings(max_active=9), 4),
+        (QueueSettings(max_active=1), 0),
+        (QueueSettings(stock=18), 2),
+        (QueueSettings(stock_url="http://shop.test/stock"), 0),
+        (QueueSettings.__struct_config__ and QueueSettings(admission="manual"), 0),  # type: ignore[arg-type]
+    ],
+)
+def test_the_backlog_is_who_could_be_let_in_but_for_the_rate(settings: QueueSettings, backlog: int) -> None:
+    assert told_of(settings)["fairline_promotion_backlog"] == backlog
+
+
+def test_nobody_is_held_by_heartbeats_where_none_are_asked_for() -> None:
+    assert told_of(QueueSettings())["waiting_room_active_heartbeats"] == 7
+    assert told_of(QueueSettings(heartbeat_timeout_seconds=0))["waiting_room_active_heartbeats"] == 0
+
+
+def test_what_is_left_to_sell_is_told_only_where_that_is_finite() -> None:
+    assert "fairline_stock_left" not in told_of(QueueSettings())
+    assert told_of(QueueSettings(stock=20))["fairline_stock_left"] == 4
+
+
+def test_all_reasons_are_told_from_the_start() -> None:
+    stats = Stats(view=VIEW, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
+    metrics = queue_metrics([(QueueId("a"), QueueSettings(), stats)])
+    expired = next(metric for metric in metrics if metric.name == "waiting_room_positions_expired")
+    assert [sample.labels["reason"] for sample in expired.samples] == list(Reason)
+
+
+class _Away:
+    async def queues(self) -> list[QueueId]:
+        raise StoreUnavailable("it was stopped")
+
+
+async def test_with_the_store_away_the_processes_still_tell_their_figures(metrics: Metrics) -> None:
+    metrics.answered(JOIN, 503)
+    request = Request("GET", "/metrics", b"", [], None)
+    answer = await MetricsPage(_Away(), metrics).metrics(request)  # type: ignore[arg-type]
+    figures = Figures(answer.body.decode())
+    assert answer.status == 200
+    assert figures.of("fairline_store_up") == 0
+    assert figures.of("fairline_requests_total", call=JOIN, status="503") == 1
