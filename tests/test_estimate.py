@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.estimate import Wait, estimate
+from fairline.estimate import Forecast, Wait
 from fairline.queue import QueueView, checked
 
 RUNS = 60
@@ -24,7 +24,7 @@ def view(**changes: Any) -> QueueView:
 
 
 def wait_of(position: int, settings: dict[str, Any], **seen: Any) -> Wait | None:
-    return estimate(position, checked({"max_active": 10_000_000, **settings}), view(waiting=position, **seen))
+    return Forecast(checked({"max_active": 10_000_000, **settings}), view(waiting=position, **seen)).wait(position)
 
 
 def simulate(

@@ -43,15 +43,23 @@ class Phase(NamedTuple):
     """From how many observations the drain is known: without end where it is set, and kept like clockwork."""
 
 
-def estimate(position: int, settings: QueueSettings, view: QueueView) -> Wait | None:
-    """The wait of whoever stands at `position`, or None where nothing honest can be said."""
-    if settings.status is not QueueStatus.ACTIVE or (settings.stock_url and settings.stock is None):
-        return None
-    left = view.stock_left(settings.stock)
-    if left is not None and left < position:
-        return None  # sold out before their turn, unless someone inside gives theirs back
-    manual = settings.admission is Admission.MANUAL
-    return _wait(position, _called(view) if manual else _let_in(settings, view), view.leave_rate)
+class Forecast:
+    """How the line will drain, as far as its queue's settings and present state tell: good for everyone in it."""
+
+    __slots__ = ("_last", "_leave_rate", "_phases")
+
+    def __init__(self, settings: QueueSettings, view: QueueView) -> None:
+        left = view.stock_left(settings.stock)
+        held = settings.status is not QueueStatus.ACTIVE or (settings.stock_url and left is None)
+        #: The last position there is something left for, unless someone inside gives theirs back.
+        self._last = 0.0 if held else math.inf if left is None else float(left)
+        manual = settings.admission is Admission.MANUAL
+        self._phases = _called(view) if manual else _let_in(settings, view)
+        self._leave_rate = view.leave_rate
+
+    def wait(self, position: int) -> Wait | None:
+        """The wait of whoever stands at `position`, or None where nothing honest can be said."""
+        return _wait(position, self._phases, self._leave_rate) if position <= self._last else None
 
 
 def _called(view: QueueView) -> list[Phase]:

@@ -34,7 +34,7 @@ from fairline.errors import (
     TokenError,
     TransitionRefused,
 )
-from fairline.estimate import Wait, estimate
+from fairline.estimate import Forecast, Wait
 from fairline.events import Event
 from fairline.grouping import Grouping
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
@@ -57,6 +57,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     standing: Standing
     view: QueueView
     settings: QueueSettings
+    forecast: Forecast
 
     @property
     def label(self) -> str:
@@ -66,7 +67,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     @property
     def wait(self) -> Wait | None:
         """How long it will take; None once in, or where nothing honest can be said."""
-        return estimate(self.standing.position, self.settings, self.view) if self.standing.position else None
+        return self.forecast.wait(self.standing.position) if self.standing.position else None
 
 
 class Welcome(Answer, frozen=True, kw_only=True):
@@ -316,6 +317,7 @@ class Room:
     ) -> list[Welcome | FairlineError]:
         reply = await self.store.join(queue, [arrival for arrival, _ in arrivals])
         settings = await self._settings(queue, reply.view)
+        forecast = Forecast(settings, reply.view)
 
         def welcome(joined: Joined | FairlineError, holds: int | None) -> Welcome | FairlineError:
             if isinstance(joined, FairlineError):
@@ -323,7 +325,12 @@ class Room:
             if not joined.proven and joined.ticket.number != holds:
                 return AlreadyInLine(queue)
             return Welcome(
-                queue=queue, standing=joined.ticket, view=reply.view, settings=settings, created=joined.created
+                queue=queue,
+                standing=joined.ticket,
+                view=reply.view,
+                settings=settings,
+                forecast=forecast,
+                created=joined.created,
             )
 
         return [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
@@ -351,12 +358,13 @@ class Room:
         self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
     ) -> list[Answer | FairlineError]:
         settings = await self._settings(queue, reply.view)
+        forecast = Forecast(settings, reply.view)
 
         def answer(item: T) -> Answer | FairlineError:
             standing = check(item)
             if isinstance(standing, FairlineError):
                 return standing
-            return Answer(queue=queue, standing=standing, view=reply.view, settings=settings)
+            return Answer(queue=queue, standing=standing, view=reply.view, settings=settings, forecast=forecast)
 
         return [answer(item) for item in reply.items]
 

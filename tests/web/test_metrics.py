@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairline.errors import StoreUnavailable, TicketExpired
-from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Answer
 from fairline.store import Stats, Totals
 from fairline.ticket import Reason, Standing, Status
@@ -103,11 +104,10 @@ class Crowd:
 
     async def _all(self, count: int, path: str, headers: Any = None, body: Any = None) -> list[httpx.Response]:
         # A connection each: the kernel spreads them over the workers.
-        async def one(number: int) -> httpx.Response:
-            async with httpx.AsyncClient(base_url=self.server.base_url, timeout=20) as client:
-                return await client.post(path, headers=headers[number] if headers else None, json=body)
-
-        return await asyncio.gather(*map(one, range(count)))
+        limits = httpx.Limits(max_connections=20, max_keepalive_connections=0)
+        async with httpx.AsyncClient(base_url=self.server.base_url, timeout=20, limits=limits) as client:
+            calls = (client.post(path, headers=headers[n] if headers else None, json=body) for n in range(count))
+            return await asyncio.gather(*calls)
 
 
 @pytest.fixture(scope="module")
@@ -206,17 +206,13 @@ def _replaced(server: RunningServer, victim: int) -> bool:
 
 async def test_streams_of_a_killed_worker_are_not_open_any_more(crowd: Crowd) -> None:
     tickets = await crowd.join(crowd.queue("streams"), 12)
-    sources = [EventSource(crowd.server.host, crowd.server.port, ticket["token"]) for ticket in tickets]
-    for source in sources:
-        await source.until(lambda source: source.events)
-    assert crowd.figures().of("fairline_open_streams") == 12
-    for source in sources[:4]:
-        await source.close()
-    await _until(lambda: crowd.figures().of("fairline_open_streams") == 8)
-    for pid in crowd.server.worker_pids():
-        os.kill(pid, signal.SIGKILL)
-    for source in sources[4:]:
-        await source.close()
+    async with _open(crowd, tickets) as sources:
+        assert crowd.figures().of("fairline_open_streams") == 12
+        for source in sources[:4]:
+            await source.close()
+        await _until(lambda: crowd.figures().of("fairline_open_streams") == 8)
+        for pid in crowd.server.worker_pids():
+            os.kill(pid, signal.SIGKILL)
     wait_until(lambda: len(crowd.server.worker_pids()) == 2, "the workers were not started again")
     await _until(lambda: crowd.figures().of("fairline_open_streams") == 0)
 
@@ -226,6 +222,7 @@ async def test_frames_are_timed_from_the_event_they_tell_of(crowd: Crowd) -> Non
     tickets = await crowd.join(queue, 3)
     before = crowd.figures()
     async with _open(crowd, tickets) as sources:
+        await asyncio.sleep(1)  # until both hubs listen
         assert crowd.admin.post(f"/queues/{queue}/call-next").status_code == 200
         await sources[0].until(lambda source: source.of("admitted"))
         await sources[2].until(lambda source: source.last["position"] == 2)
@@ -240,20 +237,14 @@ async def test_frames_are_timed_from_the_event_they_tell_of(crowd: Crowd) -> Non
     assert 0 < more("own", "sum") < 5
 
 
-class _open:  # noqa: N801
-    def __init__(self, crowd: Crowd, tickets: list[dict[str, Any]]) -> None:
-        self._server, self._tickets = crowd.server, tickets
-        self._sources: list[EventSource] = []
-
-    async def __aenter__(self) -> list[EventSource]:
-        for ticket in self._tickets:
-            self._sources.append(EventSource(self._server.host, self._server.port, ticket["token"]))
-            await self._sources[-1].until(lambda source: source.events)
-        return self._sources
-
-    async def __aexit__(self, *_: object) -> None:
-        for source in self._sources:
-            await source.close()
+@contextlib.asynccontextmanager
+async def _open(crowd: Crowd, tickets: list[dict[str, Any]]) -> AsyncIterator[list[EventSource]]:
+    sources = [EventSource(crowd.server.host, crowd.server.port, ticket["token"]) for ticket in tickets]
+    for source in sources:
+        await source.until(lambda source: source.events)
+    yield sources
+    for source in sources:
+        await source.close()
 
 
 async def test_whom_the_keepers_let_in_is_counted_once(crowd: Crowd) -> None:
@@ -299,7 +290,7 @@ async def test_strangers_make_no_series(crowd: Crowd) -> None:
         after.of("fairline_requests_total", call="other", status="404")
         == before.of("fairline_requests_total", call="other", status="404") + 100
     )
-    new = {key for key in after.samples.keys() - before.samples.keys()}
+    new = after.samples.keys() - before.samples.keys()
     assert {name for name, _ in new} <= {"fairline_requests_total"}
     assert len(new) <= 6
 
@@ -336,10 +327,8 @@ def test_the_files_are_fresh_at_every_start_and_gone_at_the_end(tmp_path_factory
     assert list(folder.iterdir()) == []
 
 
-async def _until(true: Any) -> None:
-    async with asyncio.timeout(20):
-        while not await asyncio.to_thread(true):
-            await asyncio.sleep(0.1)
+async def _until(true: Callable[[], bool]) -> None:
+    await asyncio.to_thread(wait_until, true, "it never came true", 20)
 
 
 # One worker by itself
@@ -349,6 +338,7 @@ async def _until(true: Any) -> None:
 async def metrics(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Metrics]:
     monkeypatch.delenv(FOLDER, raising=False)
     metrics = Metrics()
+    metrics.call_name = lambda method, _: JOIN if method == "POST" else "other"
     yield metrics
     metrics.flush()
 
@@ -366,8 +356,8 @@ def standing(status: Status) -> Answer:
 
 
 async def test_heartbeats_are_counted_by_where_the_ticket_stands(metrics: Metrics) -> None:
-    results = [standing(Status.WAITING), standing(Status.WAITING), standing(Status.ADMITTED), TicketExpired("left")]
-    metrics.sent("beat", QueueId("a"), 0.0, [0.0] * 4, results)
+    stand = [standing(status) for status in (Status.WAITING, Status.WAITING, Status.ADMITTED)]
+    metrics.sent("beat", QueueId("a"), 0.0, [0.0] * 4, [*stand, TicketExpired("left")])
     figures = await read(metrics, "a")
     counts = {status: figures.of(BEATS, queue_id="a", status=status) for status in ("waiting", "admitted", "expired")}
     assert counts == {"waiting": 2, "admitted": 1, "expired": 1}
@@ -384,10 +374,10 @@ async def test_a_store_that_is_away_is_counted_and_a_queue_that_is_not_there_is_
 
 
 async def test_counts_are_written_by_themselves_a_moment_later(metrics: Metrics) -> None:
-    metrics.answered(JOIN, 201)
-    await asyncio.sleep(0.2)
-    assert metrics._requests.counts == {}
-    metrics.answered(JOIN, 201)
+    metrics.answered("POST", "/api/v1/queues/a/join", 201)
+    await asyncio.sleep(0.3)
+    assert metrics._answered == {}
+    metrics.answered("POST", "/api/v1/queues/b/join", 201)
     assert (await read(metrics)).of("fairline_requests_total", call=JOIN, status="201") == 2
 
 
@@ -430,7 +420,8 @@ def told_of(settings: QueueSettings, view: QueueView = VIEW) -> dict[str, float]
         (QueueSettings(max_active=1), 0),
         (QueueSettings(stock=18), 2),
         (QueueSettings(stock_url="http://shop.test/stock"), 0),
-        (QueueSettings.__struct_config__ and QueueSettings(admission="manual"), 0),  # type: ignore[arg-type]
+        (QueueSettings(admission=Admission.MANUAL), 0),
+        (QueueSettings(status=QueueStatus.PAUSED), 0),
     ],
 )
 def test_the_backlog_is_who_could_be_let_in_but_for_the_rate(settings: QueueSettings, backlog: int) -> None:
@@ -460,7 +451,7 @@ class _Away:
 
 
 async def test_with_the_store_away_the_processes_still_tell_their_figures(metrics: Metrics) -> None:
-    metrics.answered(JOIN, 503)
+    metrics.answered("POST", "/api/v1/queues/a/join", 503)
     request = Request("GET", "/metrics", b"", [], None)
     answer = await MetricsPage(_Away(), metrics).metrics(request)  # type: ignore[arg-type]
     figures = Figures(answer.body.decode())

@@ -264,6 +264,8 @@ def _shape(name: str, components: dict[str, Any], *, sent: bool = False) -> Shap
         )
         for field, inner in schema["properties"].items()
     ]
+    if sent:
+        fields.sort(key=lambda field: not field.required)
     return Shape(name, schema.get("description", ""), fields)
 
 

@@ -18,7 +18,7 @@ import os
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
@@ -38,7 +38,7 @@ from fairline.web.http import NO_STORE, Request, Response
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 #: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
-FLUSH_SECONDS = 0.02
+FLUSH_SECONDS = 0.05
 #: How many queues are read at once.
 AT_ONCE = 8
 
@@ -110,11 +110,14 @@ class _Histogram(Histogram):
 
 
 class Metrics:
-    """What one worker counts. Its methods are called where things happen, and cost next to nothing."""
+    """What one worker counts. Its methods are called where things happen, and cost next to nothing. `place` is the
+    worker's number among those that share the folder."""
 
-    def __init__(self, place: int = 0) -> None:
+    def __init__(self, place: int | None = None) -> None:
+        self.call_name: Callable[[str, str], str] = lambda _method, _path: "other"
+        """Names the call that a method and a path are for; set once the calls are known."""
         self._folder = os.environ.get(FOLDER)
-        if self._folder:
+        if self._folder and place is not None:
             values.ValueClass = values.MultiProcessValue(lambda: place)  # type: ignore[no-untyped-call]
         self._timer: asyncio.TimerHandle | None = None
         self._registry = registry = CollectorRegistry()
@@ -177,6 +180,7 @@ class Metrics:
             registry=registry,
             multiprocess_mode="max",
         )
+        self._answered: defaultdict[tuple[str, str, int], int] = defaultdict(int)
         self._open_streams: int | None = 0
         self._rounds: dict[str, tuple[float, float]] = {}
         self._plain = (
@@ -187,11 +191,9 @@ class Metrics:
 
     # What happens
 
-    def answered(self, call: str, status: int) -> None:
-        """A request was answered."""
-        self._requests.counts[call, status] += 1
-        if status == 429:
-            self._limited.counts[call,] += 1
+    def answered(self, method: str, path: str, status: int) -> None:
+        """A request was answered. Which call it was for is looked up later, once for many."""
+        self._answered[method, path, status] += 1
         if self._timer is None:
             self._arm()
 
@@ -225,7 +227,8 @@ class Metrics:
             seconds = now - since
             row[bisect_left(HEARTBEAT_BUCKETS, seconds)] += 1
             total += seconds
-            counts[queue, result.standing.status if isinstance(result, Answer) else Status.EXPIRED] += 1
+            # The plain value: the hash of an enum's member is made in Python.
+            counts[queue, result.standing.status._value_ if isinstance(result, Answer) else "expired"] += 1
         row[-1] += total
 
     def pushed(self, kind: str, seconds: float, frames: int) -> None:
@@ -258,6 +261,7 @@ class Metrics:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._name_calls()
         for plain in self._plain:
             plain.flush()
         if self._open_streams is not None:
@@ -267,6 +271,14 @@ class Metrics:
             self._lag.labels(name).set(late)
             self._round_at.labels(name).set(at)
         self._rounds.clear()
+
+    def _name_calls(self) -> None:
+        for (method, path, status), count in self._answered.items():
+            call = self.call_name(method, path)
+            self._requests.counts[call, status] += count
+            if status == 429:
+                self._limited.counts[call,] += count
+        self._answered.clear()
 
     # What is told
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from fairline.errors import StoreError
-from fairline.estimate import estimate
+from fairline.estimate import Forecast
 from fairline.keeper import Keeper
 from fairline.queue import QueueId
 from fairline.web.context import Context
@@ -37,7 +37,7 @@ class Public:
 
     async def _state(self, queue: QueueId) -> QueueAnswer:
         view, settings = await self._context.room.view(queue)
-        wait = estimate(view.waiting + 1, settings, view)
+        wait = Forecast(settings, view).wait(view.waiting + 1)
         return QueueAnswer(
             id=queue,
             name=settings.name or queue,

@@ -113,11 +113,8 @@ class Worker:
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
         rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)
-        name = call_name(rows)
-
-        def answered(method: str, path: str, status: int) -> None:
-            self._metrics.answered(name(method, path), status)
-
+        self._metrics.call_name = call_name(rows)
+        answered = self._metrics.answered
         lane = lane_for(fast_route(rows), cors)
         config = uvicorn.Config(
             FullLane(rows, cors, answered),

@@ -31,6 +31,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.queue import QueueId
 from fairline.store.valkey.keys import queue_keys
+from fairline.store.valkey.pipe import Pipe
 from fairline.store.valkey.scripts import script
 
 #: A Redis or a RedisCluster. Their annotations describe all their modes at once and fit none, so they are not used.
@@ -112,13 +113,29 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
             raise asyncio.CancelledError
 
 
-async def run(client: Connection, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:
-    """Run one script on a queue; `args` begin with the time."""
-    keys = (*queue_keys(queue), *more_keys)
-    body = script(name)
-    async with mapped_errors(queue):
-        try:
-            return await client.evalsha(body.sha, len(keys), *keys, *args)
-        except NoScriptError:
-            # A server that was started anew, or a node that never saw it. The script did not run: sending it is safe.
-            return await client.eval(body.source, len(keys), *keys, *args)
+class Runner:
+    """Runs scripts: through one pipe to a single server, through the client to a cluster."""
+
+    def __init__(self, client: Connection) -> None:
+        self._pipe: Pipe | None = None
+        self._send = client.execute_command
+        if isinstance(client, Redis):
+            pool = client.connection_pool
+            self._pipe = Pipe(lambda: pool.connection_class(**pool.connection_kwargs), _LIMITS["socket_timeout"])
+            self._send = self._pipe.call
+
+    async def run(self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:
+        """Run one script on a queue; `args` begin with the time."""
+        keys = (*queue_keys(queue), *more_keys)
+        body = script(name)
+        async with mapped_errors(queue):
+            try:
+                return await self._send("EVALSHA", body.sha, len(keys), *keys, *args)
+            except NoScriptError:
+                # A server that was started anew, or a node that never saw it. It did not run: sending it is safe.
+                return await self._send("EVAL", body.source, len(keys), *keys, *args)
+
+    async def close(self) -> None:
+        """End the pipe."""
+        if self._pipe is not None:
+            await self._pipe.close()

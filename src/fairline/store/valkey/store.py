@@ -43,7 +43,7 @@ from fairline.store.contract import (
     Visit,
 )
 from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
-from fairline.store.valkey.client import Connection, connect, mapped_errors, run
+from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
 from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
@@ -79,10 +79,12 @@ class ValkeyStore:
     def __init__(self, client: Connection, clock: Clock | None, server: Server | None) -> None:
         self.registry = ValkeyRegistry(client, self.time)
         self._client = client
+        self._runner = Runner(client)
         self._clock = clock
         self._server = server
 
     async def close(self) -> None:
+        await self._runner.close()
         await self._client.aclose()
         if self._server:
             await asyncio.to_thread(self._server.stop)
@@ -104,7 +106,7 @@ class ValkeyStore:
         # The set of names is only a hint and lives on another node: a name without a queue does no harm.
         async with mapped_errors():
             await self._client.sadd(QUEUES, queue)
-        if not await run(self._client, "create", queue, [self._clock() if self._clock else "", *_flat(settings)]):
+        if not await self._runner.run("create", queue, [self._clock() if self._clock else "", *_flat(settings)]):
             raise QueueExists(queue)
 
     async def settings(self, queue: QueueId) -> Configured:
@@ -310,7 +312,7 @@ class ValkeyStore:
         self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()
     ) -> tuple[QueueView, list[Any]]:
         now = self._clock() if self._clock else ""
-        view, items = await run(self._client, name, queue, [now, *args], more_keys)
+        view, items = await self._runner.run(name, queue, [now, *args], more_keys)
         return view_of(view), items
 
 

@@ -38,6 +38,7 @@ class NewQueue(QueueSettings, frozen=True, kw_only=True):
     """A queue to be made: its id, and any setting."""
 
     id: str
+    """Its name in addresses: letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or digit."""
 
 
 _HINTS = get_type_hints(QueueSettings, include_extras=True)
