@@ -15,8 +15,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from bench import grouping, memory, naive, scale
+from bench import grouping, http, memory, naive, scale, streams
 from bench.common import machine
+from fairline.errors import FairlineError
 
 #: No part takes nearly as long on two cores; one that does is stuck.
 SECONDS = 180
@@ -48,6 +49,8 @@ PARTS = {
     "grouping": Part("what it gains that calls which arrive together go to the store together", grouping.measure),
     "naive": Part("the script one would write oneself, on the same server", naive.measure),
     "durability": Part("what it costs that every call is on disk before it is answered", durability),
+    "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure),
+    "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),
 }
 
 
@@ -69,24 +72,35 @@ def main(
     unknown = [name for name in names or () if name not in PARTS]
     if unknown:
         raise typer.BadParameter(f"there is no part {unknown[0]!r}. There are: {', '.join(PARTS)}.")
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run(console, names or list(PARTS), quick))
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            failed = runner.run(run(console, names or list(PARTS), quick))
+    except asyncio.CancelledError:
+        raise typer.Exit(128 + signal.SIGTERM) from None
+    raise typer.Exit(1 if failed else 0)
 
 
-async def run(console: Console, names: list[str], quick: bool) -> None:
-    """Run the parts one after the other; the end of this process, however it comes, ends what they started."""
+async def run(console: Console, names: list[str], quick: bool) -> list[str]:
+    """Run the parts one after the other, and answer which failed. However this ends, what they started ends too."""
     task = asyncio.current_task()
     if task:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    console.print(f"[bold]Fairline benchmarks[/] on {machine()}, uvloop")
+    failed = []
     for name in names:
-        console.rule(f"{name}: {PARTS[name].shows}", align="left")
+        console.rule(f"[bold]{name}[/]: {PARTS[name].shows}", align="left")
         load, begun = os.getloadavg()[0], time.perf_counter()
-        async with asyncio.timeout(SECONDS):
-            tables = await PARTS[name].measure(quick)
+        try:
+            async with asyncio.timeout(SECONDS):
+                tables = await PARTS[name].measure(quick)
+        except (RuntimeError, FairlineError, TimeoutError) as error:
+            failed.append(name)
+            console.print(f"[red]Not measured:[/] {str(error) or f'it took more than {SECONDS} s'}\n")
+            continue
         for table in tables:
             console.print(table)
-        console.print(f"[dim]{machine()}; load before {load:.1f}; took {time.perf_counter() - begun:.0f} s[/]\n")
+        took = time.perf_counter() - begun
+        console.print(f"[dim]{machine()}; load average before {load:.1f}; took {took:.0f} s[/]\n")
+    return failed
 
 
 if __name__ == "__main__":

@@ -461,3 +461,22 @@ async def test_a_keeper_ends_when_it_is_told_to_at_whatever_moment(open_stores: 
         keeper.cancel()
     assert not running_on
     assert all(keeper.cancelled() for keeper in keepers)
+
+
+async def test_nobody_lapses_while_no_web_worker_can_be_reached(
+    store: Store, clock: FakeClock, make_queue: Any
+) -> None:
+    """A keeper on a machine of its own goes on when all web workers are gone; people's time must not."""
+    queue = await make_queue(heartbeat_timeout_seconds=10, grace_seconds=5)
+    await store.join(queue, [Arrival()])
+    keeper = Keeper(store, follows_web=True)
+    await store.registry.mark_alive("web")
+    for _ in range(20):
+        clock.advance(5)
+        await keeper.sweep()
+    assert (await store.view(queue)).waiting == 1
+    for _ in range(5):
+        clock.advance(5)
+        await store.registry.mark_alive("web")
+        await keeper.sweep()
+    assert (await store.view(queue)).waiting == 0

@@ -172,12 +172,12 @@ def test_an_id_that_could_break_a_key_or_an_address_is_refused(text: str) -> Non
 
 @given(st.dictionaries(st.sampled_from(SETTINGS), st.none() | st.booleans() | st.integers() | st.floats() | st.text()))
 def test_whatever_comes_is_either_kept_or_refused_by_name(changes: dict[str, Any]) -> None:
+    refused_field: str | None = None
     try:
         settings = checked(changes)
     except InvalidSettings as error:
         refused_field = error.field
     else:
-        refused_field = None
         assert checked({}, settings) == settings
     assert refused_field is None or refused_field in SETTINGS
 

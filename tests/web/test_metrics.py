@@ -15,19 +15,14 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairline.errors import StoreUnavailable, TicketExpired
+from fairline.estimate import Forecast
 from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Answer
 from fairline.store import Stats, Totals
 from fairline.ticket import Reason, Standing, Status
+from fairline.web.figures import MetricsPage, queue_metrics
 from fairline.web.http import Request
-from fairline.web.metrics import (
-    FOLDER,
-    HEARTBEAT_BUCKETS,
-    Metrics,
-    MetricsPage,
-    Spread,
-    queue_metrics,
-)
+from fairline.web.metrics import FOLDER, HEARTBEAT_BUCKETS, Metrics, Spread
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 from tests.web.sse import EventSource
@@ -90,7 +85,8 @@ class Crowd:
         return Figures(answer.text)
 
     async def join(self, queue: str, count: int) -> list[dict[str, Any]]:
-        return [answer.json() for answer in await self._all(count, f"/api/v1/queues/{queue}/join")]
+        answers = [answer.json() for answer in await self._all(count, f"/api/v1/queues/{queue}/join")]
+        return sorted(answers, key=lambda answer: answer.get("ticket", 0))
 
     async def beat(self, tickets: list[dict[str, Any]]) -> list[int]:
         return await self._with_tokens("/api/v1/heartbeat", tickets)
@@ -352,7 +348,8 @@ VIEW = QueueView(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
 
 def standing(status: Status) -> Answer:
     told = Standing(number=1, status=status, priority=0, joined=1)
-    return Answer(queue=QueueId("a"), standing=told, view=VIEW, settings=QueueSettings())
+    settings = QueueSettings()
+    return Answer(queue=QueueId("a"), standing=told, view=VIEW, settings=settings, forecast=Forecast(settings, VIEW))
 
 
 async def test_heartbeats_are_counted_by_where_the_ticket_stands(metrics: Metrics) -> None:

@@ -31,7 +31,9 @@ SWEEP_SECONDS = 5.0
 
 class Keeper:
     """Keeps all queues of a store. `on_admitted` and `on_lapsed` hear of what this keeper did; others may do it too.
-    `on_round` hears of each round that went through: its name, how late it began and how long it took, in seconds."""
+    `follows_web` is for a keeper without a web worker beside it: while none is there, time stands still for those who
+    wait. `on_round` hears of each round that went through: its name, how late it began and how long it took, in
+    seconds."""
 
     def __init__(
         self,
@@ -39,6 +41,7 @@ class Keeper:
         *,
         tick_seconds: float = TICK_SECONDS,
         sweep_seconds: float = SWEEP_SECONDS,
+        follows_web: bool = False,
         on_admitted: Callable[[QueueId, list[int]], None] | None = None,
         on_lapsed: Callable[[QueueId, list[Lapsed]], None] | None = None,
         on_round: Callable[[str, float, float], None] | None = None,
@@ -46,6 +49,9 @@ class Keeper:
         self._store = store
         self.tick_seconds = tick_seconds
         self.sweep_seconds = sweep_seconds
+        self._follows_web = follows_web
+        self._stalled = False
+        self._store_away = False
         self._on_admitted = on_admitted
         self._on_lapsed = on_lapsed
         self._on_round = on_round
@@ -78,8 +84,15 @@ class Keeper:
     async def sweep(self) -> None:
         """One round of sweeping over all queues."""
         self._queues = await self._store.queues()
+        self._stalled = self._follows_web and await self._web_is_away()
+        await self._store.registry.mark_alive("keeper")
         await self._each(self._sweep)
         self.swept_at = time.monotonic()
+
+    async def _web_is_away(self) -> bool:
+        """Nobody who waits can give a sign of life while no web worker is there."""
+        last = await self._store.registry.last_alive("web")
+        return last is not None and await self._store.time() - last > 1500 * self.sweep_seconds
 
     async def _admit(self, queue: QueueId) -> None:
         lease = self.tick_seconds / 2
@@ -94,7 +107,7 @@ class Keeper:
     async def _sweep(self, queue: QueueId) -> None:
         lease = self.sweep_seconds / 2
         while True:
-            swept = await self._store.sweep(queue, STEP, every=self.sweep_seconds, lease=lease)
+            swept = await self._store.sweep(queue, STEP, every=self.sweep_seconds, lease=lease, stalled=self._stalled)
             if swept.lapsed and self._on_lapsed:
                 self._on_lapsed(queue, swept.lapsed)
             if not swept.more:
@@ -134,7 +147,12 @@ class Keeper:
         try:
             await do_round()
         except StoreError as error:
-            log.warning("keeper.store_away", round=name, error=error.message)
-        else:
-            if self._on_round:
-                self._on_round(name, late, time.monotonic() - began)
+            if not self._store_away:  # said once, not at every round
+                log.warning("keeper.store_away", round=name, error=error.message)
+            self._store_away = True
+            return
+        if self._store_away:
+            log.info("keeper.store_back", round=name)
+        self._store_away = False
+        if self._on_round:
+            self._on_round(name, late, time.monotonic() - began)

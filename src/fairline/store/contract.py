@@ -294,8 +294,11 @@ class Store(Protocol):
 
     # Keeping
 
-    async def sweep(self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0) -> Swept:
-        """End what is past its deadline. If nobody swept for much longer than `every` seconds, time stood still."""
+    async def sweep(
+        self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0, stalled: bool = False
+    ) -> Swept:
+        """End what is past its deadline. If nobody swept for much longer than `every` seconds, time stood still; so
+        it does while `stalled`: nobody who waits can reach us."""
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
         """Count a try; answers the seconds to wait where it is over the limit, and then is not counted."""

@@ -17,8 +17,9 @@ from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.cors import Cors
 from fairline.web.docs import HTML, Docs
+from fairline.web.figures import MEDIA, MetricsPage
 from fairline.web.http import Request
-from fairline.web.metrics import MEDIA, Metrics, MetricsPage
+from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation, Query
 from fairline.web.people import People
 from fairline.web.problems import failure, problem

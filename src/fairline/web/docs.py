@@ -126,6 +126,7 @@ class Docs:
             "prose": prose,
             "sentence": sentence,
             "path": path_markup,
+            "name": name_markup,
             "json": json_markup,
             "shell": shell_markup,
         }
@@ -340,6 +341,11 @@ def path_markup(path: str) -> Markup:
     """A path with what it names set apart, free to break after each part."""
     parts = (Markup("<var>{}</var>").format(part) if part.startswith("{") else escape(part) for part in path.split("/"))
     return Markup("/<wbr>").join(parts)
+
+
+def name_markup(name: str) -> Markup:
+    """A name, free to break after each word."""
+    return Markup("_<wbr>").join(name.split("_"))
 
 
 def json_markup(text: str) -> Markup:

@@ -1,8 +1,8 @@
 """What is measured, and how Prometheus is told.
 
-There are two kinds of figures. Those of the queues are read from the store when someone asks, so they are right
-whichever worker answers, and outlive us all. Those of the processes (requests, store calls, streams) are counted where
-they happen, in plain numbers, and written a moment later to files that prometheus_client sums over all workers.
+There are two kinds of figures. Those of the queues are read from the store when someone asks (see figures), so they are
+right whichever worker answers, and outlive us all. Those of the processes (requests, store calls, streams) are counted
+where they happen, in plain numbers, and written a moment later to files that prometheus_client sums over all workers.
 
 A worker's files bear its place among the workers, not its process id: one that is started again goes on counting where
 the last one stopped. Only what was counted in the moment before a kill is lost.
@@ -22,25 +22,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-import fairline
-from fairline.errors import FairlineError, QueueNotFound, StoreError
-from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.room import Answer, Room
-from fairline.store import Stats
-from fairline.ticket import Reason, Status
-from fairline.web.http import NO_STORE, Request, Response
+from fairline.errors import FairlineError, StoreError
+from fairline.queue import QueueId
+from fairline.room import Answer
+from fairline.ticket import Status
 
 #: Where prometheus_client keeps the files of all workers; the supervisor sets it.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 #: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
 FLUSH_SECONDS = 0.05
-#: How many queues are read at once.
-AT_ONCE = 8
 
 HEARTBEAT_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 STORE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -329,101 +323,3 @@ class _Collected(Collector):
 
     def collect(self) -> Iterable[Metric]:
         return self._metrics
-
-
-class MetricsPage:
-    """`GET /metrics`."""
-
-    def __init__(self, room: Room, metrics: Metrics) -> None:
-        self._room = room
-        self._metrics = metrics
-
-    async def metrics(self, request: Request) -> Response:
-        """All figures, for Prometheus. With the store away, those of the processes only."""
-        queues: list[tuple[QueueId, QueueSettings, Stats]] | None
-        try:
-            queues = await self._queues()
-        except StoreError:
-            queues = None
-        known = None if queues is None else {str(queue) for queue, _, _ in queues}
-        body = await self._metrics.told(queue_metrics(queues), known)
-        return Response(200, body, MEDIA.encode(), NO_STORE)
-
-    async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def read(queue: QueueId) -> tuple[QueueId, QueueSettings, Stats] | None:
-            async with places:
-                try:
-                    return queue, (await self._room.settings(queue)).settings, await self._room.stats(queue)
-                except QueueNotFound:
-                    return None  # deleted meanwhile
-
-        found = await asyncio.gather(*map(read, await self._room.queues()))
-        return [each for each in found if each is not None]
-
-
-def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None) -> list[Metric]:
-    """What the store says of all queues; without `queues` only that it is away."""
-    build = GaugeMetricFamily("fairline_build_info", "The version that runs.", labels=("version",))
-    build.add_metric((fairline.__version__,), 1)
-    up = GaugeMetricFamily("fairline_store_up", "Whether the store answers.", value=float(queues is not None))
-
-    def gauge(name: str, about: str, *more: str) -> GaugeMetricFamily:
-        return GaugeMetricFamily(name, about, labels=("queue_id", *more))
-
-    def counter(name: str, about: str, *more: str) -> CounterMetricFamily:
-        return CounterMetricFamily(name, about, labels=("queue_id", *more))
-
-    joined = counter("fairline_joined", "Tickets given.")
-    admitted = counter("fairline_admitted", "Tickets let in or called.")
-    returned = counter("fairline_returned", "Tickets sent back to the line.")
-    completed = counter("fairline_completed", "Tickets that were completed.")
-    expired = counter("waiting_room_positions_expired", "Tickets that ended otherwise, by reason.", "reason")
-    waiting = gauge("fairline_waiting", "People in line.")
-    beating = gauge("waiting_room_active_heartbeats", "People in line who are held there by their signs of life.")
-    inside = gauge("fairline_inside", "People let in: on their way (admitted) or there (active).", "state")
-    backlog = gauge("fairline_promotion_backlog", "People in line for whom there is room, but who wait for the rate.")
-    stock = gauge("fairline_stock_left", "What is left to sell, where that is finite.")
-    wait = Metric("fairline_wait_seconds", "How long people waited until they were let in.", "summary")
-    for queue, settings, stats in queues or ():
-        view, totals = stats.view, stats.totals
-        joined.add_metric((queue,), totals.joined)
-        admitted.add_metric((queue,), totals.admitted)
-        returned.add_metric((queue,), totals.returned)
-        completed.add_metric((queue,), totals.completed)
-        for reason in Reason:
-            expired.add_metric((queue, reason), totals.expired_by_reason.get(reason, 0))
-        waiting.add_metric((queue,), view.waiting)
-        beating.add_metric((queue,), view.waiting if settings.heartbeat_timeout_seconds else 0)
-        inside.add_metric((queue, Status.ADMITTED), view.admitted)
-        inside.add_metric((queue, Status.ACTIVE), view.active)
-        backlog.add_metric((queue,), _backlog(view, settings))
-        left = view.stock_left(settings.stock)
-        if left is not None:
-            stock.add_metric((queue,), left)
-        _add_waits(wait, queue, stats)
-    return [
-        *(build, up, joined, admitted, returned, completed, expired),
-        *(waiting, beating, inside, backlog, stock, wait),
-    ]
-
-
-def _backlog(view: QueueView, settings: QueueSettings) -> int:
-    """How many could be let in at once if there were no rate."""
-    if settings.status is not QueueStatus.ACTIVE or settings.admission is not Admission.AUTO:
-        return 0
-    room = settings.max_active - view.inside
-    left = view.stock_left(settings.stock)
-    if left is None and settings.stock_url:
-        left = 0  # not known yet: nobody is let in
-    return max(0, min(view.waiting, room if left is None else min(room, left)))
-
-
-def _add_waits(metric: Metric, queue: QueueId, stats: Stats) -> None:
-    totals = stats.totals
-    for quantile, seconds in (("0.5", totals.wait_p50), ("0.9", totals.wait_p90), ("0.99", totals.wait_p99)):
-        if seconds is not None:
-            metric.add_sample(metric.name, {"queue_id": queue, "quantile": quantile}, seconds)
-    metric.add_sample(f"{metric.name}_sum", {"queue_id": queue}, (totals.wait_mean or 0) * totals.admitted)
-    metric.add_sample(f"{metric.name}_count", {"queue_id": queue}, totals.admitted)

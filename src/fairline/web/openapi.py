@@ -6,32 +6,24 @@ words beside it in the source; a problem because the row names it, or because of
 
 from __future__ import annotations
 
-import ast
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from importlib.abc import SourceLoader
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
 import fairline
-from fairline.queue import ID_PATTERN, SETTINGS, QueueSettings
+from fairline.queue import ID_PATTERN
 from fairline.room import PAGE
 from fairline.store import Role
+from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.http import BODY_LIMIT, PROBLEM
 from fairline.web.operations import Operation, Query
 from fairline.web.problems import PROBLEMS
 from fairline.web.samples import BODIES
+from fairline.web.schemas import Schema, Schemas
 from fairline.web.wire import Problem
 
-Schema = dict[str, Any]
-
 EVENT_STREAM = "text/event-stream"
-#: Ticket numbers are exact in every client: no more than a double holds.
-LARGEST_TICKET = 2**53 - 1
 
 #: The parts of the API in the order they are read: a title, and for whom.
 GROUPS: dict[str, tuple[str, str]] = {
@@ -184,23 +176,6 @@ def media_types(row: Operation) -> list[str]:
     return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else [])]
 
 
-class Schemas:
-    """The JSON schemas of all types of the rows, with the words beside the fields in the source."""
-
-    def __init__(self, rows: Sequence[Operation]) -> None:
-        kinds = list(_kinds(rows))
-        found, self.components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-        self._schemas = list(zip(kinds, found, strict=True))
-        for node in _nodes(msgspec.inspect.multi_type_info(kinds)):
-            schema = self.components.get(getattr(getattr(node, "cls", None), "__name__", ""))
-            if schema is not None:
-                _describe(node, schema)
-
-    def of(self, kind: Any) -> Schema:
-        """The schema of a type: a reference, where it has a name."""
-        return dict(next(schema for known, schema in self._schemas if known is kind or known == kind))
-
-
 def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
     yield Problem
     for row in rows:
@@ -213,78 +188,6 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
     yield str
 
 
-def _nodes(kinds: Iterable[Any], seen: set[int] | None = None) -> Iterator[Any]:
-    """All types there are within types."""
-    seen = set() if seen is None else seen
-    for kind in kinds:
-        if id(kind) in seen or not isinstance(kind, msgspec.inspect.Type | msgspec.inspect.Field):
-            continue
-        seen.add(id(kind))
-        yield kind
-        for name in kind.__struct_fields__:
-            inner = getattr(kind, name)
-            yield from _nodes(inner if isinstance(inner, tuple) else (inner,), seen)
-
-
-def _describe(node: Any, schema: Schema) -> None:
-    """Say what the types know and msgspec does not put into a schema."""
-    if isinstance(node, msgspec.inspect.EnumType):
-        schema |= {"type": "string", "enum": [member.value for member in node.cls]}
-        schema["description"] = first_sentence(schema.get("description", ""))
-    elif isinstance(node, msgspec.inspect.StructType):
-        words = field_words(node.cls)
-        if node.cls.__struct_fields__ == SETTINGS:
-            words = field_words(QueueSettings)
-        for field in node.fields:
-            own = schema["properties"][field.encode_name]
-            if field.name in words:
-                own.setdefault("description", words[field.name])
-            _lift(own)
-            if any(isinstance(inner, msgspec.inspect.DateTimeType) for inner in _nodes((field.type,))):
-                for option in own.get("anyOf", [own]):
-                    if option.get("type") == "string":
-                        option["format"] = "date-time"
-        if not schema.get("required", True):
-            del schema["required"]
-
-
-def _lift(schema: Schema) -> None:
-    """What is said of one option of a field is said of the field."""
-    for option in schema.get("anyOf", ()):
-        if "description" in option:
-            schema.setdefault("description", option.pop("description"))
-
-
-def field_words(kind: type) -> dict[str, str]:
-    """The string after each field of a class, its bases' too, by the field's name."""
-    words: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        words |= _words_in(base.__module__).get(base.__name__, {})
-    return words
-
-
-@lru_cache
-def _words_in(module: str) -> dict[str, dict[str, str]]:
-    """The strings after fields, for all classes of one module of ours."""
-    source = sys.modules[module].__spec__ if module.startswith("fairline.") else None
-    text = source.loader.get_source(module) if source and isinstance(source.loader, SourceLoader) else None
-    classes = [each for each in ast.parse(text or "").body if isinstance(each, ast.ClassDef)]
-    return {each.name: dict(_after_fields(each)) for each in classes}
-
-
-def _after_fields(tree: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for field, after in pairwise(tree.body):
-        match field, after:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                yield name, " ".join(text.split())
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a text."""
-    head, stop, _ = text.partition(". ")
-    return head + "." if stop else text
-
-
 def operation_id(row: Operation) -> str:
     """A name for programs made from the document: `post_queues_queue_join`."""
     path = row.path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
@@ -293,7 +196,7 @@ def operation_id(row: Operation) -> str:
 
 def document(rows: Sequence[Operation], url: str = "") -> Schema:
     """The whole document."""
-    schemas = Schemas(rows)
+    schemas = Schemas(list(_kinds(rows)))
     paths: dict[str, Schema] = {}
     for row in rows:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas)

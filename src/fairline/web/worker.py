@@ -36,6 +36,7 @@ log = structlog.get_logger()
 #: Seconds between looks for connections that are overdue, and for a new generation of keys.
 REAP_SECONDS = 1.0
 GENERATION_SECONDS = 5.0
+ALIVE_SECONDS = 1.0
 #: How long requests under way may take once the worker is told to end.
 GRACE_SECONDS = 10
 
@@ -88,6 +89,7 @@ class Worker:
             store,
             tick_seconds=settings.tick_seconds,
             sweep_seconds=settings.sweep_seconds,
+            follows_web=settings.role is ServerRole.KEEPER,
             on_admitted=self._metrics.admitted,
             on_round=self._metrics.round,
         )
@@ -100,6 +102,7 @@ class Worker:
             if self._settings.role is not ServerRole.WEB:
                 await stack.enter_async_context(_running(self._keeper.run()))
             if listening is not None:
+                await stack.enter_async_context(_running(self._show_alive()))
                 await self._serve(listening, stack)
             else:
                 await _until_signalled()
@@ -132,6 +135,13 @@ class Worker:
         await stack.enter_async_context(_running(server.reap()))
         await server.serve(sockets=[listening])
 
+    async def _show_alive(self) -> None:
+        """Let keepers elsewhere know that people can reach us."""
+        while True:
+            with contextlib.suppress(StoreError):
+                await self._store.registry.mark_alive("web")
+            await asyncio.sleep(ALIVE_SECONDS)
+
     async def _follow_generation(self, *, once: bool = False) -> None:
         """Take up new keys when someone rotates them."""
         while True:
@@ -146,14 +156,20 @@ class Worker:
 
 @contextlib.asynccontextmanager
 async def _running(work: Any) -> AsyncIterator[None]:
-    """Something that runs beside the rest, until the rest is over."""
+    """Something that runs beside the rest, until the rest is over. If it fails, the worker ends, to be started anew."""
     task = asyncio.ensure_future(work)
+    task.add_done_callback(_end_if_failed)
     try:
         yield
     finally:
         task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task])
+
+
+def _end_if_failed(task: asyncio.Future[None]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        log.error("worker.failed", exc_info=error)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def _until_signalled() -> None:

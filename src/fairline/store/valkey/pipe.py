@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import hiredis
@@ -63,12 +64,13 @@ class _Open:
     """A connection while it lasts."""
 
     def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self._writer = connection._writer
+        # The streams are ours from here on; the object that made them must neither use nor close them.
+        self._writer, reader = connection._writer, connection._reader
+        connection._writer = connection._reader = None
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self._answers = hiredis.Reader(replyError=BaseParser.parse_error, notEnoughData=_NOTHING)
         self._loop = asyncio.get_running_loop()
-        self._reading = self._loop.create_task(self._read(connection._reader))
+        self._reading = self._loop.create_task(self._read(reader))
         self.closed = False
 
     def send(self, command: tuple[Any, ...]) -> asyncio.Future[Any]:
@@ -90,7 +92,8 @@ class _Open:
     async def ended(self) -> None:
         """Wait until it is closed."""
         await asyncio.wait([self._reading])
-        await self._connection.disconnect(nowait=True)
+        with suppress(OSError):
+            await self._writer.wait_closed()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         error: Exception = RedisConnectionError("the connection was closed by the server")

@@ -232,8 +232,10 @@ class ValkeyStore:
 
     # Keeping
 
-    async def sweep(self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0) -> Swept:
-        _, (due, *lapsed) = await self._run("sweep", queue, [at_most, _ms(every), _ms(lease)])
+    async def sweep(
+        self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0, stalled: bool = False
+    ) -> Swept:
+        _, (due, *lapsed) = await self._run("sweep", queue, [at_most, _ms(every), _ms(lease), int(stalled)])
         return Swept([Lapsed(int(n), Reason(why.decode())) for n, why in rows_of(lapsed, 2)], more=due >= at_most)
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:

@@ -1,8 +1,10 @@
 -- sweep.lua: end the tickets whose deadline has passed, and clear away what has been kept long enough.
 -- ARGV  1 now  2 at most  3 ms between sweeps  4 nothing to do if done less than so many ms ago
+--       5 1 if nobody who waits can reach us now
 -- Returns how many were due, then the number and reason of each ticket that lapsed.
 -- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
-local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+-- It also stands still while nobody can be reached.
+local at_most, every, lease, stalled = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
 local away = now - Q.swept_at
 if away >= 0 and away < lease then return answer({0}) end
 
@@ -14,6 +16,8 @@ end
 
 if away < 0 then
   stop_clock(away) -- the store's clock was set back; the queue's goes on from where it was
+elseif stalled then
+  stop_clock(away)
 elseif away > 1.5 * every then
   stop_clock(away - every)
   event('clock_stopped', '', text((away - every) / 1000))

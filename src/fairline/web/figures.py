@@ -1,0 +1,119 @@
+"""`GET /metrics`: what the store says of every queue, with what the workers have counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+import fairline
+from fairline.errors import QueueNotFound, StoreError
+from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.room import Room
+from fairline.store import Stats
+from fairline.ticket import Reason, Status
+from fairline.web.http import NO_STORE, Request, Response
+from fairline.web.metrics import Metrics
+
+MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+#: How many queues are read at once.
+AT_ONCE = 8
+
+
+class MetricsPage:
+    """`GET /metrics`."""
+
+    def __init__(self, room: Room, metrics: Metrics) -> None:
+        self._room = room
+        self._metrics = metrics
+
+    async def metrics(self, request: Request) -> Response:
+        """All figures, for Prometheus. With the store away, those of the processes only."""
+        queues: list[tuple[QueueId, QueueSettings, Stats]] | None
+        try:
+            queues = await self._queues()
+        except StoreError:
+            queues = None
+        known = None if queues is None else {str(queue) for queue, _, _ in queues}
+        body = await self._metrics.told(queue_metrics(queues), known)
+        return Response(200, body, MEDIA.encode(), NO_STORE)
+
+    async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def read(queue: QueueId) -> tuple[QueueId, QueueSettings, Stats] | None:
+            async with places:
+                try:
+                    return queue, (await self._room.settings(queue)).settings, await self._room.stats(queue)
+                except QueueNotFound:
+                    return None  # deleted meanwhile
+
+        found = await asyncio.gather(*map(read, await self._room.queues()))
+        return [each for each in found if each is not None]
+
+
+def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None) -> list[Metric]:
+    """What the store says of all queues; without `queues` only that it is away."""
+    build = GaugeMetricFamily("fairline_build_info", "The version that runs.", labels=("version",))
+    build.add_metric((fairline.__version__,), 1)
+    up = GaugeMetricFamily("fairline_store_up", "Whether the store answers.", value=float(queues is not None))
+
+    def gauge(name: str, about: str, *more: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(name, about, labels=("queue_id", *more))
+
+    def counter(name: str, about: str, *more: str) -> CounterMetricFamily:
+        return CounterMetricFamily(name, about, labels=("queue_id", *more))
+
+    joined = counter("fairline_joined", "Tickets given.")
+    admitted = counter("fairline_admitted", "Tickets let in or called.")
+    returned = counter("fairline_returned", "Tickets sent back to the line.")
+    completed = counter("fairline_completed", "Tickets that were completed.")
+    expired = counter("waiting_room_positions_expired", "Tickets that ended otherwise, by reason.", "reason")
+    waiting = gauge("fairline_waiting", "People in line.")
+    beating = gauge("waiting_room_active_heartbeats", "People in line who are held there by their signs of life.")
+    inside = gauge("fairline_inside", "People let in: on their way (admitted) or there (active).", "state")
+    backlog = gauge("fairline_promotion_backlog", "People in line for whom there is room, but who wait for the rate.")
+    stock = gauge("fairline_stock_left", "What is left to sell, where that is finite.")
+    wait = Metric("fairline_wait_seconds", "How long people waited until they were let in.", "summary")
+    for queue, settings, stats in queues or ():
+        view, totals = stats.view, stats.totals
+        joined.add_metric((queue,), totals.joined)
+        admitted.add_metric((queue,), totals.admitted)
+        returned.add_metric((queue,), totals.returned)
+        completed.add_metric((queue,), totals.completed)
+        for reason in Reason:
+            expired.add_metric((queue, reason), totals.expired_by_reason.get(reason, 0))
+        waiting.add_metric((queue,), view.waiting)
+        beating.add_metric((queue,), view.waiting if settings.heartbeat_timeout_seconds else 0)
+        inside.add_metric((queue, Status.ADMITTED), view.admitted)
+        inside.add_metric((queue, Status.ACTIVE), view.active)
+        backlog.add_metric((queue,), _backlog(view, settings))
+        left = view.stock_left(settings.stock)
+        if left is not None:
+            stock.add_metric((queue,), left)
+        _add_waits(wait, queue, stats)
+    return [
+        *(build, up, joined, admitted, returned, completed, expired),
+        *(waiting, beating, inside, backlog, stock, wait),
+    ]
+
+
+def _backlog(view: QueueView, settings: QueueSettings) -> int:
+    """How many could be let in at once if there were no rate."""
+    if settings.status is not QueueStatus.ACTIVE or settings.admission is not Admission.AUTO:
+        return 0
+    room = settings.max_active - view.inside
+    left = view.stock_left(settings.stock)
+    if left is None and settings.stock_url:
+        left = 0  # not known yet: nobody is let in
+    return max(0, min(view.waiting, room if left is None else min(room, left)))
+
+
+def _add_waits(metric: Metric, queue: QueueId, stats: Stats) -> None:
+    totals = stats.totals
+    for quantile, seconds in (("0.5", totals.wait_p50), ("0.9", totals.wait_p90), ("0.99", totals.wait_p99)):
+        if seconds is not None:
+            metric.add_sample(metric.name, {"queue_id": queue, "quantile": quantile}, seconds)
+    metric.add_sample(f"{metric.name}_sum", {"queue_id": queue}, (totals.wait_mean or 0) * totals.admitted)
+    metric.add_sample(f"{metric.name}_count", {"queue_id": queue}, totals.admitted)
