@@ -416,12 +416,12 @@ def beside(backend: str, runner: asyncio.Runner) -> Iterator[Callable[[], StoreB
 
 @pytest.mark.timeout(0)
 def test_the_store_never_differs_from_the_model(backend: str, beside: Callable[[], StoreBesideModel]) -> None:
-    examples = (3000 if LONG else 60) if "unix" in backend else (300 if LONG else 15)
+    examples = (1000 if LONG else 60) if "unix" in backend else (200 if LONG else 15)
     run_state_machine_as_test(
         beside,  # type: ignore[arg-type]
         settings=settings(
             max_examples=examples,
-            stateful_step_count=100 if LONG else 40,
+            stateful_step_count=80 if LONG else 40,
             derandomize=not LONG,
             deadline=None,
             report_multiple_bugs=False,
@@ -518,6 +518,10 @@ HISTORIES: dict[str, list[Step]] = {
         (M.time_goes_on, 1000.0),
         (M.join, [Arrival(pass_id="silver", limited=False)]),
         (M.issue_or_withdraw_a_pass, "silver", None, 1),
+    ],
+    "a sweep is late, and then very late": [
+        (M.a_crowd_joins, 3, 0, 0),
+        *[step for late in (5.0, 7.5, 7.501) for step in ((M.time_goes_on, late), (M.sweep, 1000, 5.0, 0.0))],
     ],
     "the clock of the store is wrong for a day": [
         (M.a_crowd_joins, 3, 0, 0),

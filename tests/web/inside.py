@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -126,6 +127,37 @@ async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> 
         await asyncio.gather(*beside, return_exceptions=True)
         await room.close()
         await store.close()
+
+
+@contextlib.contextmanager
+def serving_on_uvloop(url: str) -> Iterator[Inside]:
+    """The same in a thread of its own, with the loop that workers have; what it shows is only to be looked at."""
+    import uvloop
+
+    inside: Future[Inside] = Future()
+    ended: Future[None] = Future()
+
+    async def work() -> None:
+        async with serving(url) as served:
+            inside.set_result(served)
+            await asyncio.wrap_future(ended)
+
+    def run() -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(work())
+        except BaseException as error:
+            if not inside.done():
+                inside.set_exception(error)
+            raise
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        try:
+            yield inside.result(10)
+        finally:
+            ended.set_result(None)
+            running.result(20)
 
 
 class Gate:

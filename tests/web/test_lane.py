@@ -269,6 +269,7 @@ GARBAGE = {
     "a space in the address": b"GET /health z HTTP/1.1\r\nhost: x\r\n\r\n",
     "a control character in the address": b"GET /health\x01z HTTP/1.1\r\nhost: x\r\n\r\n",
     "an address that is not ASCII": "GET /héalthz HTTP/1.1\r\nhost: x\r\n\r\n".encode(),
+    "a name that is not ASCII": "POST /api/v1/queues/é/join HTTP/1.1\r\nhost: x\r\n\r\n".encode(),
     "an address without a host": b"GET http:///healthz HTTP/1.1\r\nhost: x\r\n\r\n",
 }
 
@@ -361,6 +362,13 @@ async def test_an_address_may_be_written_in_any_proper_form(raw: Raw, method: st
     assert (answer.status, after.status) == (status, 200)
     if status >= 400:
         assert answer.code
+
+
+@BOTH_LANES
+async def test_a_fragment_is_no_part_of_a_query(raw: Raw, queue: QueueId, lane: Any) -> None:
+    token = (await asked_join(raw, queue))["token"]
+    await raw.send(request("GET", f"{lane(STATUS)}?token={token}#part"))
+    assert (await raw.answer()).status == 200
 
 
 @BOTH_LANES

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import secrets
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from structlog.testing import capture_logs
 
 from fairline.queue import QueueId
 from fairline.room import Room
-from tests.web.inside import Gate, Inside, open_queue, room_of, serving, until
+from fairline.web import lane as limits
+from fairline.web import worker
+from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
 from tests.web.raw import Raw, connected, request, slow
 from tests.web.running import RunningServer
 
@@ -25,13 +28,19 @@ BOTH_ENDS = pytest.mark.parametrize("go", [Raw.close, Raw.reset], ids=["FIN", "R
 
 
 @pytest.fixture
-async def inside(valkey_url: str, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Inside]:
-    """A server that has nothing to complain of."""
+def no_complaints(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Nothing is logged above information."""
     with capture_logs() as logs:
-        async with serving(valkey_url) as inside:
-            yield inside
+        yield
     assert not [entry for entry in logs if entry["log_level"] != "info"]
-    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+    records = [record for when in ("setup", "call", "teardown") for record in caplog.get_records(when)]
+    assert not [record for record in records if record.levelno >= logging.WARNING]
+
+
+@pytest.fixture
+async def inside(valkey_url: str, no_complaints: None) -> AsyncIterator[Inside]:
+    async with serving(valkey_url) as inside:
+        yield inside
 
 
 @pytest.fixture
@@ -144,6 +153,70 @@ async def test_a_hundred_who_go_at_once_are_joined_once_each(server: RunningServ
     assert "Traceback" not in (server.data.parent / "server.log").read_text()
 
 
+async def test_nobody_who_misbehaves_leaves_a_trace(
+    valkey_url: str, no_complaints: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hundred clients that go, fall silent, or do not read, at any point, on the loop that workers have."""
+    monkeypatch.setattr(worker, "REAP_SECONDS", 0.02)
+    for name in ("READ_SECONDS", "WRITE_SECONDS", "LINGER_SECONDS", "IDLE_SECONDS"):
+        monkeypatch.setattr(limits, name, 0.3)
+    rng = random.Random(7)
+    queue = QueueId(f"q-{secrets.token_hex(6)}")
+    kinds = [
+        join(queue),
+        join(queue, slow),
+        request("GET", "/api/v1/status"),
+        request("GET", "/readyz"),
+        request("POST", slow("/api/v1/heartbeat"), b" " * 9000),
+        request("POST", "/nowhere", b" " * 20_000),
+        b"nonsense\r\n\r\n",
+    ]
+
+    async def misbehave(port: int) -> None:
+        data = b"".join(rng.choices(kinds, k=rng.choice([1, 2, 5, 100])))
+        cut, then = rng.randrange(len(data) + 1), rng.randrange(5)
+        async with connected(port, room=4096) as raw:
+            sending = asyncio.create_task(raw.send(data[: rng.choice([cut, len(data)])]))
+            await asyncio.wait([sending], timeout=rng.choice([0, 0.01]))
+            match then:
+                case 0:
+                    await raw.reset()
+                case 1:
+                    raw.half_close()
+                    await asyncio.wait([asyncio.create_task(raw.rest())])
+                case 2:
+                    await asyncio.wait([asyncio.create_task(raw.rest())])  # silent, until it is closed
+                case 3:
+                    await asyncio.sleep(0.5)  # does not read
+        sending.cancel()
+        await asyncio.wait([sending])
+
+    with serving_on_uvloop(valkey_url) as inside:
+        for _ in range(6):
+            async with asyncio.timeout(20):
+                await asyncio.gather(*(misbehave(inside.port) for _ in range(50)))
+        await until(lambda: not inside.server.server_state.connections)
+        await until(lambda: not inside.server.server_state.tasks)
+        async with connected(inside.port) as raw:
+            await raw.send(request("GET", "/readyz"))
+            assert (await raw.answer()).status == 200
+
+
+@BOTH_LANES
+async def test_a_client_that_never_read_leaves_no_trace(
+    valkey_url: str, no_complaints: None, monkeypatch: pytest.MonkeyPatch, lane: Any
+) -> None:
+    monkeypatch.setattr(worker, "REAP_SECONDS", 0.02)
+    monkeypatch.setattr(limits, "WRITE_SECONDS", 0.2)
+    with serving_on_uvloop(valkey_url) as inside:
+        async with connected(inside.port, room=4096) as raw:
+            sending = asyncio.create_task(raw.send(request("GET", lane("/api/v1/status")) * 40_000))
+            await until(lambda: inside.lanes)
+            await until(lambda: not inside.lanes)
+            await asyncio.wait([sending])
+        await until(lambda: not inside.server.server_state.tasks)
+
+
 # The client has said all it had to say
 
 
@@ -252,6 +325,7 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                 connected(server.port) as fast,
                 connected(server.port) as full,
                 connected(server.port) as headers,
+                connected(server.port) as full_headers,
                 connected(server.port) as silent,
                 connected(server.port) as stream,
             ):
@@ -260,6 +334,7 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                 await fast.send(whole[str][:-5])
                 await full.send(whole[slow][:-5])
                 await headers.send(whole[str][:20])
+                await full_headers.send(whole[slow][:20])
                 await silent.send(whole[str][:-5])
                 # All of it has arrived when a later request of one more connection is answered.
                 await idle.send(request("GET", "/readyz"))
@@ -267,12 +342,18 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                 server.process.send_signal(signal.SIGTERM)
                 assert b"retry: " in await stream.rest()
                 await idle.ends()
-                for raw, data in ((fast, whole[str][-5:]), (full, whole[slow][-5:]), (headers, join(queue)[20:])):
+                rest = {
+                    fast: whole[str][-5:],
+                    full: whole[slow][-5:],
+                    headers: join(queue)[20:],
+                    full_headers: join(queue, slow)[20:],
+                }
+                for raw, data in rest.items():
                     await raw.send(data)
                     answer = await raw.answer()
                     assert (answer.status, answer.closes) == (201, True)
                     await raw.ends()
-                assert await joined(room, queue) == 4
+                assert await joined(room, queue) == 5
                 late = await silent.answer()
                 assert (late.status, late.code, late.closes) == (408, "request_timeout", True)
         assert await asyncio.to_thread(server.process.wait, 8) == 0

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from fairline.queue import QueueId
 from fairline.room import Room
@@ -106,9 +107,10 @@ class Side:
                 claims = TicketClaims(queue="nowhere", number=1, joined=1, issued=now, expires=now + 100)
                 return keyring.tickets.sign(claims)
             case "damaged":
-                return ticket[:-4] + "AAAA"
+                body, _, signature = ticket.rpartition(".")
+                return f"{body}.{'A' * len(signature)}"
             case "cut":
-                return ticket[: int(len(ticket) * pick)]
+                return ticket.rpartition(".")[0]
         return kind
 
 
@@ -400,6 +402,27 @@ async def test_both_lanes_answer_alike(sides: tuple[Side, Side], seed: int) -> N
                 if number % 5 == 0:
                     await operate(side, what)
     assert seen >= EXPECTED
+
+
+async def test_a_failure_of_ours_is_noted_and_says_nothing_of_our_insides(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("our insides")
+
+    now = int(time.time())
+    for side in sides:
+        monkeypatch.setattr(side.room.store, "rank", fail)
+        claims = TicketClaims(queue=side.queues["open"], number=1, joined=1, issued=now, expires=now + 100)
+        status = request("GET", "/api/v1/status", token=side.room.keyring.tickets.sign(claims), x_request_id="n-1")
+        with capture_logs() as logs:
+            async with connected(side.port) as raw:
+                await raw.send(status + status)
+                for answer in await raw.answers(2):  # the connection goes on
+                    assert (answer.status, answer.code) == (500, "internal_error")
+                    assert b"insides" not in answer.body
+                    assert b"RuntimeError" not in answer.body
+        assert [(entry["event"], entry["request_id"]) for entry in logs] == [("http.failed", "n-1")] * 2
 
 
 async def test_both_lanes_stream_alike(sides: tuple[Side, Side]) -> None:

@@ -150,6 +150,12 @@ def test_another_method_is_405_with_those_there_are(server: RunningServer, docum
         assert "PUT" not in allowed
 
 
+def test_an_address_with_one_slash_too_many_leads_nowhere(server: RunningServer, document: dict[str, Any]) -> None:
+    for path in document["paths"]:
+        answer = httpx.get(f"{server.base_url}{_filled(path)}/")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
 def _filled(path: str) -> str:
     return re.sub(r"{(\w+)}", lambda found: PATH.get(found[1], "docs.css"), path)
 

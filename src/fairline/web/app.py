@@ -237,6 +237,8 @@ class FullLane:
             for row in rows
         ]
         self._app = Starlette(routes=self._routes, exception_handlers=handlers)
+        # An address that is almost right is answered like any other that leads nowhere, not with one made of the Host.
+        self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":

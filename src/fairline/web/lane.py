@@ -167,7 +167,8 @@ class FastLane(HttpToolsProtocol):
         try:
             while not (self._stuck() or self.transport.is_closing()):
                 if self.pipeline:
-                    self._next()
+                    self.since = self.loop.time()
+                    self._start_asgi_task(*self.pipeline.pop())
                 elif self._held:
                     piece, self._held = self._held[:PIECE], self._held[PIECE:]
                     self._parse(piece)
@@ -181,14 +182,6 @@ class FastLane(HttpToolsProtocol):
     def _stuck(self) -> bool:
         """Whether the next step must wait: answers are unread, or the one before has not come."""
         return self.flow.write_paused or (self.turn is not None and bool(self.pipeline))
-
-    def _next(self) -> None:
-        cycle, app = self.pipeline.pop()
-        self.since = self.loop.time()
-        if self._eof and cycle is self.receiving:
-            self.transport.close()  # the rest of it will never come
-        else:
-            self._start_asgi_task(cycle, app)
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         # Every request starts here, of either kind.
@@ -266,8 +259,6 @@ class FastLane(HttpToolsProtocol):
             self._refuse_headers()
 
     def on_message_begin(self) -> None:
-        if self._deaf:
-            raise _Refused
         # uvicorn's scope is made only for requests that go on to ASGI.
         self.url = b""
         self.headers = []
@@ -473,12 +464,9 @@ class FastLane(HttpToolsProtocol):
             self.transport.close()
 
     def _send(self, status: int, headers: list[tuple[bytes, bytes]], keep_alive: bool, body: bytes = b"") -> None:
-        parts = [STATUS_LINE[status]]
-        for name, value in (*self.server_state.default_headers, *headers):
-            parts += (name, b": ", value, b"\r\n")
-        parts.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
-        parts.append(body)
-        self.transport.write(b"".join(parts))
+        lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
+        end = b"\r\n" if keep_alive else b"connection: close\r\n\r\n"
+        self.transport.write(b"".join((STATUS_LINE[status], *lines, end, body)))
 
 
 def origin_form(method: str, url: bytes) -> bytes | None:
