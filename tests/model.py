@@ -54,6 +54,7 @@ class Entry:
     level: int
     place: float
     policy: PriorityPolicy
+    """By which it has this level and place."""
     joined: int
     client: bytes
     holder: Holder | None
@@ -268,9 +269,9 @@ class Model:
         t = self._wanted(number, Action.PRIORITISE)
         others = [other.place for other in self.line() if other is not t]
         place = self._next_place(others, level)
-        if place < t.place:
-            t.place, t.policy = place, self.settings.priority_policy
-        t.level = max(t.level, level)
+        if place < t.place or level > t.level:
+            t.policy = self.settings.priority_policy
+        t.place, t.level = min(t.place, place), max(t.level, level)
         self._event(EventType.PRIORITISED, t.number, str(level))
         return self.ticket(t)
 

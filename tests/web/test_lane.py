@@ -120,6 +120,18 @@ async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, qu
     await raw.ends()
 
 
+@BOTH_LANES
+async def test_half_a_request_behind_another_is_refused_in_its_turn(
+    raw: Raw, room: Room, queue: QueueId, lane: Any
+) -> None:
+    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
+    await raw.send(join(queue, lane) + head + b"2\r\n{}\r\nnonsense\r\n")
+    first, second = await raw.answers(2)
+    assert (first.status, second.status, second.code) == (201, 400, "bad_request")
+    await raw.ends()
+    assert await joined(room, queue) == 1
+
+
 async def test_a_body_never_becomes_part_of_the_request_before(raw: Raw, room: Room, queue: QueueId) -> None:
     """The first has no body; the second is refused by its headers, and has one."""
     first = request("POST", slow(join_path(queue)), b"")

@@ -328,8 +328,6 @@ class FastLane(HttpToolsProtocol):
             self.refuse("bad_request", f"HTTP/{version} is not spoken here. Use HTTP/1.1.")
         elif self._encoding not in (b"", b"chunked") or (self._encoding and version == "1.0"):
             self.refuse("bad_request", "A body can be sent with its length, or in HTTP/1.1 as plain chunks.")
-        elif not self.url.isascii():
-            self.refuse("bad_request", "The address has bytes that must be percent-encoded.")
         if self._deaf:
             raise _Refused
 
