@@ -23,14 +23,14 @@ Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
 class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     """The body of a join. Nothing in it gives priority: that takes a signed pass, or staff."""
 
-    client_id: Annotated[str, Meta(min_length=8, max_length=200)] | None = None
+    client_id: Identifier | None = None
     """A secret of the client: whoever knows it is the holder."""
     user_id: Identifier | None = None
     """The site's own name for the person."""
     priority_pass: Annotated[str, Meta(max_length=2048)] | None = None
     """The text of a priority pass."""
     name: Annotated[str, Meta(max_length=100)] | None = None
-    phone: Annotated[str, Meta(min_length=3, max_length=40)] | None = None
+    phone: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
     party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
     """How many people come together."""
     metadata: dict[str, Any] | None = None

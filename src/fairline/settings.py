@@ -54,8 +54,8 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     data: Path = field(default_factory=default_data)
     workers: Annotated[int, Meta(ge=1, le=256)] = field(default_factory=lambda: os.cpu_count() or 1)
     role: ServerRole = ServerRole.ALL
-    admin_key: Annotated[str, Meta(min_length=12, max_length=200)] | None = None
-    secret: Annotated[str, Meta(min_length=16, max_length=1000)] | None = None
+    admin_key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    secret: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
     trusted_proxies: list[str] = []
     cors_origins: list[str] = []
     public_url: str = ""

@@ -23,6 +23,7 @@ from fairline.store import open_store
 #: A worker holds a stream for everyone who waits: it needs that many files.
 FILES_WANTED = 20_000
 SKEW_SECONDS = 2.0
+LONG_ENOUGH = 16
 MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]look[/]", "bad": "[red]mend[/]"}
 
 
@@ -73,6 +74,10 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
 
 
 def _secrets(settings: ServerSettings) -> Iterator[Finding]:
+    for name, given in (("secret", settings.secret), ("admin key", settings.admin_key)):
+        if given and len(given) < LONG_ENOUGH:
+            advice = "Whoever guesses it can let themselves in. Take a random one: openssl rand -hex 32"
+            yield Finding(name, "bad", f"only {len(given)} characters long", advice)
     if settings.secret:
         yield Finding("secret", "ok", "from the settings")
     elif settings.store != "embedded":
