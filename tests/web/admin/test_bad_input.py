@@ -61,7 +61,7 @@ BAD_BODIES: list[tuple[str, Any, str]] = [
         "metadata",
     ),
     ("POST /queues/{queue}/join", {"metadata": {"a": "x" * 5000}}, "metadata"),
-    ("POST /queues/{queue}/join", {"phone": "1"}, "phone"),
+    ("POST /queues/{queue}/join", {"phone": ""}, "phone"),
     ("POST /queues/{queue}/join", {"nmae": "x"}, "nmae"),
     ("POST /queues/{queue}/revoke", {"reason": "x"}, "ticket"),
     ("POST /queues/{queue}/revoke", {"ticket": 1}, "reason"),
