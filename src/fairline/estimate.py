@@ -115,4 +115,4 @@ def _range(seconds: float, drain: float, by_chance: float, seen: float) -> Wait:
     chance = SPREAD * math.sqrt(max(0.0, by_chance)) / drain
     measured = math.hypot(DRIFT, SPREAD / math.sqrt(seen))
     off = math.hypot(chance, measured * seconds) + TICK_SECONDS
-    return Wait(seconds=round(seconds, 1), low=round(max(0.0, seconds - off), 1), high=round(seconds + off, 1))
+    return Wait(seconds, max(0.0, seconds - off), seconds + off)

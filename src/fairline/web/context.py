@@ -20,7 +20,7 @@ from fairline.room import Answer, Room
 from fairline.settings import ServerSettings
 from fairline.ticket import Standing, Status
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
-from fairline.web.http import Headers, Request, cookie, encode, token_of
+from fairline.web.http import Headers, Request, cookie, token_of
 from fairline.web.wire import TicketAnswer, moment
 
 if TYPE_CHECKING:
@@ -133,14 +133,8 @@ class Context:
             return None
         return self.ticket_token(answer.queue, answer.standing, claims.client)
 
-    def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> bytes:
-        """What someone is told of where they stand, as JSON. Someone who waits is told by far the most often."""
-        if answer.standing.position is not None and not answer.settings.message:
-            return _waiting_json(answer, token, beat)
-        return encode(self.ticket_answer(answer, token=token, beat=beat))
-
-    def ticket_answer(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
-        """The same, by its type."""
+    def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
+        """What someone is told of where they stand."""
         standing, settings, wait = answer.standing, answer.settings, answer.wait
         interval = settings.heartbeat_interval_seconds
         admitted = standing.status is Status.ADMITTED
@@ -216,27 +210,6 @@ class Context:
     def _sign_client(self, claims: SessionClaims, by: str, _generation: int) -> str:
         signer = self.room.keyring.clients
         return signer.sign(ClientClaims(queue=claims.queue, number=claims.number, by=by, expires=claims.expires))
-
-
-def _waiting_json(answer: Answer, token: str | None, beat: bool) -> bytes:
-    """A TicketAnswer of someone who waits, written out: a third of the time that making one and encoding it takes.
-    Nothing in it needs escaping: ids, labels and tokens have no letters that do."""
-    standing, settings, wait = answer.standing, answer.settings, answer.wait
-    joined = moment(standing.joined).isoformat()[:-6]
-    token_part = f'"token":"{token}",' if token else ""
-    wait_part = (
-        f'"estimated_wait_seconds":{round(wait.seconds)},"estimated_wait_range":[{int(wait.low)},{int(wait.high) + 1}]'
-        if wait
-        else '"estimated_wait_seconds":null,"estimated_wait_range":null'
-    )
-    beat_part = f'"next_heartbeat_seconds":{_next_beat(settings, wait)},' if beat else ""
-    return (
-        f'{{"queue":"{answer.queue}","ticket":{standing.number},"label":"{answer.label}",{token_part}"status":"waiting",'
-        f'"position":{standing.position},"queue_length":{answer.view.waiting},{wait_part},'
-        f'"priority":{standing.priority},"joined_at":"{joined}Z",'
-        f'"heartbeat_interval_seconds":{settings.heartbeat_interval_seconds},{beat_part}'
-        f'"stream_url":"/api/v1/stream"}}'
-    ).encode()
 
 
 def same_ticket(claims: TicketClaims | SessionClaims, answer: Answer) -> Answer:

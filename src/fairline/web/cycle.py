@@ -1,10 +1,12 @@
-"""One request of the fast lane, and one connection that became a stream: what stands where uvicorn has its own."""
+"""What stands in the fast lane where uvicorn has its own: a request, the flow of a connection, and a stream."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from fairline.web.http import Handler, Outcome, Pending, Request, Sent, Stream, Takeover
 from fairline.web.problems import failure
@@ -84,6 +86,24 @@ class FastCycle:
             self.protocol.hand_over(self.request, answer)
         else:
             self.protocol.write_response(self.request, answer, self.keep_alive)
+
+
+class Flow(FlowControl):
+    """uvicorn resumes reading whenever an application asks for its body; here only if nothing else is held back. And
+    only who has to wait for the client to read has something to wait on: it takes more than all the rest of it."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.read_paused = self.write_paused = self.held = False
+
+    def resume_reading(self) -> None:
+        if not self.held:
+            super().resume_reading()
+
+    def pause_writing(self) -> None:
+        if not self.write_paused:
+            self.write_paused = True
+            self._is_writable_event = asyncio.Event()
 
 
 class Streaming(asyncio.Protocol):

@@ -152,9 +152,8 @@ NO_STORE: Headers = ((b"cache-control", b"no-store"),)
 
 
 def private(status: int, content: Any, headers: Headers = ()) -> Response:
-    """An answer about one person: never kept by a cache. `content` is JSON already where it is bytes."""
-    body = content if isinstance(content, bytes) else encode(content)
-    return Response(status, body, headers=NO_STORE + headers)
+    """An answer about one person: never kept by a cache."""
+    return Response(status, encode(content), headers=NO_STORE + headers)
 
 
 class Connection(Protocol):

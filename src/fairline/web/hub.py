@@ -148,7 +148,7 @@ class Frames:
         """Where the ticket stands."""
         if self._encoded is None:
             status = self.answer.standing.status
-            data = self._context.told(self.answer)
+            data = encode(self._context.told(self.answer))
             event = _EVENT_OF.get(status, status.value).encode()
             self._encoded = b"%sevent: %s\ndata: %s\n\n" % (self._id, event, data)
         return self._encoded

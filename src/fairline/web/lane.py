@@ -18,12 +18,11 @@ from typing import Any
 
 import structlog
 from httptools import HttpParserError, HttpParserInvalidURLError, HttpParserUpgrade, parse_url
-from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
-from fairline.web.cycle import FastCycle, Streaming
+from fairline.web.cycle import FastCycle, Flow, Streaming
 from fairline.web.http import BODY_LIMIT, HAND_OVER, STATUS_LINE, Handler, Request, Response, Takeover
 from fairline.web.problems import problem
 
@@ -62,23 +61,32 @@ class _Refused(Exception):
     """Stops the parser: the rest of what arrived is not looked at."""
 
 
-class _Flow(FlowControl):
-    """uvicorn resumes reading whenever an application asks for its body; here only if nothing else is held back."""
-
-    held = False
-
-    def resume_reading(self) -> None:
-        if not self.held:
-            super().resume_reading()
-
-
 class FastLane(HttpToolsProtocol):
     """A connection. `route` finds the function of a path, or None for ASGI; a worker sets it, and `cors`, on a subclass
     of its own (see `lane_for`)."""
 
+    # A dictionary of more than thirty names is one that objects do not share: most connections rest, and are many.
+    __slots__ = (
+        "_begun",
+        "_deaf",
+        "_encoding",
+        "_ending",
+        "_eof",
+        "_going",
+        "_held",
+        "_in_headers",
+        "_length",
+        "_lingering",
+        "_size",
+        "_unheard",
+        "receiving",
+        "resting",
+        "since",
+        "turn",
+    )
     route: Route
     cors: Cors
-    flow: _Flow
+    flow: Flow
 
     def __init__(
         self,
@@ -109,7 +117,7 @@ class FastLane(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.flow = _Flow(transport)
+        self.flow = Flow(transport)
 
     def data_received(self, data: bytes) -> None:
         if not self._deaf:
@@ -200,6 +208,7 @@ class FastLane(HttpToolsProtocol):
             if self.turn is None and not self._begun and not self.resting:
                 self.resting = True
                 self.since = self.loop.time()
+                self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
         elif self.turn is None:
             self.transport.close()
 
