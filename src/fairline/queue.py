@@ -205,7 +205,8 @@ class QueueView(Struct, frozen=True):
     now: int
     """The store's clock, in milliseconds."""
     stopped: int
-    """How long this queue's clock has stood still in outages, in milliseconds: see docs/explanation/time.md."""
+    """How long this queue's clock has stood still in outages, in milliseconds; below 0 after the store's clock was set
+    back: see docs/explanation/time.md."""
     version: int
     """Counts changes of the settings."""
     waiting: int

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairline.errors import QueueFull, RateLimited
-from fairline.store import Arrival, Joined
+from fairline.errors import InvalidRequest, QueueFull, RateLimited
+from fairline.queue import QueueId, checked
+from fairline.store import Arrival, Joined, Store
 from tests.store.venue import OpenVenue, Venue
 
 HOME: dict[str, Any] = {"address": b"home"}
@@ -173,3 +174,9 @@ async def test_no_window_has_more_than_the_limit_and_nobody_is_refused_before(ve
             allowed.append(v.clock())
         else:
             assert wait == pytest.approx((inside[-5] + 10_000 - v.clock()) / 1000)
+
+
+async def test_a_limit_of_nothing_is_refused(store: Store, queue: QueueId) -> None:
+    await store.create(queue, checked({}))
+    with pytest.raises(InvalidRequest, match="limit"):
+        await store.limit(queue, "ip:1", "try", 0, 60)

@@ -119,8 +119,10 @@ def test_a_request_of_uvicorns_has_what_one_of_ours_has() -> None:
 
 
 def test_the_flow_of_a_connection_is_what_it_was() -> None:
+    """Ours makes the event when it is needed, so it has to know of all there is."""
     flow = FlowControl(None)  # type: ignore[arg-type]
-    assert (flow.read_paused, flow.write_paused) == (False, False)
+    assert vars(flow).keys() == {"_transport", "read_paused", "write_paused", "_is_writable_event"}
+    assert (flow.read_paused, flow.write_paused, flow._is_writable_event.is_set()) == (False, False, True)
     for name in ("pause_reading", "resume_reading", "pause_writing", "resume_writing"):
         assert list(inspect.signature(getattr(FlowControl, name)).parameters) == ["self"]
 

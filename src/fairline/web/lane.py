@@ -173,15 +173,13 @@ class FastLane(HttpToolsProtocol):
             return  # called from within the loop, which goes on
         self._going = True
         try:
-            while not (self._stuck() or self.transport.is_closing()):
+            while (self._held or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
                 if self.pipeline:
                     self.since = self.loop.time()
                     self._start_asgi_task(*self.pipeline.pop())
-                elif self._held:
+                else:
                     piece, self._held = self._held[:PIECE], self._held[PIECE:]
                     self._parse(piece)
-                else:
-                    break
         finally:
             self._going = False
         if not self.transport.is_closing():
@@ -200,11 +198,13 @@ class FastLane(HttpToolsProtocol):
             super()._start_asgi_task(cycle, app)
 
     def _pause_or_rest(self) -> None:
-        self.flow.held = self._stuck()
-        if self.flow.held:
-            self.flow.pause_reading()
+        flow = self.flow
+        flow.held = self._stuck()
+        if flow.held:
+            flow.pause_reading()
         elif not self._eof:
-            self.flow.resume_reading()
+            if flow.read_paused:
+                flow.resume_reading()
             if self.turn is None and not self._begun and not self.resting:
                 self.resting = True
                 self.since = self.loop.time()
@@ -215,8 +215,7 @@ class FastLane(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
         self.turn = None
-        if not self.transport.is_closing():
-            self._go_on()
+        self._go_on()
 
     # Deadlines
 
@@ -306,7 +305,8 @@ class FastLane(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         method = self.parser.get_method().decode("ascii")
         version = self.parser.get_http_version()
-        self._check(method, version)
+        if version != "1.1" or self._encoding or self._length > BODY_LIMIT or self._deaf or method == "CONNECT":
+            self._check(method, version)
         if self.parser.should_upgrade():
             return
         self._in_headers = False
@@ -379,9 +379,9 @@ class FastLane(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self.parser.should_upgrade():
-            return
         cycle, self.receiving = self.receiving, None
+        if cycle is None:
+            return  # it wants to be upgraded, and will be seen again
         self._begun = False
         if not isinstance(cycle, FastCycle):
             super().on_message_complete()

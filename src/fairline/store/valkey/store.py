@@ -239,6 +239,8 @@ class ValkeyStore:
         return Swept([Lapsed(int(n), Reason(why.decode())) for n, why in rows_of(lapsed, 2)], more=due >= at_most)
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
+        if limit < 1:
+            raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
         _, (wait,) = await self._run("limit", queue, [limit, _ms(seconds)], [rate_key(queue, who, action)])
         return float(wait) / 1000
 
