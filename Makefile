@@ -11,6 +11,8 @@ ARGS   ?=
 
 # Debian packages the tests use where they are there.
 TEST_PACKAGES := redis-server
+# What the benchmarks over HTTP need.
+BENCH_PACKAGES := wrk
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check bench clean
@@ -43,7 +45,8 @@ check: setup ## formatting, lint and types
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy $(CODE)
 
-bench: setup ## run the benchmarks (ARGS="...")
+bench: setup ## run the benchmarks (ARGS="memory scale --quick")
+	@scripts/system-packages $(BENCH_PACKAGES)
 	$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what the other targets made
