@@ -129,6 +129,19 @@ class Embedded:
         finally:
             await room.close()
 
+    @asynccontextmanager
+    async def unwritten(self) -> AsyncIterator[None]:
+        """Nothing is written to disk meanwhile, and all of it afterwards: for filling, which is not measured."""
+        self.server.config_set("appendonly", "no")
+        yield
+        self.server.config_set("appendonly", "yes")
+        while self._writes_all():  # noqa: ASYNC110 - the server has no way to say when
+            await asyncio.sleep(0.05)
+
+    def _writes_all(self) -> bool:
+        found = self.server.info("persistence")
+        return bool(found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"])
+
     def used(self) -> tuple[int, int]:
         """The server's memory in bytes: what it counts as used, and what the system gave it."""
         found = self.server.info("memory")

@@ -4,6 +4,7 @@ calls, its writes one pipeline."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 import uuid
@@ -29,11 +30,12 @@ async def measure(quick: bool) -> list[Table]:
     async with embedded() as found, Naive(found) as naive, found.room() as room:
         await found.fill(await found.queue("warm"), 2_000)
         queue = await found.queue("naive")
-        before = found.used()[0]
-        await found.fill(queue, many)
-        between = found.used()[0]
-        waiting = [await naive.join(person) for person in range(many)]
-        after = found.used()[0]
+        async with found.unwritten():
+            before = found.used()[0]
+            await found.fill(queue, many)
+            between = found.used()[0]
+            waiting = await _fill(naive, many)
+            after = found.used()[0]
 
         people = count(many)
         pairs: dict[str, tuple[Call, Call]] = {
@@ -104,6 +106,15 @@ class Naive:
             pipe.zadd("heartbeat:active", {position: now})
             pipe.zrank("queue:naive:positions", position)
             return int((await pipe.execute())[-1])
+
+
+async def _fill(naive: Naive, many: int) -> list[str]:
+    people = iter(range(many))
+
+    async def lane() -> list[str]:
+        return [await naive.join(person) for person in people]
+
+    return [position for taken in await asyncio.gather(*(lane() for _ in range(16))) for position in taken]
 
 
 def _position(person: int, where: str, now: int) -> dict[str, Any]:

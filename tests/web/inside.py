@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import secrets
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -83,7 +84,7 @@ async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
 
 async def until(true: Callable[[], Any]) -> None:
     """Wait until something holds, looking again and again."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while True:
             found = true()
             if await found if inspect.isawaitable(found) else found:
@@ -102,8 +103,6 @@ async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> 
     config = uvicorn.Config(
         FullLane(rows, cors),
         http=lane_for(fast_route(rows), cors) if fast else HttpToolsProtocol,
-        host=HOST,
-        port=0,
         loop="none",
         ws="none",
         lifespan="off",
@@ -114,11 +113,14 @@ async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> 
         timeout_graceful_shutdown=5,
     )
     server = InsideServer(config)
+    listening = socket.create_server((HOST, 0), backlog=500)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # who does not read is soon noticed
+    port = listening.getsockname()[1]
     beside = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]
-    serving = asyncio.ensure_future(server.serve())
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
         await until(lambda: server.started or serving.done())
-        yield Inside(room, context, server, server.servers[0].sockets[0].getsockname()[1])
+        yield Inside(room, context, server, port)
     finally:
         server.should_exit = True
         await serving

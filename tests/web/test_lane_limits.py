@@ -284,7 +284,7 @@ async def no_more_answers(inside: Inside) -> None:
 async def test_a_client_that_never_reads_is_closed(inside: Inside, monkeypatch: pytest.MonkeyPatch, lane: Any) -> None:
     monkeypatch.setattr(limits, "WRITE_SECONDS", 0.2)
     async with connected(inside.port, room=4096) as raw:
-        sending = asyncio.create_task(raw.send(request("GET", lane(STATUS)) * 20_000))
+        sending = asyncio.create_task(raw.send(request("GET", lane(STATUS)) * 5000))
         await until(lambda: inside.lanes)
         await until(lambda: not inside.lanes)
         with contextlib.suppress(ConnectionError):

@@ -213,7 +213,7 @@ async def test_a_client_that_never_read_leaves_no_trace(
     with serving_on_uvloop(valkey_url) as inside:
         for fill in range(1, 60, 12):
             async with connected(inside.port, room=4096) as raw:
-                burst = request("GET", lane("/api/v1/status"), x_request_id="x" * fill) * 10_000
+                burst = request("GET", lane("/api/v1/status"), x_request_id="x" * fill) * 3000
                 sending = asyncio.create_task(raw.send(burst))
                 await until(lambda: inside.lanes)
                 await until(lambda: not inside.lanes)
