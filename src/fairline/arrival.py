@@ -44,6 +44,8 @@ class Caller(Struct, frozen=True, kw_only=True):
 
     address: str | None = None
     user_agent: str | None = None
+    visitor: str | None = None
+    """The secret in the cookie we gave this browser: its client id where it names none itself."""
     holds: int | None = None
     """A ticket of this queue that the caller has proved to hold, by our signed cookie."""
     staff: str | None = None

@@ -385,7 +385,7 @@ class Room:
         address = self._digest("address", caller.address)
         body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
         return Arrival(
-            client=self._digest("client", request.client_id),
+            client=self._digest("client", request.client_id or caller.visitor),
             user=self._digest("user", request.user_id),
             phone=self._digest("phone", request.phone),
             address=address,

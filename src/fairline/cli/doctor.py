@@ -79,7 +79,8 @@ def _secrets(settings: ServerSettings) -> Iterator[Finding]:
             advice = "Whoever guesses it can let themselves in. Take a random one: openssl rand -hex 32"
             yield Finding(name, "bad", f"only {len(given)} characters long", advice)
     if settings.secret:
-        yield Finding("secret", "ok", "from the settings")
+        if len(settings.secret) >= LONG_ENOUGH:
+            yield Finding("secret", "ok", "from the settings")
     elif settings.store != "embedded":
         advice = "Every machine makes its own, and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."
         yield Finding("secret", "warn", "generated on this machine", advice)

@@ -41,7 +41,7 @@ def facts(title: str, content: dict[str, Any]) -> None:
     table.add_column(style="dim")
     table.add_column()
     for name, value in content.items():
-        table.add_row(name.replace("_", " "), cell(value))
+        table.add_row(name.replace("_", " "), str(value) if name == "version" else cell(value))
     console.print(table)
 
 

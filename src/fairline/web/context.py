@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 SESSION_COOKIE = "fairline_session"
 CLIENT_COOKIE = "fairline_client"
+VISITOR_COOKIE = "fairline_visitor"
+VISITOR_SECONDS = 31_536_000
 #: Session tokens made lately, by ticket: reading a status again gives the same one.
 REMEMBERED = 10_000
 
@@ -80,11 +82,19 @@ class Context:
             return False
         return any(found in network for network in self._proxies)
 
-    def caller(self, request: Request, queue: QueueId, staff: str | None = None, priority: int = 0) -> Caller:
+    def caller(
+        self,
+        request: Request,
+        queue: QueueId,
+        staff: str | None = None,
+        priority: int = 0,
+        visitor: str | None = None,
+    ) -> Caller:
         """Who makes a call, as we see it."""
         return Caller(
             address=self.address(request),
             user_agent=request.text(b"user-agent"),
+            visitor=visitor,
             holds=self._held(request, queue),
             staff=staff,
             priority=priority,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+from typing import NoReturn
+
 import msgspec
 
 from fairline.arrival import JoinRequest
@@ -18,13 +21,15 @@ from fairline.errors import (
 from fairline.queue import QueueId, queue_id
 from fairline.room import Answer, Welcome
 from fairline.ticket import Ticket
-from fairline.web.context import Context, same_ticket, ticket_cookie
-from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Sent, cookie, private
+from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket, ticket_cookie
+from fairline.web.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Sent, cookie, private
 from fairline.web.wire import HeartbeatRequest, LeaveRequest
 
 _join = msgspec.json.Decoder(JoinRequest)
 _heartbeat = msgspec.json.Decoder(HeartbeatRequest)
 _leave = msgspec.json.Decoder(LeaveRequest)
+#: As much of a visitor's cookie as is looked at.
+LONGEST_VISITOR = 200
 _LEFT = Response(204, headers=NO_STORE)
 
 
@@ -47,20 +52,24 @@ class People:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
         body = join_request(request, _join)
-        future = self._room.join(queue, body, self._context.caller(request, queue))
+        # A browser that names no client id is known again by a secret in a cookie of ours.
+        visitor = request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR] or secrets.token_urlsafe(16)
+        future = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:
-            return self.welcome(request, answer)
+            return self.welcome(request, answer, visitor)
 
         return Pending(future, welcome)
 
-    def welcome(self, request: Request, answer: Welcome) -> Response:
-        """The ticket with its token, which is also put into a cookie."""
+    def welcome(self, request: Request, answer: Welcome, visitor: str) -> Response:
+        """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again."""
         ticket = answer.standing
         token = self._context.ticket_token(answer.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
         content = self._context.told(answer, token=token)
         lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
-        headers = (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
+        headers: Headers = (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
+        if request.cookies.get(VISITOR_COOKIE) != visitor:
+            headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=secure),)
         return private(201 if answer.created else 200, content, headers)
 
     def heartbeat(self, request: Request) -> Outcome:
@@ -74,7 +83,7 @@ class People:
             same_ticket(claims, answer)
             return private(200, self._context.told(answer, token=self._context.renewed(claims, answer), beat=True))
 
-        return Pending(self._room.beat(QueueId(claims.queue), claims.number), told)
+        return Pending(self._room.beat(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
 
     def status(self, request: Request) -> Outcome:
         """Where the ticket stands."""
@@ -83,7 +92,7 @@ class People:
         def told(answer: Answer) -> Response:
             return private(200, self._context.told(same_ticket(claims, answer)))
 
-        return Pending(self._room.status(QueueId(claims.queue), claims.number), told)
+        return Pending(self._room.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
 
     def leave(self, request: Request) -> Outcome:
         """Leave for good, or close the page, which only starts a short grace."""
@@ -103,12 +112,19 @@ class People:
         def opened(answer: Answer) -> Sent:
             return hub.open(request, same_ticket(claims, answer))
 
-        return Pending(self._room.beat(QueueId(claims.queue), claims.number), opened)
+        return Pending(self._room.beat(QueueId(claims.queue), claims.number), opened, recover=gone_with_its_queue)
+
+
+def gone_with_its_queue(error: FairlineError) -> NoReturn:
+    """To someone with a good token, a queue that was deleted is a place that is gone."""
+    if isinstance(error, QueueNotFound):
+        raise TicketExpired("queue_deleted") from None
+    raise error
 
 
 def _gone_already(error: FairlineError) -> Response:
     """Whoever is gone already has left: a retried beacon is as good as the first."""
-    if isinstance(error, TransitionRefused | TicketExpired | TicketNotFound):
+    if isinstance(error, TransitionRefused | TicketExpired | TicketNotFound | QueueNotFound):
         return _LEFT
     raise error
 

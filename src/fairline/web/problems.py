@@ -6,7 +6,15 @@ import math
 
 import structlog
 
-from fairline.errors import FairlineError, Invalid, InvalidRequest, SettingsChanged, TicketExpired, TransitionRefused
+from fairline.errors import (
+    FairlineError,
+    Invalid,
+    InvalidRequest,
+    SettingsChanged,
+    StoreError,
+    TicketExpired,
+    TransitionRefused,
+)
 from fairline.web.http import NO_STORE, PROBLEM, Headers, Request, Response, encode
 
 log = structlog.get_logger()
@@ -99,6 +107,11 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
         if error.code == "rate_limited":
             log.info("rate_limit.hit", who=getattr(error, "who", None), request_id=request.id)
         code = error.code if error.code in PROBLEMS else "internal_error"
-        return problem(code, error.message, request.id, retry_after=error.retry_after, status=status, **more)
+        detail = error.message
+        if isinstance(error, StoreError):
+            # Where our store is, and what it said, is for the log alone.
+            log.warning("http.store_trouble", code=code, error=error.message, request_id=request.id)
+            detail = "We cannot answer just now. Try again; with the same client_id or idempotency key that is safe."
+        return problem(code, detail, request.id, retry_after=error.retry_after, status=status, **more)
     log.error("http.failed", path=request.path, request_id=request.id, exc_info=error)
     return problem("internal_error", "It has been noted. Try again; if it stays, tell us the request id.", request.id)

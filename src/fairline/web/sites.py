@@ -11,6 +11,7 @@ from fairline.ticket import Status
 from fairline.token import SessionClaims
 from fairline.web.context import CLIENT_COOKIE, Context, same_ticket
 from fairline.web.http import Headers, Outcome, Pending, Request, Response, private
+from fairline.web.people import gone_with_its_queue
 from fairline.web.problems import failure
 from fairline.web.wire import SessionAnswer, moment
 
@@ -27,20 +28,20 @@ class Sites:
         claims = self._context.session_claims(request)
         by = self._context.visitor(request, claims)
         future = self._room.start(QueueId(claims.queue), claims.number, by)
-        return Pending(future, lambda answer: self._told(request, claims, answer, by))
+        return Pending(future, lambda answer: self._told(request, claims, answer, by), recover=gone_with_its_queue)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._context.session_claims(request)
         by = self._context.visitor(request, claims)
         future = self._room.touch(QueueId(claims.queue), claims.number, by)
-        return Pending(future, lambda answer: self._told(request, claims, answer))
+        return Pending(future, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
 
     def complete(self, request: Request) -> Outcome:
         """Done: the room is free at once."""
         claims = self._context.session_claims(request)
         future = self._room.complete(QueueId(claims.queue), claims.number)
-        return Pending(future, lambda answer: self._told(request, claims, answer))
+        return Pending(future, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
 
     def _told(self, request: Request, claims: SessionClaims, answer: Answer, by: str | None = None) -> Response:
         standing = same_ticket(claims, answer).standing

@@ -80,7 +80,11 @@ class Supervisor:
     def prepare(self) -> Prepared:
         """Open the store, the secrets and the socket; make a queue and a key for a fresh server."""
         settings = self._settings
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"cannot be a folder at {settings.data} ({error.strerror}). Choose another with --data."
+            raise InvalidSettings("data", problem) from None
         secret = settings.secret or kept_secret(settings.data, "secret", lambda: secrets.token_hex(32))[0]
         if settings.role is not ServerRole.KEEPER:
             self._listening = _listen(settings.host, settings.port)
@@ -241,7 +245,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise InvalidSettings(
-            "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port."
+            "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port or --host."
         ) from None
 
 

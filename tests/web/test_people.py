@@ -1,0 +1,88 @@
+"""People who wait, over HTTP, as the contract says it: who is known again, and what is said of a place that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from fairline.keeper import Keeper
+from fairline.room import Room
+from fairline.settings import ServerRole, ServerSettings
+from fairline.store import Store
+from fairline.token import Keyring
+from fairline.web.context import Context
+from fairline.web.http import Request
+from fairline.web.public import Public
+from tests.web.running import RunningServer
+
+
+@pytest.fixture
+def operator(server: RunningServer) -> Iterator[httpx.Client]:
+    with httpx.Client(
+        base_url=f"{server.base_url}/api/v1/admin", headers={"authorization": f"Bearer {server.admin_key}"}
+    ) as client:
+        yield client
+
+
+def make(operator: httpx.Client, name: str, **settings: object) -> str:
+    answer = operator.post("/queues", json={"id": name, "admission": "manual", "join_limit_per_ip": 0, **settings})
+    assert answer.status_code == 201, answer.text
+    return f"/api/v1/queues/{name}/join"
+
+
+def test_a_browser_that_joins_again_keeps_its_place(server: RunningServer, operator: httpx.Client) -> None:
+    join = make(operator, "browser-again")
+    with httpx.Client(base_url=server.base_url) as browser, httpx.Client(base_url=server.base_url) as other:
+        first, again, stranger = browser.post(join), browser.post(join), other.post(join)
+    assert [answer.status_code for answer in (first, again, stranger)] == [201, 200, 201]
+    assert first.json()["ticket"] == again.json()["ticket"] != stranger.json()["ticket"]
+    visitor = next(cookie for cookie in first.headers.get_list("set-cookie") if "fairline_visitor" in cookie)
+    assert "HttpOnly" in visitor
+    assert "SameSite=Lax" in visitor
+
+
+def test_where_everyone_may_join_often_the_cookie_holds_nobody_back(
+    server: RunningServer, operator: httpx.Client
+) -> None:
+    join = make(operator, "browser-often", one_per="none")
+    with httpx.Client(base_url=server.base_url) as browser:
+        assert [browser.post(join).status_code for _ in range(3)] == [201, 201, 201]
+
+
+def test_a_named_client_goes_before_the_cookie(server: RunningServer, operator: httpx.Client) -> None:
+    join = make(operator, "named-client")
+    with httpx.Client(base_url=server.base_url) as browser:
+        tickets = [browser.post(join, json={"client_id": name}).json()["ticket"] for name in ("ada", "grace", "ada")]
+    assert tickets[0] == tickets[2] != tickets[1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/api/v1/status"), ("POST", "/api/v1/heartbeat"), ("GET", "/api/v1/stream")]
+)
+def test_the_place_is_gone_with_its_queue(
+    server: RunningServer, operator: httpx.Client, method: str, path: str
+) -> None:
+    name = f"deleted-{path[-4:]}"
+    token = httpx.post(server.base_url + make(operator, name)).json()["token"]
+    assert operator.delete(f"/queues/{name}").status_code == 204
+    answer = httpx.request(method, server.base_url + path, headers={"authorization": f"Bearer {token}"})
+    assert (answer.status_code, answer.json()["code"]) == (410, "ticket_expired")
+    left = httpx.post(f"{server.base_url}/api/v1/leave", json={"token": token, "final": True})
+    assert left.status_code == 204
+
+
+def test_ready_means_that_the_queues_are_kept(server: RunningServer) -> None:
+    checks = httpx.get(f"{server.base_url}/readyz").json()["checks"]
+    assert checks == {"store": "ok", "keeper": "ok"}
+
+
+async def test_a_machine_without_a_keeper_is_ready_only_while_one_goes_round_elsewhere(store: Store) -> None:
+    context = Context(ServerSettings(role=ServerRole.WEB), Room(store, Keyring(b"a secret of these tests")))
+    public = Public(context, keeper=None)
+    request = Request("GET", "/readyz", b"", [], None)
+    alone = await public.readyz(request)
+    assert (alone.status, b"has not gone round" in alone.body) == (503, True)
+    await Keeper(store).sweep()
+    assert (await public.readyz(request)).status == 200
