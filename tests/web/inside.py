@@ -113,8 +113,7 @@ async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> 
         timeout_graceful_shutdown=5,
     )
     server = InsideServer(config)
-    listening = socket.create_server((HOST, 0), backlog=500)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # who does not read is soon noticed
+    listening = _listen()
     port = listening.getsockname()[1]
     beside = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
@@ -129,6 +128,15 @@ async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> 
         await asyncio.gather(*beside, return_exceptions=True)
         await room.close()
         await store.close()
+
+
+def _listen() -> socket.socket:
+    # Where the protocol is not named, asyncio takes it for one without TCP_NODELAY.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # who does not read is soon noticed
+    listening.bind((HOST, 0))
+    listening.listen(500)
+    return listening
 
 
 @contextlib.contextmanager
