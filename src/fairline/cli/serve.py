@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from fairline.logs import set_up_logs
 from fairline.settings import ServerRole, load
@@ -47,11 +46,13 @@ def _say_ready(supervisor: Supervisor, prepared: Prepared) -> None:
         console.print("[bold]Fairline[/] keeps the queues.")
         return
     base = f"http://{supervisor.address}"
-    table = Table.grid(padding=(0, 2))
-    table.add_row("API, to read and try", f"{base}/docs")
-    table.add_row("a queue", f"{base}/api/v1/queues/demo")
-    table.add_row("join it", f"curl -X POST {base}/api/v1/queues/demo/join")
+    lines = {
+        "API, to read and try": f"{base}/docs",
+        "a queue": f"{base}/api/v1/queues/demo",
+        "join it": f"curl -X POST {base}/api/v1/queues/demo/join",
+    }
     if prepared.admin_key:
-        table.add_row("admin key", f"{prepared.admin_key}  [dim](shown this once; kept in the data folder)[/]")
+        lines["admin key"] = f"{prepared.admin_key}  [dim](shown this once; kept in the data folder)[/]"
     console.print("[bold green]Fairline is ready.[/] Ctrl-C ends it.")
-    console.print(table, highlight=False, soft_wrap=True)
+    for name, line in lines.items():
+        console.print(f"[dim]{name:<20}[/]  {line}", highlight=False, soft_wrap=True)

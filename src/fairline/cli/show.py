@@ -27,7 +27,7 @@ def rows(title: str, columns: Sequence[str], lines: Iterable[Sequence[Any]], emp
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for number, column in enumerate(columns):
         numeric = all(isinstance(line[number], int | float) for line in found)
-        table.add_column(column, justify="right" if numeric else "left")
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for line in found:
         table.add_row(*map(cell, line))
     console.print(table)
