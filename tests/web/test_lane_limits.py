@@ -197,17 +197,17 @@ async def test_a_request_that_drips_in_is_refused(
 async def test_a_connection_that_rests_is_closed_after_its_time(
     inside: Inside, raw: Raw, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
-    monkeypatch.setattr(limits, "READ_SECONDS", 0.05)
-    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.5)
     loop = asyncio.get_running_loop()
     since = 0.0
     for _ in range(3):  # each request begins the rest anew
         await raw.send(request("GET", lane(STATUS)))
         assert (await raw.answer()).status == 401
+        monkeypatch.setattr(limits, "READ_SECONDS", 0.05)
+        monkeypatch.setattr(limits, "IDLE_SECONDS", 0.7)
         since = loop.time()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.3)
     await raw.ends()
-    assert loop.time() - since >= 0.5
+    assert 0.6 < loop.time() - since < 5
 
 
 async def test_a_connection_that_never_says_anything_is_closed(
@@ -223,11 +223,11 @@ async def test_nobody_is_blamed_for_our_own_slowness(
 ) -> None:
     """The first waits for the store longer than any deadline; the second, half sent, for the first."""
     gate, queue = Gate(inside.room, monkeypatch), await open_queue(inside.room)
-    monkeypatch.setattr(limits, "READ_SECONDS", 0.6)
-    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.6)
     second = request("POST", lane(join_path(queue)), b'{"client_id":"second client"}')
     await raw.send(request("POST", lane(join_path(queue)), b'{"client_id":"first client"}') + second[:-5])
     await gate.reached()
+    monkeypatch.setattr(limits, "READ_SECONDS", 0.6)
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.6)
     await asyncio.sleep(0.8)
     gate.open()
     assert (await raw.answer()).status == 201
@@ -243,21 +243,21 @@ async def test_a_stream_is_not_closed_by_any_of_them(
     queue = await open_queue(inside.room)
     await raw.send(request("POST", join_path(queue), b"{}"))
     token = (await raw.answer()).json()["token"]
-    for name in ("READ_SECONDS", "IDLE_SECONDS", "WRITE_SECONDS"):
-        monkeypatch.setattr(limits, name, 0.1)
     await raw.send(request("GET", lane("/api/v1/stream"), token=token))
     await raw.reader.readuntil(b"event: position")
+    for name in ("READ_SECONDS", "IDLE_SECONDS", "WRITE_SECONDS"):
+        monkeypatch.setattr(limits, name, 0.1)
     await asyncio.sleep(0.4)
     assert inside.streams == 1
     assert not raw.reader.at_eof()
 
 
-@BOTH_LANES
-async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, lane: Any) -> None:
+@pytest.mark.parametrize("path", [STATUS, "/readyz"], ids=["fast", "full"])
+async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, path: str) -> None:
     """However much it asks for at once, little of it waits here; and it is answered once it reads."""
     numbers = [str(number) for number in range(40_000)]
     async with connected(inside.port, room=4096) as raw:
-        burst = b"".join(request("GET", lane(STATUS), x_request_id=number) for number in numbers)
+        burst = b"".join(request("GET", path, x_request_id=number) for number in numbers)
         sending = asyncio.create_task(raw.send(burst))
         await no_more_answers(inside)
         (held,) = inside.lanes
@@ -265,7 +265,7 @@ async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, lane
         assert held.flow.read_paused
         assert len(held.pipeline) < 300
         assert len(held._held) + held.transport.get_write_buffer_size() < 2**19
-        for number in numbers[:3000]:
+        for number in numbers[:1000]:
             assert (await raw.answer()).headers["x-request-id"] == number
         assert len(held._held) + held.transport.get_write_buffer_size() < 2**19
         sending.cancel()
@@ -294,7 +294,7 @@ async def test_a_client_that_never_reads_is_closed(inside: Inside, monkeypatch: 
 async def test_a_refused_client_is_not_listened_to_for_ever(
     inside: Inside, raw: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "LINGER_SECONDS", 0.5)
     await raw.send(b"nonsense\r\n\r\n")
     refused(await raw.answer(), 400, "bad_request")
     await raw.ends()

@@ -198,7 +198,7 @@ async def test_nobody_who_misbehaves_leaves_a_trace(
         await until(lambda: not inside.server.server_state.connections)
         await until(lambda: not inside.server.server_state.tasks)
         async with connected(inside.port) as raw:
-            await raw.send(request("GET", "/readyz"))
+            await raw.send(request("GET", "/healthz"))
             assert (await raw.answer()).status == 200
 
 

@@ -134,7 +134,7 @@ async def test_a_restart_under_five_thousand_streams_loses_no_place(tmp_path_fac
                 first = min(people, key=lambda who: who["position"])
                 await client.post(f"/api/v1/admin/queues/{queue}/tickets/{first['ticket']}/cancel")
                 others = [stream for stream in streams if stream.last["ticket"] != first["ticket"]]
-                await everyone(others, lambda stream: stream.last["position"] == stream.last["ticket"] - 1, 30)
+                await everyone(others, lambda stream: stream.last["position"] == stream.last["ticket"] - 1, 60)
     finally:
         server.stop()
 

@@ -150,7 +150,7 @@ def test_a_removed_queue_is_gone_with_everyone_in_it(
     for gone in (admin.get(f"/queues/{queue}"), admin.delete(f"/queues/{queue}")):
         assert (gone.status_code, gone.json()["code"]) == (404, "queue_not_found")
     assert queue not in [each["id"] for each in admin.get("/queues").json()["queues"]]
-    assert public_status(server, token).status_code == 404
+    assert public_status(server, token).status_code == 410
     admin.post("/queues", json={"id": queue, "admission": "manual"})
     assert admin.get(f"/queues/{queue}/tickets").json()["tickets"] == []
 
