@@ -20,7 +20,8 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from fairline.web import lane
+from fairline.web import connection, lane
+from fairline.web.connection import Connection
 from fairline.web.cycle import FastCycle
 from fairline.web.lane import FastLane
 
@@ -90,21 +91,17 @@ def test_the_attributes_of_the_protocol_are_there(protocol: HttpToolsProtocol) -
 
 def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> None:
     """What the lane says of itself is its own or in the lists above, and uvicorn has no name of ours."""
-    (code,) = (
-        node
-        for node in ast.walk(ast.parse(inspect.getsource(lane)))
-        if isinstance(node, ast.ClassDef) and node.name == "FastLane"
-    )
     used = {
         node.attr
-        for node in ast.walk(code)
+        for module in (connection, lane)
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     }
-    ours = vars(FastLane(protocol.config, ServerState(), {}, protocol.loop)).keys() - vars(protocol).keys()
-    ours |= (vars(FastLane).keys() | FastLane.__annotations__.keys()) - set(dir(HttpToolsProtocol))
+    written = [vars(FastLane), vars(Connection), FastLane.__annotations__, Connection.__annotations__]
+    ours = set().union(*written) - set(dir(HttpToolsProtocol)) - vars(protocol).keys()
     listed = METHODS.keys() | ATTRIBUTES | LATER
     assert used - ours <= listed
-    overridden = {name for name, value in vars(FastLane).items() if inspect.isfunction(value)} - ours
+    overridden = {name for of in written[:2] for name, value in of.items() if inspect.isfunction(value)} - ours
     assert overridden - {"__init__"} <= METHODS.keys()
     assert listed <= used | overridden, "something is listed that is not used any more"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fairline.queue import QueueId
-from fairline.web import lane as limits
+from fairline.web import connection as limits
 from fairline.web import worker
 from fairline.web.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, until

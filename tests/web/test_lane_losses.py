@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from fairline.queue import QueueId
 from fairline.room import Room
-from fairline.web import lane as limits
+from fairline.web import connection as limits
 from fairline.web import worker
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
 from tests.web.raw import Raw, connected, request, slow

@@ -12,7 +12,7 @@ from fairline.web.http import Handler, Outcome, Pending, Request, Sent, Stream, 
 from fairline.web.problems import failure
 
 if TYPE_CHECKING:
-    from fairline.web.lane import FastLane
+    from fairline.web.connection import Connection
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -31,7 +31,7 @@ class FastCycle:
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
     def __init__(
-        self, protocol: FastLane, request: Request, handler: Handler, *, keep_alive: bool, waits: bool = False
+        self, protocol: Connection, request: Request, handler: Handler, *, keep_alive: bool, waits: bool = False
     ) -> None:
         self.protocol = protocol
         self.request = request
