@@ -14,7 +14,7 @@ import pytest
 
 from fairline import grouping
 from fairline.errors import FairlineError, QueueFull, StoreOverloaded, StoreUnavailable
-from fairline.grouping import Grouping
+from fairline.grouping import Asked, Grouping
 
 Send: TypeAlias = Callable[[str, list[int]], Awaitable[Sequence[str | FairlineError]]]
 
@@ -231,10 +231,7 @@ async def test_nobody_is_left_waiting_by_an_answer_of_the_wrong_length(store: Fa
     calls = group(store)
     asked = [calls.call("a", n) for n in range(3)]
     store.let()
-    got = await outcomes(asked)
-    there = min(3, 3 + too_many)
-    assert got[:there] == ["a0", "a1", "a2"][:there]
-    assert all(isinstance(error, ValueError) for error in got[there:])
+    assert [type(error) for error in await outcomes(asked)] == [ValueError] * 3
     store.let()
     assert await outcomes([calls.call("a", 9)]) == ["a9"]
 
@@ -379,3 +376,41 @@ async def test_nobody_is_left_waiting_when_the_loop_ends(store: FakeStore) -> No
     assert store.items == [0, 1]
     store.let(3)
     assert await outcomes(calls.call("a", n) for n in range(5)) == ["a0", "a1", "a2", "a3", "a4"]
+
+
+# Being told instead of waiting
+
+
+async def test_whoever_asks_with_a_function_is_told_in_the_turn_of_the_batch(store: FakeStore) -> None:
+    calls = group(store)
+    told: list[str | Exception] = []
+    for n in range(3):
+        calls.ask("a", n, told.append)
+    store.let()
+    await calls.close()
+    assert told == ["a0", "a1", "a2"]
+
+
+async def test_one_that_fails_to_take_its_answer_does_not_stop_the_others(store: FakeStore) -> None:
+    calls = group(store)
+    told: list[str | Exception] = []
+    heard: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context["exception"]))
+
+    def fail(outcome: str | Exception) -> None:
+        raise ValueError("I cannot take it.")
+
+    for done in (told.append, fail, told.append):
+        calls.ask("a", len(told), done)
+    store.let()
+    await calls.close()
+    assert told == ["a0", "a0"]
+    assert [str(error) for error in heard] == ["I cannot take it."]
+
+
+async def test_nothing_is_asked_before_someone_wants_the_answer(store: FakeStore) -> None:
+    calls = group(store)
+    asked = Asked(calls, "a", 1)
+    await store.has(0)
+    store.let()
+    assert await asked == "a1"

@@ -7,10 +7,11 @@ in the same turn of the event loop, a rush goes out in large batches, and the bu
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from time import monotonic
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from fairline.errors import FairlineError, StoreOverloaded
 
@@ -18,9 +19,30 @@ Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+#: Takes the answer to one call, or the error that came instead.
+Done: TypeAlias = Callable[[Result | Exception], None]
 #: Hears of each store call: its key, when it was sent, when each of its callers asked (all monotonic), and what
 #: came for each of them, or the error that came for all.
 OnSent: TypeAlias = Callable[[Key, float, Sequence[float], Sequence[Result | FairlineError] | Exception], None]
+
+
+class Asked(Generic[Result]):
+    """One call that is to be grouped: await it, or have `then` called with what comes, which takes no turn of the event
+    loop for each. Nothing is asked before that."""
+
+    __slots__ = ("_group", "_item", "_key")
+
+    def __init__(self, group: Grouping[Any, Any, Result], key: Any, item: Any) -> None:
+        self._group = group
+        self._key = key
+        self._item = item
+
+    def then(self, done: Done[Result]) -> None:
+        """Ask, and have the answer or the error handed to `done`."""
+        self._group.ask(self._key, self._item, done)
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return self._group.call(self._key, self._item).__await__()
 
 
 class Grouping(Generic[Key, Item, Result]):
@@ -45,31 +67,34 @@ class Grouping(Generic[Key, Item, Result]):
         self._bound = bound
         self._patience = patience
         self._on_sent = on_sent
-        self._waiting: dict[Key, deque[tuple[Item, asyncio.Future[Result], float]]] = {}
+        self._waiting: dict[Key, deque[_Call[Item, Result]]] = {}
         self._sending: dict[Key, asyncio.Task[None]] = {}
         self._count = 0
 
     def call(self, key: Key, item: Item) -> asyncio.Future[Result]:
         """Ask for one thing; the answer comes with the batch it goes out in."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.ask(key, item, _Settles(future))
+        return future
+
+    def ask(self, key: Key, item: Item, done: Done[Result]) -> None:
+        """The same, with a function that is called with the answer or the error."""
         if self._count >= self._bound:
             raise StoreOverloaded(self._count)
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._count += 1
         queue = self._waiting.get(key)
         if queue is None:
             queue = self._waiting[key] = deque()
-        queue.append((item, future, monotonic()))
-        if key not in self._sending:
             # A task begins after this turn of the loop, so everything that arrives in it goes out together.
             self._sending[key] = asyncio.ensure_future(self._drain(key, queue))
-        return future
+        queue.append((item, done, monotonic()))
 
     async def close(self) -> None:
         """Wait for what is on its way."""
         while self._sending:
             await asyncio.wait(self._sending.values())
 
-    async def _drain(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result], float]]) -> None:
+    async def _drain(self, key: Key, queue: deque[_Call[Item, Result]]) -> None:
         try:
             while queue:
                 await self._send_next(key, queue)
@@ -77,44 +102,72 @@ class Grouping(Generic[Key, Item, Result]):
             # Nothing is kept for a key that nobody asks for: names made up by strangers cost nothing.
             del self._sending[key], self._waiting[key]
             self._count -= len(queue)
-            for _, future, _ in queue:  # there are some only where the loop itself ends
-                if not future.done():
-                    future.set_exception(FairlineError("Shutting down."))
+            for _, done, _ in queue:  # there are some only where the loop itself ends
+                _tell(done, FairlineError("Shutting down."))
 
-    async def _send_next(self, key: Key, queue: deque[tuple[Item, asyncio.Future[Result], float]]) -> None:
-        batch: list[tuple[Item, asyncio.Future[Result]]] = []
+    async def _send_next(self, key: Key, queue: deque[_Call[Item, Result]]) -> None:
+        items: list[Item] = []
+        told: list[Done[Result]] = []
         asked: list[float] = []
         began = monotonic()
         oldest = began - self._patience
-        while queue and len(batch) < self._batch:
-            item, future, since = queue.popleft()
+        while queue and len(items) < self._batch:
+            item, done, since = queue.popleft()
             self._count -= 1
-            if future.cancelled():
+            if type(done) is _Settles and done.future.cancelled():
                 continue
             if since < oldest:
-                future.set_exception(StoreOverloaded(self._count))
+                _tell(done, StoreOverloaded(self._count))
             else:
-                batch.append((item, future))
+                items.append(item)
+                told.append(done)
                 asked.append(since)
-        if not batch:
+        if not items:
             return
         outcome: Sequence[Result | FairlineError] | Exception
+        ending: BaseException | None = None
         try:
-            outcome = results = await self._send(key, [item for item, _ in batch])
-            for (_, future), result in zip(batch, results, strict=True):
-                if future.done():
-                    continue
-                if isinstance(result, FairlineError):
-                    future.set_exception(result)
-                else:
-                    future.set_result(result)
-        except BaseException as error:
-            # Whatever went wrong, nobody is left waiting; only the end of the loop itself goes further.
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error if isinstance(error, Exception) else FairlineError("Shutting down."))
-            if not isinstance(error, Exception):
-                raise
+            outcome = await self._send(key, items)
+            if len(outcome) != len(items):
+                raise ValueError(f"{len(items)} asked, and {len(outcome)} were answered: nobody knows whose is whose")
+        except Exception as error:
             outcome = error
+        except BaseException as error:
+            # The loop itself ends: nobody is left waiting all the same.
+            outcome, ending = FairlineError("Shutting down."), error
+        results = itertools.repeat(outcome) if isinstance(outcome, Exception) else outcome
+        for done, result in zip(told, results, strict=False):
+            _tell(done, result)
+        if ending is not None:
+            raise ending
         if self._on_sent is not None:
             self._on_sent(key, began, asked, outcome)
+
+
+_Call: TypeAlias = tuple[Item, Done[Result], float]
+
+
+class _Settles(Generic[Result]):
+    """Hands an answer to whoever awaits it."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, future: asyncio.Future[Result]) -> None:
+        self.future = future
+
+    def __call__(self, outcome: Result | Exception) -> None:
+        if self.future.done():
+            return
+        if isinstance(outcome, Exception):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
+
+
+def _tell(done: Done[Any], outcome: Any) -> None:
+    """One that fails to take its answer never stops the others of its batch."""
+    try:
+        done(outcome)
+    except Exception as error:
+        context = {"message": "An answer could not be taken.", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)

@@ -11,7 +11,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from fairline.errors import (
 )
 from fairline.estimate import Forecast, Wait
 from fairline.events import Event
-from fairline.grouping import Grouping
+from fairline.grouping import Asked, Grouping
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit
 from fairline.ticket import Action, Person, Standing, Status, Ticket, label
@@ -89,6 +89,8 @@ class Room:
         self.store = store
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
+        # Whoever is inside comes again with every page.
+        self._session_digest = lru_cache(maxsize=10_000)(partial(self._digest, "session"))
 
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None
@@ -109,28 +111,28 @@ class Room:
 
     # People who wait
 
-    def join(self, queue: QueueId, request: JoinRequest, caller: Caller) -> asyncio.Future[Welcome]:
+    def join(self, queue: QueueId, request: JoinRequest, caller: Caller) -> Asked[Welcome]:
         """Take a place in the line, or come back to the one held already."""
         check_join(request)
         if not 0 <= caller.priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
-        return self._joins.call(queue, (self._arrival(queue, request, caller), caller.holds))
+        return Asked(self._joins, queue, (self._arrival(queue, request, caller), caller.holds))
 
-    def beat(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+    def beat(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Give a sign of life; TicketExpired if the place is gone."""
-        return self._beats.call(queue, number)
+        return Asked(self._beats, queue, number)
 
-    def status(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+    def status(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Where a ticket stands; ended ones too, while they are kept."""
-        return self._ranks.call(queue, number)
+        return Asked(self._ranks, queue, number)
 
-    def unload(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+    def unload(self, queue: QueueId, number: int) -> Asked[Answer]:
         """The page was closed: they have the grace to come back."""
-        return self._unloads.call(queue, number)
+        return Asked(self._unloads, queue, number)
 
-    def leave(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+    def leave(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Leave for good, from the line or from inside."""
-        return self._acts.call((queue, Action.LEAVE), number)
+        return Asked(self._acts, (queue, Action.LEAVE), number)
 
     async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
         """Where many tickets stand, in one call; with `beat`, a sign of life of each (for open streams)."""
@@ -139,21 +141,21 @@ class Room:
 
     # Inside
 
-    def start(self, queue: QueueId, number: int, by: str) -> asyncio.Future[Answer]:
+    def start(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
-        return self._visits.call((queue, "start"), (number, self._digest("session", by)))
+        return Asked(self._visits, (queue, "start"), (number, self._session_digest(by)))
 
-    def touch(self, queue: QueueId, number: int, by: str) -> asyncio.Future[Answer]:
+    def touch(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Note activity in a session."""
-        return self._visits.call((queue, "touch"), (number, self._digest("session", by)))
+        return Asked(self._visits, (queue, "touch"), (number, self._session_digest(by)))
 
-    def visit(self, queue: QueueId, number: int, by: str) -> asyncio.Future[Answer]:
+    def visit(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """A page view: begins the session if it has not begun, and counts as activity."""
-        return self._visits.call((queue, "visit"), (number, self._digest("session", by)))
+        return Asked(self._visits, (queue, "visit"), (number, self._session_digest(by)))
 
-    def complete(self, queue: QueueId, number: int) -> asyncio.Future[Answer]:
+    def complete(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Done inside: the room is free at once."""
-        return self._acts.call((queue, Action.COMPLETE), number)
+        return Asked(self._acts, (queue, Action.COMPLETE), number)
 
     # Staff
 
@@ -174,7 +176,7 @@ class Room:
 
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
         """Recall, return, complete, cancel, no-show or terminate; answers the ticket as it is now."""
-        await self._acts.call((queue, action), number)
+        await Asked(self._acts, (queue, action), number)
         return await self.ticket(queue, number)
 
     async def begin(self, queue: QueueId, number: int) -> Ticket:

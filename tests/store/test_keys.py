@@ -54,7 +54,7 @@ async def test_all_keys_of_a_queue_are_built_in_one_place_and_share_its_hash_tag
     assert set(found) == {*queue_keys(busy.queue), *limits}
     assert len(limits) == 3
     assert len({key_slot(name.encode()) for name in found}) == 1
-    assert [key(busy.queue, part) for part in PARTS] == queue_keys(busy.queue)
+    assert tuple(key(busy.queue, part) for part in PARTS) == queue_keys(busy.queue)
 
 
 async def test_no_expiry_decides_anything(busy: Venue, raw: Connection) -> None:

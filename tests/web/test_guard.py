@@ -20,7 +20,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from fairline.web import connection, lane
+from fairline.web import connection, cycle, lane
 from fairline.web.connection import Connection
 from fairline.web.cycle import FastCycle
 from fairline.web.lane import FastLane
@@ -93,9 +93,9 @@ def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> No
     """What the lane says of itself is its own or in the lists above, and uvicorn has no name of ours."""
     used = {
         node.attr
-        for module in (connection, lane)
+        for module, name in ((connection, "self"), (lane, "self"), (cycle, "protocol"))
         for node in ast.walk(ast.parse(inspect.getsource(module)))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
     }
     written = [vars(FastLane), vars(Connection), FastLane.__annotations__, Connection.__annotations__]
     ours = set().union(*written) - set(dir(HttpToolsProtocol)) - vars(protocol).keys()

@@ -89,13 +89,19 @@ class Adapter:
         try:
             outcome = self._handler(request)
             if isinstance(outcome, Pending):
-                await asyncio.wait([outcome.future])
-                return outcome.result()
+                return outcome.sent(await _deferred(outcome))
             if isinstance(outcome, Response | Takeover):
                 return outcome
             return await outcome
         except Exception as error:
             return failure(request, error)
+
+
+async def _deferred(pending: Pending[Any]) -> Any:
+    """What a pending answer waits for, or the error that came instead."""
+    arrived = asyncio.get_running_loop().create_future()
+    pending.then(lambda outcome: None if arrived.done() else arrived.set_result(outcome))
+    return await arrived
 
 
 async def respond(request: Request, response: Response, send: Any, more: Headers = ()) -> None:

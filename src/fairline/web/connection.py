@@ -8,6 +8,8 @@ that a connection never holds more than a few requests and some hundred kilobyte
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import structlog
@@ -17,7 +19,7 @@ from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Flow, Streaming
-from fairline.web.http import STATUS_LINE, Request, Response, Takeover
+from fairline.web.http import STATUS_LINE, Request, Response, Takeover, header_lines
 from fairline.web.problems import problem
 
 log = structlog.get_logger()
@@ -64,6 +66,8 @@ class Connection(HttpToolsProtocol):
         "turn",
     )
     cors: Cors
+    answered: Callable[[str, str, int], None]
+    """Hears of the method, the path and the status of each answer."""
     flow: Flow
 
     def __init__(
@@ -98,8 +102,22 @@ class Connection(HttpToolsProtocol):
         self.flow = Flow(transport)
 
     def data_received(self, data: bytes) -> None:
-        if not self._deaf:
+        if self._deaf:
+            return
+        if self.turn is None and not (self._held or self.pipeline or self.flow.write_paused) and len(data) <= PIECE:
+            self._take(data)
+        else:
             self._held = self._held + data if self._held else data
+            self._go_on()
+
+    def _take(self, data: bytes) -> None:
+        """What nearly always happens: nothing is under way, and a request comes in one piece."""
+        self._going = True
+        try:
+            self._parse(data)
+        finally:
+            self._going = False
+        if self.turn is None or self._held or self.pipeline or self.flow.write_paused:
             self._go_on()
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -193,7 +211,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
         self.turn = None
-        self._go_on()
+        if not self._going:
+            self._go_on()
 
     # Deadlines
 
@@ -228,7 +247,7 @@ class Connection(HttpToolsProtocol):
     # Bytes in
 
     def _parse(self, data: bytes) -> None:
-        self._unheard += len(data)
+        heard = (self._size, self._length)
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
@@ -241,8 +260,12 @@ class Connection(HttpToolsProtocol):
                 log.error("http.failed", exc_info=cause)
             self.refuse("bad_request", "What came is not HTTP/1.1. Check it for typing errors.")
         # The parser tells of a header when it is complete: one without end is noticed only by its length.
-        if self._unheard > HEADERS_LIMIT:
-            self.refuse_headers()
+        if heard != (self._size, self._length):
+            self._unheard = 0
+        else:
+            self._unheard += len(data)
+            if self._unheard > HEADERS_LIMIT:
+                self.refuse_headers()
 
     def without_upgrade(self) -> bytes:
         """The request that is being received, as bytes, without its wish to be upgraded."""
@@ -262,11 +285,11 @@ class Connection(HttpToolsProtocol):
 
     def write_response(self, request: Request, response: Response, keep_alive: bool) -> None:
         """Write an answer and let the next request have its turn."""
+        self.answered(request.method, request.path, response.status)
         if self.transport.is_closing():
             return
         body = b"" if request.method == "HEAD" else response.body
-        headers = [*response.all_headers(request.id), *self.cors.headers(request)]
-        self.send(response.status, headers, keep_alive, body)
+        self._write(request, response.head(request.id), keep_alive, body)
         if not keep_alive:
             self._finish()
         self.on_response_complete()
@@ -274,11 +297,12 @@ class Connection(HttpToolsProtocol):
     def hand_over(self, request: Request, takeover: Takeover) -> None:
         """Write the headers of a stream and leave the connection to it; what this protocol held is freed."""
         transport, stream = self.transport, takeover.stream
+        self.answered(request.method, request.path, 200)
         if transport.is_closing():
             stream.lost()
             return
         # No length: the body goes on until the connection ends.
-        self.send(200, [*takeover.head(request), *self.cors.headers(request)], keep_alive=False)
+        self._write(request, STATUS_LINE[200] + header_lines(takeover.head(request)), keep_alive=False)
         self.server_state.total_requests += 1
         if request.method == "HEAD":
             stream.lost()
@@ -305,9 +329,10 @@ class Connection(HttpToolsProtocol):
         self._deaf = True
         self._held = b""
         cycle, self.receiving = self.receiving, None
-        headers = self.headers if self._begun else []
-        request = Request(self.parser.get_method().decode("ascii"), "", b"", headers, None)
-        refusal = FastCycle(self, request, lambda request: problem(code, detail, request.id), keep_alive=False)
+        if not self._begun:
+            self.headers = []
+        method = self.parser.get_method().decode("ascii")
+        refusal = FastCycle(self, lambda request: problem(code, detail, request.id), method, "", b"", keep_alive=False)
         if cycle is None:
             self.enter(refusal)
         elif cycle.response_complete:
@@ -338,8 +363,16 @@ class Connection(HttpToolsProtocol):
             self._deaf = True
             self.transport.close()
 
-    def send(self, status: int, headers: list[tuple[bytes, bytes]], keep_alive: bool, body: bytes = b"") -> None:
-        """Write an answer, or the beginning of one."""
-        lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
-        end = b"\r\n" if keep_alive else b"connection: close\r\n\r\n"
-        self.transport.write(b"".join((STATUS_LINE[status], *lines, end, body)))
+    def _write(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> None:
+        default, cors = self.server_state.default_headers, self.cors.headers(request)
+        lines = (_default_lines(*default), header_lines(cors) if cors else b"")
+        self.transport.write(b"".join((head, *lines, b"\r\n" if keep_alive else _CLOSE, body)))
+
+
+_CLOSE = b"connection: close\r\n\r\n"
+
+
+@lru_cache(maxsize=4)
+def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
+    """The headers of all answers: the date, which uvicorn makes anew each second."""
+    return header_lines(headers)

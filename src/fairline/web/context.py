@@ -209,8 +209,7 @@ class Context:
                 client = None
             if client and client.queue == claims.queue and client.number == claims.number:
                 return client.by
-        seen = f"{self.address(request)} {request.text(b'user-agent')}"
-        return sha256(seen.encode(errors="replace")).hexdigest()[:24]
+        return _seen(self.address(request), request.header(b"user-agent"))
 
     def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
         """Cookies that let the same client go on, from another address too."""
@@ -220,6 +219,12 @@ class Context:
     def _sign_client(self, claims: SessionClaims, by: str, _generation: int) -> str:
         signer = self.room.keyring.clients
         return signer.sign(ClientClaims(queue=claims.queue, number=claims.number, by=by, expires=claims.expires))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _seen(address: str | None, agent: bytes | None) -> str:
+    """A browser at an address, as far as they tell."""
+    return sha256(b"%b %b" % ((address or "").encode(), agent or b"")).hexdigest()[:24]
 
 
 def same_ticket(claims: TicketClaims | SessionClaims, answer: Answer) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -24,17 +23,27 @@ class _NoEvent:
         """Nothing waits."""
 
 
-class FastCycle:
-    """One request, from its headers to its answer."""
+class FastCycle(Request):
+    """One request of the fast lane, from its headers to its answer."""
 
-    __slots__ = ("disconnected", "handler", "keep_alive", "protocol", "request", "response_complete", "waits")
+    __slots__ = ("_pending", "disconnected", "handler", "keep_alive", "protocol", "response_complete", "waits")
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
     def __init__(
-        self, protocol: Connection, request: Request, handler: Handler, *, keep_alive: bool, waits: bool = False
+        self,
+        protocol: Connection,
+        handler: Handler,
+        method: str,
+        path: str,
+        query: bytes,
+        *,
+        keep_alive: bool,
+        waits: bool = False,
     ) -> None:
+        client = protocol.client
+        peer, secure = client[0] if client else None, protocol.scheme == "https"
+        super().__init__(method, path, query, protocol.headers or [], peer, secure)
         self.protocol = protocol
-        self.request = request
         self.handler = handler
         self.keep_alive = keep_alive
         self.waits = waits
@@ -49,43 +58,42 @@ class FastCycle:
         elif self.waits:
             self.protocol.transport.write(_CONTINUE)
 
-    def body(self, chunk: bytes) -> None:
+    def more(self, chunk: bytes) -> None:
         """More of the body: nearly always all of it, and never a copy for every byte."""
-        request = self.request
-        if not request.body:
-            request.body = chunk
-        elif isinstance(request.body, bytearray):
-            request.body += chunk
+        if not self.body:
+            self.body = chunk
+        elif isinstance(self.body, bytearray):
+            self.body += chunk
         else:
-            request.body = bytearray(request.body + chunk)
+            self.body = bytearray(self.body + chunk)
 
     def run(self) -> None:
         """Hand the request to its function, and answer when the answer is there."""
         try:
-            outcome: Outcome = self.handler(self.request)
+            outcome: Outcome = self.handler(self)
+            if isinstance(outcome, Pending):
+                self._pending = outcome
+                outcome.then(self.settled)
+                return
         except Exception as error:
-            self.answer(failure(self.request, error))
-            return
-        if isinstance(outcome, Pending):
-            outcome.future.add_done_callback(partial(self._settled, outcome))
-        else:
-            self.answer(outcome)
+            outcome = failure(self, error)
+        self.answer(outcome)
 
-    def _settled(self, pending: Pending[Any], _: asyncio.Future[Any]) -> None:
-        # Runs as a callback of its own: one failed answer never stops its batch.
+    def settled(self, outcome: Any) -> None:
+        """What the answer waited for is there, or the error that came instead."""
         try:
-            answer = pending.result()
-        except (Exception, asyncio.CancelledError) as error:
-            answer = failure(self.request, error)
+            answer = self._pending.sent(outcome)
+        except Exception as error:
+            answer = failure(self, error)
         self.answer(answer)
 
     def answer(self, answer: Sent) -> None:
         """Write the answer, unless the client is gone."""
         self.response_complete = True
         if isinstance(answer, Takeover):
-            self.protocol.hand_over(self.request, answer)
+            self.protocol.hand_over(self, answer)
         else:
-            self.protocol.write_response(self.request, answer, self.keep_alive)
+            self.protocol.write_response(self, answer, self.keep_alive)
 
 
 class Flow(FlowControl):

@@ -7,7 +7,9 @@ import http
 import itertools
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -16,6 +18,7 @@ import msgspec
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -34,13 +37,17 @@ encode = msgspec.json.Encoder().encode
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+_NO_PARAMS: dict[str, str] = {}
 _ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
 
 
 class Request:
     """One request, its body complete."""
 
-    __slots__ = ("_cookies", "_query", "body", "headers", "id", "method", "params", "path", "peer", "query", "secure")
+    __slots__ = (
+        *("_cookies", "_first", "_query", "body", "headers", "id", "method", "params", "path", "peer", "query"),
+        "secure",
+    )
 
     def __init__(
         self,
@@ -58,19 +65,17 @@ class Request:
         self.peer = peer
         self.secure = secure
         self.body: bytes | bytearray = b""
-        self.params: dict[str, str] = {}
+        self.params = _NO_PARAMS
         """What the path names."""
-        given = self.header(b"x-request-id")
+        self._first = dict(reversed(headers))
+        given = self._first.get(b"x-request-id")
         self.id = given.decode() if given is not None and _ID.fullmatch(given) else next(_ids)
-        self._query: dict[str, str] | None = None
+        self._query: Mapping[str, str] | None = None
         self._cookies: dict[str, str] | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of this name (in lower case)."""
-        for key, value in self.headers:
-            if key == name:
-                return value
-        return None
+        return self._first.get(name)
 
     def text(self, name: bytes) -> str | None:
         """A header as text."""
@@ -78,10 +83,10 @@ class Request:
         return None if value is None else value.decode("utf-8", "replace")
 
     @property
-    def args(self) -> dict[str, str]:
+    def args(self) -> Mapping[str, str]:
         """What the query says; the last of a name wins."""
         if self._query is None:
-            self._query = dict(parse_qsl(self.query.decode("utf-8", "replace"), keep_blank_values=True))
+            self._query = _args(self.query)
         return self._query
 
     @property
@@ -111,6 +116,11 @@ class Request:
             raise invalid(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise InvalidRequest("", "The body is not proper JSON.") from None
+
+
+@lru_cache(maxsize=1024)
+def _args(query: bytes) -> Mapping[str, str]:
+    return MappingProxyType(dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)))
 
 
 def invalid(error: msgspec.ValidationError, kind: Any = None) -> InvalidRequest:
@@ -147,8 +157,29 @@ class Response:
             fixed += [(b"content-type", self.media)]
         return [*fixed, *self.headers]
 
+    def head(self, request_id: str) -> bytes:
+        """The same as bytes, from the status line on. What is alike in all answers is put together once."""
+        body, own = self.body, _LINES.get(self.headers)
+        fixed = _fixed(self.status, self.media if body else b"")
+        length = b"" if self.status == 204 else b"content-length: %d\r\n" % len(body)
+        own = header_lines(self.headers) if own is None else own
+        return b"%bx-request-id: %b\r\n%b%b" % (fixed, request_id.encode(), length, own)
+
 
 NO_STORE: Headers = ((b"cache-control", b"no-store"),)
+
+
+def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Headers as they are sent."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+_LINES = {headers: header_lines(headers) for headers in ((), NO_STORE)}
+
+
+@lru_cache(maxsize=256)
+def _fixed(status: int, media: bytes) -> bytes:
+    return STATUS_LINE[status] + (header_lines([(b"content-type", media)]) if media else b"")
 
 
 def private(status: int, content: Any, headers: Headers = ()) -> Response:
@@ -202,30 +233,55 @@ class Takeover:
         return [(b"x-request-id", request.id.encode()), *self.headers]
 
 
-class Pending(Generic[T]):
-    """An answer that waits for the store: the future, how to put its result, and where need be how to put an error."""
+class Deferred(Protocol[T_co]):
+    """Something that is on its way: `then` is called with it, or with the error that came instead."""
 
-    __slots__ = ("_recover", "_render", "future")
+    def then(self, done: Callable[[Any], None]) -> None:
+        """Have it handed to `done`."""
+
+
+class Running(Generic[T]):
+    """The answer of a coroutine, on its way."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+
+    def then(self, done: Callable[[T | Exception], None]) -> None:
+        """Run it, and have what comes of it handed to `done`."""
+
+        def ended(task: asyncio.Task[T]) -> None:
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            if error is None:
+                done(task.result())
+            else:
+                done(error if isinstance(error, Exception) else FairlineError("Shutting down."))
+
+        asyncio.ensure_future(self._work).add_done_callback(ended)
+
+
+class Pending(Generic[T]):
+    """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
+
+    __slots__ = ("_recover", "_render", "then")
 
     def __init__(
         self,
-        future: asyncio.Future[T],
+        deferred: Deferred[T],
         render: Callable[[T], Sent],
         *,
         recover: Callable[[FairlineError], Sent] | None = None,
     ) -> None:
-        self.future = future
+        self.then = deferred.then
         self._render = render
         self._recover = recover
 
-    def result(self) -> Sent:
-        """What is sent, once the future is done; raises what it ended with."""
-        try:
-            return self._render(self.future.result())
-        except FairlineError as error:
-            if self._recover is None:
-                raise
-            return self._recover(error)
+    def sent(self, outcome: T | Exception) -> Sent:
+        """What is sent once it is there; raises what cannot be put into an answer."""
+        if not isinstance(outcome, Exception):
+            return self._render(outcome)
+        if self._recover is None or not isinstance(outcome, FairlineError):
+            raise outcome
+        return self._recover(outcome)
 
 
 def cookie(name: str, value: str, seconds: float, *, secure: bool) -> tuple[bytes, bytes]:

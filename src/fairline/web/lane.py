@@ -18,22 +18,28 @@ from httptools import HttpParserInvalidURLError, parse_url
 from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
-from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler, Request
+from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler
 
 #: The address of a request, which counts among its headers too.
 URL_LIMIT = 8 * 1024
 
+#: Headers that say how the request itself is sent.
+_MINDED = frozenset((b"content-length", b"transfer-encoding", b"expect"))
+
 Route = Callable[[str, bytes], tuple[Handler, dict[str, str]] | None]
 
 
-def lane_for(route: Route, cors: Cors) -> type[FastLane]:
-    """The protocol of a worker."""
+def lane_for(
+    route: Route, cors: Cors, answered: Callable[[str, str, int], None] = lambda _method, _path, _status: None
+) -> type[FastLane]:
+    """The protocol of a worker; `answered` hears of the method, the path and the status of each answer."""
 
     class Lane(FastLane):
         pass
 
     Lane.route = staticmethod(route)
     Lane.cors = cors
+    Lane.answered = staticmethod(answered)
     return Lane
 
 
@@ -58,7 +64,6 @@ class FastLane(Connection):
         self._encoding = b""
 
     def on_url(self, url: bytes) -> None:
-        self._unheard = 0
         self.url += url
         self._size = len(self.url)
         if self._size > URL_LIMIT:
@@ -66,7 +71,6 @@ class FastLane(Connection):
             raise Refused
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._unheard = 0
         self._size += len(name) + len(value) + 4
         if self._size > HEADERS_LIMIT:
             self.refuse_headers()
@@ -74,13 +78,15 @@ class FastLane(Connection):
         if not self._in_headers:
             return  # a trailer: nothing here is said after the body
         name = name.lower()
+        self.headers.append((name, value))
+        if name not in _MINDED:
+            return
         if name == b"content-length":
             self._length = int(value[:20])
         elif name == b"transfer-encoding":
             self._encoding = value.lower()
-        elif name == b"expect" and value.lower() == b"100-continue":
+        elif value.lower() == b"100-continue":
             self.expect_100_continue = True
-        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         method = self.parser.get_method().decode("ascii")
@@ -100,12 +106,12 @@ class FastLane(Connection):
             self._go_on_to_asgi(method)
             return
         handler, params = found
-        peer = self.client[0] if self.client else None
-        request = Request(method, path.decode("ascii"), query, self.headers, peer, self.scheme == "https")
-        request.params = params
         keep_alive = version != "1.0" and self.parser.should_keep_alive() and not self._ending
-        self.receiving = FastCycle(self, request, handler, keep_alive=keep_alive, waits=self.expect_100_continue)
-        self.enter(self.receiving)
+        self.receiving = cycle = FastCycle(
+            self, handler, method, path.decode("ascii"), query, keep_alive=keep_alive, waits=self.expect_100_continue
+        )
+        cycle.params = params
+        self.enter(cycle)
 
     def _check(self, method: str, version: str) -> None:
         """Refuse what is neither lane's."""
@@ -135,13 +141,12 @@ class FastLane(Connection):
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        self._unheard = 0
         self._length += len(body)
         if self._length > BODY_LIMIT:
             self._refuse_body()
             raise Refused
         if isinstance(self.receiving, FastCycle):
-            self.receiving.body(body)
+            self.receiving.more(body)
         else:
             super().on_body(body)
 

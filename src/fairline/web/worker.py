@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
@@ -25,7 +25,6 @@ from fairline.token import Keyring
 from fairline.web.app import FullLane, operations
 from fairline.web.context import Context
 from fairline.web.cors import Cors
-from fairline.web.http import Request, Response, Takeover
 from fairline.web.hub import Hub
 from fairline.web.lane import FastLane, lane_for
 from fairline.web.metrics import Metrics
@@ -61,20 +60,6 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 if isinstance(connection, FastLane) and connection.overdue(now):
                     connection.end_overdue()
-
-
-class CountedLane(FastLane):
-    """A connection whose answers are counted: `answered` hears of the method, the path and the status of each."""
-
-    answered: Callable[[str, str, int], None]
-
-    def write_response(self, request: Request, response: Response, keep_alive: bool) -> None:
-        self.answered(request.method, request.path, response.status)
-        super().write_response(request, response, keep_alive)
-
-    def hand_over(self, request: Request, takeover: Takeover) -> None:
-        self.answered(request.method, request.path, 200)
-        super().hand_over(request, takeover)
 
 
 class Worker:
@@ -118,10 +103,9 @@ class Worker:
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)
         answered = self._metrics.answered
-        lane = lane_for(fast_route(rows), cors)
         config = uvicorn.Config(
             FullLane(rows, cors, answered),
-            http=type("Lane", (CountedLane, lane), {"answered": staticmethod(answered)}),
+            http=lane_for(fast_route(rows), cors, answered),
             loop="none",
             ws="none",
             lifespan="off",

@@ -89,6 +89,21 @@ def connect(url: str, connections: int) -> Connection:
     return Redis.from_pool(pool)
 
 
+def translated(error: Exception, queue: QueueId | None = None) -> StoreError | QueueNotFound:
+    """An error of the client, or of the server, as one of ours."""
+    match error:
+        case AuthenticationError():
+            return StoreNotSupported(f"The store refuses the name or password in its address: {error}.")
+        case OutOfMemoryError():
+            return StoreUnavailable("it is out of memory; raise its maxmemory")
+        case ResponseError() if not isinstance(error, _AWAY):
+            if queue is not None and str(error).startswith("NOQUEUE"):
+                return QueueNotFound(queue)
+            return StoreError(f"The store refused a call: {error}. Is it Valkey 8 or Redis 7, or newer?")
+        case _:
+            return StoreUnavailable(str(error) or type(error).__name__)
+
+
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     """Turn the client's errors into ours."""
@@ -96,16 +111,8 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     cancelled = task.cancelling() if task else 0
     try:
         yield
-    except AuthenticationError as error:
-        raise StoreNotSupported(f"The store refuses the name or password in its address: {error}.") from error
-    except OutOfMemoryError as error:
-        raise StoreUnavailable("it is out of memory; raise its maxmemory") from error
-    except _AWAY as error:
-        raise StoreUnavailable(str(error) or type(error).__name__) from error
-    except ResponseError as error:
-        if queue is not None and str(error).startswith("NOQUEUE"):
-            raise QueueNotFound(queue) from None
-        raise StoreError(f"The store refused a call: {error}. Is it Valkey 8 or Redis 7, or newer?") from error
+    except (RedisError, OSError) as error:
+        raise translated(error, queue) from error
     finally:
         # Before Python 3.12, asyncio.wait_for, by which the client sends, can lose a cancellation: a loop that calls
         # the store would then go on for ever.
@@ -118,22 +125,30 @@ class Runner:
 
     def __init__(self, client: Connection) -> None:
         self._pipe: Pipe | None = None
-        self._send = client.execute_command
+        self._call = client.execute_command
         if isinstance(client, Redis):
             pool = client.connection_pool
             self._pipe = Pipe(lambda: pool.connection_class(**pool.connection_kwargs), _LIMITS["socket_timeout"])
-            self._send = self._pipe.call
+            self._call = self._pipe.call
 
     async def run(self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:
         """Run one script on a queue; `args` begin with the time."""
         keys = (*queue_keys(queue), *more_keys)
+        if self._pipe is None:
+            async with mapped_errors(queue):
+                return await self._run(name, keys, args)
+        try:
+            return await self._run(name, keys, args)
+        except (RedisError, OSError) as error:
+            raise translated(error, queue) from error
+
+    async def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
         body = script(name)
-        async with mapped_errors(queue):
-            try:
-                return await self._send("EVALSHA", body.sha, len(keys), *keys, *args)
-            except NoScriptError:
-                # A server that was started anew, or a node that never saw it. It did not run: sending it is safe.
-                return await self._send("EVAL", body.source, len(keys), *keys, *args)
+        try:
+            return await self._call("EVALSHA", body.sha, len(keys), *keys, *args)
+        except NoScriptError:
+            # A server that was started anew, or a node that never saw it. It did not run: sending it is safe.
+            return await self._call("EVAL", body.source, len(keys), *keys, *args)
 
     async def close(self) -> None:
         """End the pipe."""

@@ -26,6 +26,8 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fairline.queue import QueueId
 
 QUEUES = "fl:queues"
@@ -50,9 +52,10 @@ PARTS = (
 )
 
 
-def queue_keys(queue: QueueId) -> list[str]:
+@lru_cache(maxsize=1024)
+def queue_keys(queue: QueueId) -> tuple[str, ...]:
     """All fixed keys of a queue, in the order of PARTS."""
-    return [f"fl:{{{queue}}}:{part}" for part in PARTS]
+    return tuple(key(queue, part) for part in PARTS)
 
 
 def key(queue: QueueId, part: str) -> str:

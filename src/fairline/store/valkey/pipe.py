@@ -1,9 +1,7 @@
-"""One connection on which calls follow each other without waiting for answers.
+"""One connection to a server, on which calls go out without waiting for the answers to those before them.
 
-The hot calls of a worker all go to one server, which does one thing at a time anyway. A pool gives each call a
-connection, checks it, and gives it back: several times what the call itself costs. Here a call is a write and a future;
-the answers come in the order of the calls. The connection is the client library's own, with its way of greeting a
-server (address, password, database, TLS); only what is said on it afterwards is ours.
+The client's pool gives a connection to one call at a time, and each takes several turns of the event loop. Here calls
+of many queues and kinds share one connection, and an answer is handed on as soon as it is read.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import hiredis
@@ -19,7 +16,6 @@ from redis._parsers.base import BaseParser
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-READ_BYTES = 256 * 1024
 _NOTHING = object()
 
 
@@ -37,77 +33,88 @@ class Pipe:
         pipe = self._open
         if pipe is None or pipe.closed:
             pipe = await self._connect()
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await pipe.send(command)
-        except TimeoutError:
-            # Whatever comes now comes too late, and would be taken for the answer to a later call.
-            pipe.close(RedisTimeoutError(f"no answer within {self._seconds:g} s"))
-            raise RedisTimeoutError(f"no answer within {self._seconds:g} s") from None
+        return await pipe.send(command)
 
     async def close(self) -> None:
         """End the connection."""
         if self._open is not None:
             self._open.close(RedisConnectionError("closed"))
-            await self._open.ended()
+            await self._open.ended
 
     async def _connect(self) -> _Open:
         async with self._connecting:
             if self._open is None or self._open.closed:
                 connection = self._make_connection()
                 await connection.connect()
-                self._open = _Open(connection)
+                self._open = _Open(connection, self._seconds)
             return self._open
 
 
-class _Open:
+class _Open(asyncio.Protocol):
     """A connection while it lasts."""
 
-    def __init__(self, connection: Any) -> None:
-        # The streams are ours from here on; the object that made them must neither use nor close them.
-        self._writer, reader = connection._writer, connection._reader
-        connection._writer = connection._reader = None
-        self._waiting: deque[asyncio.Future[Any]] = deque()
+    def __init__(self, connection: Any, seconds: float) -> None:
+        # The transport is ours from here on; what made it must not use it, but would close it if it were freed.
+        self._made_by = connection
+        self._transport: asyncio.Transport = connection._writer.transport
+        self._transport.set_protocol(self)
+        self._seconds = seconds
+        self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
+        """Who waits for an answer, and until when."""
         self._answers = hiredis.Reader(replyError=BaseParser.parse_error, notEnoughData=_NOTHING)
         self._loop = asyncio.get_running_loop()
-        self._reading = self._loop.create_task(self._read(reader))
+        self._timer: asyncio.TimerHandle | None = None
         self.closed = False
+        self.ended: asyncio.Future[None] = self._loop.create_future()
 
     def send(self, command: tuple[Any, ...]) -> asyncio.Future[Any]:
         future = self._loop.create_future()
-        self._writer.write(hiredis.pack_command(command))
-        self._waiting.append(future)
+        self._transport.write(hiredis.pack_command(command))
+        self._waiting.append((future, self._loop.time() + self._seconds))
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._seconds, self._look_at_clock)
         return future
 
     def close(self, error: Exception) -> None:
         """Answer everyone who still waits with the error."""
         self.closed = True
-        self._reading.cancel()
-        self._writer.close()
+        self._transport.close()
+        if self._timer is not None:
+            self._timer.cancel()
         while self._waiting:
-            future = self._waiting.popleft()
+            future, _ = self._waiting.popleft()
             if not future.done():
                 future.set_exception(error)
 
-    async def ended(self) -> None:
-        """Wait until it is closed."""
-        await asyncio.wait([self._reading])
-        with suppress(OSError):
-            await self._writer.wait_closed()
+    def _look_at_clock(self) -> None:
+        """One timer for all: whoever has waited longest decides."""
+        self._timer = None
+        if not self._waiting:
+            return
+        until = self._waiting[0][1]
+        if until <= self._loop.time():
+            # Whatever comes now comes too late, and would be taken for the answer to a later call.
+            self._transport.abort()
+            self.close(RedisTimeoutError(f"no answer within {self._seconds:g} s"))
+        else:
+            self._timer = self._loop.call_at(until, self._look_at_clock)
 
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        error: Exception = RedisConnectionError("the connection was closed by the server")
+    def data_received(self, data: bytes) -> None:
+        self._answers.feed(data)
         try:
-            while data := await reader.read(READ_BYTES):
-                self._answers.feed(data)
-                while (answer := self._answers.gets()) is not _NOTHING:
-                    self._take(answer)
-        except (OSError, hiredis.HiredisError) as broken:
-            error = RedisConnectionError(str(broken))
-        self.close(error)
+            while (answer := self._answers.gets()) is not _NOTHING:
+                self._take(answer)
+        except hiredis.HiredisError as broken:
+            self.close(RedisConnectionError(str(broken)))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.close(RedisConnectionError(str(exc) if exc else "the connection was closed by the server"))
+        self._made_by._writer = self._made_by._reader = None
+        if not self.ended.done():
+            self.ended.set_result(None)
 
     def _take(self, answer: Any) -> None:
-        future = self._waiting.popleft()
+        future, _ = self._waiting.popleft()
         if future.done():
             return  # the caller has given up; what it asked for is done all the same
         if isinstance(answer, Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -19,7 +18,7 @@ from fairline.store import AdminKey, Role
 from fairline.web.access import Access
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.context import Context
-from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Sent
+from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Running, Sent
 from fairline.web.operations import Operation, Query
 from fairline.web.people import named_queue
 
@@ -116,7 +115,7 @@ class Desk:
             return await do(Call(request, await self.access.check(request, role), began))
 
         def pending(request: Request) -> Outcome:
-            return Pending(asyncio.ensure_future(guarded(request)), lambda sent: sent)
+            return Pending(Running(guarded(request)), lambda sent: sent)
 
         named = tuple(code for param, code in _PATH_PROBLEMS.items() if f"{{{param}}}" in path)
         return Operation(
