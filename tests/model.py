@@ -15,6 +15,7 @@ from functools import partial
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
+    NoRoom,
     PassInvalid,
     PassNotFound,
     QueueFull,
@@ -121,6 +122,8 @@ class Bucket:
 
     tokens: float | None = None
     at: int | None = None
+    ticked: int | None = None
+    """When a keeper last looked."""
     held: bool = False
     """Someone waited for nothing but the next token."""
 
@@ -278,19 +281,14 @@ class Model:
     # Letting in
 
     def admit(self, at_most: int, *, every: float, lease: float) -> list[int]:
-        s, bucket, now = self.settings, self.bucket, self.now()
-        since = 0 if bucket.at is None else now - bucket.at
-        if bucket.at is not None and 0 <= since < lease * 1000:
+        bucket, now = self.bucket, self.now()
+        if bucket.ticked is not None and 0 <= now - bucket.ticked < lease * 1000:
             return []
         self._measure()
-        most = max(1.0, s.admission_rate) if s.burst is None else s.burst
-        tokens = most if bucket.tokens is None else bucket.tokens
-        # Whoever waits for a token loses none by a late tick, up to two of them; otherwise burst is the most.
-        limit = max(most, min(1.0, tokens) + 2 * s.admission_rate * round(every * 1000) / 1000) if bucket.held else most
-        tokens = min(limit, tokens + s.admission_rate * max(0, since) / 1000)
-        bucket.at = now
-        if s.status is not QueueStatus.ACTIVE or s.admission is not Admission.AUTO or s.admission_rate == 0:
-            bucket.tokens, bucket.held = min(tokens, most), False
+        tokens = self._tokens(every)
+        bucket.at = bucket.ticked = now
+        if not self._lets_in():
+            bucket.tokens, bucket.held = min(tokens, self._most()), False
             return []
         free, line = self._room(), self.line()
         going = line[: min(math.floor(tokens), free, at_most)]
@@ -300,6 +298,22 @@ class Model:
         waits_on = len(line) > len(going) and free > len(going)
         bucket.held = waits_on and (bucket.tokens < 1 or len(going) == at_most)
         return [t.number for t in going]
+
+    def _tokens(self, every: float) -> float:
+        rate, bucket, most = self.settings.admission_rate, self.bucket, self._most()
+        since = 0 if bucket.at is None else max(0, self.now() - bucket.at)
+        tokens = most if bucket.tokens is None else bucket.tokens
+        # Whoever waits for a token loses none by a late tick, up to two of them; otherwise burst is the most.
+        limit = max(most, min(1.0, tokens) + 2 * rate * round(every * 1000) / 1000) if bucket.held else most
+        return min(limit, tokens + rate * since / 1000)
+
+    def _most(self) -> float:
+        s = self.settings
+        return max(1.0, s.admission_rate) if s.burst is None else s.burst
+
+    def _lets_in(self) -> bool:
+        s = self.settings
+        return s.status is QueueStatus.ACTIVE and s.admission is Admission.AUTO and s.admission_rate > 0
 
     def call_next(self, count: int, *, counter: str, key: bytes, number: int | None) -> list[Ticket]:
         press = (count, number, counter)
@@ -442,6 +456,8 @@ class Model:
         for who, name, limit, window in self._limits_of(a):
             if limit and (wait := self._blocked(name, limit, window)):
                 return RateLimited(who, wait / 1000)
+        if a.through and not (self._lets_in() and not waiting and self._room() and self._tokens(0) >= 1):
+            return NoRoom(self.queue)
         return None
 
     def _blocked(self, name: str, limit: int, window: int) -> int:
@@ -474,8 +490,11 @@ class Model:
             due=self._waiting_due(),
         )
         self.tickets.append(t)
-        self.peak = max(self.peak, len(self.having(Status.WAITING)))
         self._event(EventType.JOINED, t.number, str(level) if level else "")
+        if a.through:
+            self.bucket.tokens, self.bucket.at, self.bucket.held = self._tokens(0) - 1, self.now(), False
+            self._move(t, Action.ADMIT)
+        self.peak = max(self.peak, len(self.having(Status.WAITING)))
         return t
 
     def _next_place(self, line: Sequence[float], level: int) -> float:

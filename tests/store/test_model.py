@@ -56,6 +56,7 @@ arrivals = st.builds(
     priority=levels,
     pass_id=one_of("", "", "", "gold", "silver"),
     limited=st.booleans(),
+    through=one_of(False, False, False, True),
     person=one_of(Person(), Person(name="Ann", phone="+1", party_size=3, metadata={"a": [1, None]})),
 )
 changes = st.fixed_dictionaries(
@@ -147,6 +148,11 @@ class StoreBesideModel(RuleBasedStateMachine):
     @rule(count=st.integers(1, 30), most=one_of(0, 0, 1, 2), last=levels)
     def a_crowd_joins(self, count: int, most: int, last: int) -> None:
         crowd = [Arrival(limited=False, priority=level) for level in [most] * count + [last]]
+        self.both(self.store.join(self.queue, crowd), lambda: [self.join_one(arrival) for arrival in crowd])
+
+    @rule(count=st.integers(1, 4))
+    def some_go_straight_through(self, count: int) -> None:
+        crowd = [Arrival(limited=False, through=True)] * count
         self.both(self.store.join(self.queue, crowd), lambda: [self.join_one(arrival) for arrival in crowd])
 
     def join_one(self, arrival: Arrival) -> Any:

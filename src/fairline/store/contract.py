@@ -58,6 +58,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
     pass_id: str = ""
     limited: bool = True
     """Staff are not held to the limits of a queue."""
+    through: bool = False
+    """Joins and is let in, in one step, while nobody waits and there is room; or else NoRoom, and nothing is done."""
     person: Person = Person()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
+    NoRoom,
     PassInvalid,
     QueueFull,
     QueueMaintenance,
@@ -53,6 +54,8 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView
             return QueueFull(queue, int(detail))
         case "pass":
             return PassInvalid(detail.decode())
+        case "no_room":
+            return NoRoom(queue)
         case _:
             who, _, wait = detail.decode().partition(" ")
             return RateLimited(who, float(wait) / 1000)

@@ -49,6 +49,8 @@ _AWAY = (
     RedisClusterException,
     OSError,
 )
+#: All that the client raises.
+_ERRORS = (RedisError, RedisClusterException, OSError)
 #: A call that was sent is never sent again by itself: a join could then be done twice.
 _ONCE = {"retry": Retry(NoBackoff(), 0)}
 _LIMITS = {"socket_connect_timeout": 2.0, "socket_timeout": 5.0, "socket_keepalive": True}
@@ -111,7 +113,7 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     cancelled = task.cancelling() if task else 0
     try:
         yield
-    except (RedisError, OSError) as error:
+    except _ERRORS as error:
         raise translated(error, queue) from error
     finally:
         # Before Python 3.12, asyncio.wait_for, by which the client sends, can lose a cancellation: a loop that calls
@@ -139,7 +141,7 @@ class Runner:
                 return await self._run(name, keys, args)
         try:
             return await self._run(name, keys, args)
-        except (RedisError, OSError) as error:
+        except _ERRORS as error:
             raise translated(error, queue) from error
 
     async def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:

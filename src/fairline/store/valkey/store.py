@@ -154,7 +154,7 @@ class ValkeyStore:
             address = limit_key("ip", a.address) if a.address and a.limited else 0
             phone = limit_key("phone", a.phone) if a.phone and a.limited else 0
             args += (a.client, a.user, a.phone, a.address, a.key, a.fingerprint, a.priority, a.pass_id, address, phone)
-            args.append(pack_person(a.person))
+            args += (pack_person(a.person), int(a.through))
         view, items = await self._run("join", queue, args, limits)
         rows = zip(arrivals, rows_of(items, 6), strict=True)
         return Reply(view, [joined(queue, arrival, row, view) for arrival, row in rows])

@@ -1,12 +1,12 @@
 -- admit.lua: let the next tickets in, as many as rate, room and stock allow; measure how the line drains.
 -- ARGV  1 now  2 at most  3 ms between ticks  4 nothing to do if done less than so many ms ago
 -- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
+--#include bucket
 local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local elapsed = max(0, now - (Q.tokens_at or now))
 local waiting = call('ZCARD', LINE)
 
 -- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
-if Q.tokens_at and now >= Q.tokens_at and elapsed < lease then return answer({}) end
+if Q.flow_at and now >= Q.flow_at and now - Q.flow_at < lease then return answer({}) end
 
 -- Fade what was measured, and add the time since. Time nobody kept is not measured.
 local function measure()
@@ -20,22 +20,9 @@ local function measure()
     'flow_left', text(Q.flow_left), 'flow_called', text(Q.flow_called))
 end
 
--- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token must
--- not lose by a late tick, so then what two ticks bring is added to the fraction left; otherwise burst is the limit.
-local burst = Q.burst or max(1, Q.admission_rate)
-local function tokens_now()
-  local tokens, limit = Q.tokens or burst, burst
-  if Q.held == 1 then limit = max(burst, min(1, tokens) + 2 * Q.admission_rate * every / 1000) end
-  return min(limit, tokens + Q.admission_rate * elapsed / 1000)
-end
-
-local function keep_tokens(tokens, held)
-  call('HSET', QUEUE, 'tokens', text(tokens), 'tokens_at', text(now), 'held', held and 1 or 0)
-end
-
 measure()
-local tokens, free = tokens_now(), room()
-if Q.status ~= 'active' or Q.admission ~= 'auto' or Q.admission_rate == 0 then
+local tokens, free = tokens_now(every), room()
+if not lets_in() then
   keep_tokens(min(tokens, burst), false)
   return answer({})
 end

@@ -2,9 +2,10 @@
 -- KEYS  1–12 the queue's  13… the limits' keys that the arrivals name
 -- ARGV  1 now  then for each arrival: client  user  phone  address (digests or '')  idempotency key (digest or '')
 --       fingerprint of the body  level  pass id or ''  limit key of the address, of the phone (index in KEYS, 0 = none)
---       person (packed)
+--       person (packed)  1 to go straight through or not at all, else 0
 -- Returns for each: outcome  detail  number  rank  due  record. Outcomes: joined, held (by its holder), again (by its
--- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait).
+-- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room.
+--#include bucket
 --#include place
 --#include sliding
 local PER_ADDRESS, PER_PHONE = 60000, 3600000
@@ -41,6 +42,8 @@ local function refusal(a)
   if wait > 0 then return 'limited', 'address ' .. text(wait) end
   wait = a.phone_key and per_phone > 0 and blocked(a.phone_key, per_phone, PER_PHONE) or 0
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
+  -- Nobody goes past people who wait, and room and rate are those of everyone.
+  if a.through and not (lets_in() and waiting == 0 and room() > 0 and tokens_now(0) >= 1) then return 'no_room', '' end
 end
 
 local function use_up(a)
@@ -67,14 +70,20 @@ local function join(a, holder)
   use_up(a)
   count('joined')
   event('joined', number, a.level > 0 and a.level or '')
-  put_outcome('joined', '', number, save(t))
+  local record = save(t)
+  if a.through then
+    keep_tokens(tokens_now(0) - 1, false)
+    record = move(fetch(number), 'admit')
+  end
+  put_outcome('joined', '', number, record)
 end
 
-for i = 2, #ARGV, 11 do
+for i = 2, #ARGV, 12 do
   local a = {
     client = ARGV[i], user = ARGV[i + 1], phone = ARGV[i + 2], address = ARGV[i + 3], key = ARGV[i + 4],
     fingerprint = ARGV[i + 5], level = tonumber(ARGV[i + 6]), pass = ARGV[i + 7],
     address_key = KEYS[tonumber(ARGV[i + 8])], phone_key = KEYS[tonumber(ARGV[i + 9])], person = ARGV[i + 10],
+    through = ARGV[i + 11] == '1',
   }
   local again = a.key ~= '' and call('HGET', HOLDERS, 'j' .. a.key)
   local holder = holder_of(a)
