@@ -158,7 +158,7 @@ class StoreBesideModel(RuleBasedStateMachine):
     def join_one(self, arrival: Arrival) -> Any:
         before, last = self.model.line(), self.model.number
         joined = self.model.join(arrival)
-        if self.model.number > last:
+        if self.model.number > last and not arrival.through:
             self.keeps_the_promises(self.model.tickets[-1], before)
         return joined
 
