@@ -67,8 +67,8 @@ function drawLine(answer) {
   say("wait", wait(answer.estimated_wait_range));
   say("behind", behind(answer.queue_length - answer.position));
   say("label", answer.label);
-  show("dots", false);
-  for (const name of ["place", "tools"]) show(name);
+  for (const name of ["dots", "turn"]) show(name, false);
+  for (const name of ["line", "place", "tools"]) show(name);
   document.title = `${number(answer.position)} · ${data.name}`;
   drawProgress(answer);
   noteGrowth(answer, paused);
@@ -186,7 +186,7 @@ async function waitInLine() {
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
       if (url) depart(url, answer.claim_before);
-      else if (data.state !== "admitted") reload();
+      else if (page.dataset.state !== "admitted") reload();
     },
     onState: ({status}) => { if (["active", "completed"].includes(status)) reload(); },
     onExpired: reload,
