@@ -47,6 +47,16 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "retain_seconds": ("a number from 0 to 604,800", [0, 604_800], [-1, 604_801]),
     "closed_message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
     "message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
+    "opens_at": ("text of at most 40 characters", ["", "2027-01-15T09:00:00Z"], ["2027-01-15T09:00:00" + "0" * 22]),
+    "logo": ("text of at most 10000 characters", ["", "data:image/png;base64," + "A" * 9976], ["A" * 10_001]),
+    "accent_colour": ("text of at most 200 characters", ["", "#0b6bCB"], ["#" * 201]),
+    "background_colour": ("text of at most 200 characters", ["", "#ffffff"], ["#" * 201]),
+    "texts": (
+        "an object of texts by their names",
+        [{}, {"waiting_title": "Nearly there", "footer.de": "x" * 2000}],
+        [None, 1, [], {"waiting_title": 1}, {"footer": "x" * 2001}],
+    ),
+    "page_template": ("text of at most 10000 characters", ["", "x" * 10_000], ["x" * 10_001]),
 }
 GOOD = [(name, value) for name, (_, good, _) in RANGES.items() for value in good]
 BAD = [(name, words, value) for name, (words, _, bad) in RANGES.items() for value in bad]
@@ -123,6 +133,16 @@ def test_an_unknown_setting_is_refused_with_those_there_are() -> None:
         ({"ticket_prefix": "demo"}, "ticket_prefix"),
         ({"ticket_prefix": "A-B"}, "ticket_prefix"),
         ({"ticket_prefix": "A\n"}, "ticket_prefix"),
+        ({"opens_at": "tomorrow"}, "opens_at"),
+        ({"opens_at": "2027-01-15T09:00:00"}, "opens_at"),
+        ({"logo": "https://shop.example/logo.png"}, "logo"),
+        ({"logo": "data:text/html,<script>"}, "logo"),
+        ({"logo": "data:image/svg+xml,<svg onload='x y'>"}, "logo"),
+        ({"accent_colour": "red"}, "accent_colour"),
+        ({"background_colour": "#fff; }"}, "background_colour"),
+        ({"texts": {"waiting": "x"}}, "texts"),
+        ({"texts": {"waiting_title.xx": "x"}}, "texts"),
+        ({"texts": {"waiting_title.": "x"}}, "texts"),
     ],
 )
 def test_settings_at_odds_with_each_other_are_refused(changes: dict[str, Any], field: str) -> None:

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from fairline.errors import Invalid, InvalidSettings
 from fairline.line import PriorityPolicy
+from fairline.look import check_look
 
 QueueId = NewType("QueueId", str)
 
@@ -48,6 +49,7 @@ class OnePer(StrEnum):
 Text = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=2000)]
 Url = Annotated[str, Meta(max_length=2000)]
+Source = Annotated[str, Meta(max_length=10_000)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -98,6 +100,18 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """What the page says while the queue takes nobody."""
     message: Message = ""
     """What everyone who waits is shown."""
+    opens_at: Annotated[str, Meta(max_length=40)] = ""
+    """When a queue in maintenance means to open, as `2027-01-15T09:00:00Z`: the page says so."""
+    logo: Source = ""
+    """The page's logo: an image as a `data:` address, so that no browser has to ask the site for it."""
+    accent_colour: Text = ""
+    """The page's colour for what matters, as `#0b6bcb`."""
+    background_colour: Text = ""
+    """The page's background, as `#ffffff`; empty follows the reader's light or dark mode."""
+    texts: dict[str, Message] = {}
+    """Words of the page by name, such as `waiting_title`, or `waiting_title.de` for one language."""
+    page_template: Source = ""
+    """A whole own page, as a Jinja2 template."""
 
     @property
     def bucket(self) -> float:
@@ -124,8 +138,8 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
         raise InvalidSettings(str(unknown[0])[:80], f"is no setting of a queue. There are: {', '.join(SETTINGS)}")
     merged = {**msgspec.structs.asdict(base or QueueSettings()), **changes}
     for field, value in merged.items():
-        if isinstance(value, str):
-            check_text(field, value)
+        for text in _texts_in(value):
+            check_text(field, text)
     try:
         settings = msgspec.convert(merged, QueueSettings)
     except msgspec.ValidationError as error:
@@ -133,6 +147,12 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
         raise InvalidSettings(field, f"{allowed(field)}; got {merged.get(field)!r:.80}") from None
     _check_together(settings)
     return settings
+
+
+def _texts_in(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for pair in value.items() for text in pair if isinstance(text, str)]
+    return [value] if isinstance(value, str) else []
 
 
 def check_text(field: str, text: str, error: type[Invalid] = InvalidSettings) -> None:
@@ -150,7 +170,7 @@ def allowed(field: str) -> str:
     hint = _TYPES.get(field)
     options = [option for option in getattr(hint, "__args__", (hint,)) if option is not type(None)]
     optional = len(options) < len(getattr(hint, "__args__", (hint,)))
-    if hasattr(hint, "__metadata__"):
+    if hasattr(hint, "__metadata__") or getattr(hint, "__origin__", None) is dict:
         options, optional = [hint], False
     base, meta = getattr(options[0], "__origin__", options[0]), getattr(options[0], "__metadata__", [Meta()])[0]
     words = _words(base, meta)
@@ -165,6 +185,8 @@ def _words(base: Any, meta: Meta) -> str:
     if base in (int, float):
         kind = "a whole number" if base is int else "a number"
         return f"{kind} from {meta.ge:,} to {meta.le:,}"
+    if base is dict:
+        return "an object of texts by their names"
     return f"a list of {meta.min_length} numbers from 0 to 1"
 
 
@@ -197,6 +219,12 @@ def _check_together(settings: QueueSettings) -> None:
         raise InvalidSettings(
             "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
         )
+    check_look(
+        opens_at=settings.opens_at,
+        logo=settings.logo,
+        colours={name: getattr(settings, name) for name in ("accent_colour", "background_colour")},
+        texts=settings.texts,
+    )
 
 
 class QueueView(Struct, frozen=True):

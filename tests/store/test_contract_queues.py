@@ -45,6 +45,12 @@ OTHER: dict[str, Any] = {
     "retain_seconds": 0.0,
     "message": "Heute nur ein Schalter.",
     "closed_message": "Zurück um 9 Uhr.\n\tBis gleich!",
+    "opens_at": "2027-01-15T09:00:00+09:00",
+    "logo": "data:image/svg+xml,<svg/>",
+    "accent_colour": "#0b6bcb",
+    "background_colour": "#FFFFFF",
+    "texts": {"waiting_title": "Gleich 'dran'", "footer.ko": "잠시만요"},
+    "page_template": "{% extends 'page.html' %}\n{# é #}",
 }
 #: Values a setting needs beside it to be right.
 BESIDE: dict[str, dict[str, Any]] = {"session_seconds": {"session_max_seconds": 90_000.0}}

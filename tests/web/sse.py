@@ -86,7 +86,7 @@ class EventSource:
         fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
         if "retry" in fields:
             self._retry = int(fields["retry"]) / 1000
-        if "event" in fields:
+        if "id" in fields:  # what only keeps the connection alive has none
             self._last_id = fields["id"]
             self.events.append(
                 Event(fields["id"], fields["event"], msgspec.json.decode(fields["data"]), at=time.time())

@@ -21,6 +21,7 @@ from fairline.web.figures import MEDIA, MetricsPage
 from fairline.web.http import Request
 from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation, Query
+from fairline.web.pages import WaitingPages
 from fairline.web.people import People
 from fairline.web.problems import failure, problem
 from fairline.web.public import Public
@@ -37,21 +38,23 @@ from fairline.web.wire import (
     TicketAnswer,
 )
 
+_WHICH = Query("queue", str, "which queue's cookie is meant, where a browser is in line in several")
 _TOKEN = ("token_missing", "token_invalid", "token_expired")
 _SESSION = (*_TOKEN, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found")
 
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every call there is."""
+    people, assets = People(context), Assets()
     rows = [
-        *_people(People(context)),
+        *_people(people),
         *_sites(Sites(context)),
         *_public(Public(context, keeper)),
         *admin_operations(context),
+        *_pages(WaitingPages(context, people, assets)),
     ]
     if metrics is not None:
         rows += _metrics(MetricsPage(context.room, metrics))
-    assets = Assets()
     rows += _description(Docs(rows, assets, context.settings.public_url), assets)
     return rows
 
@@ -85,6 +88,7 @@ def _people(people: People) -> list[Operation]:
             group="people",
             fast=people.heartbeat,
             token="ticket",
+            query=(_WHICH,),
             takes=HeartbeatRequest,
             answers={200: TicketAnswer},
             problems=(*_TOKEN, "ticket_expired", "queue_not_found"),
@@ -96,6 +100,7 @@ def _people(people: People) -> list[Operation]:
             group="people",
             fast=people.status,
             token="ticket",
+            query=(_WHICH,),
             answers={200: TicketAnswer},
             problems=(*_TOKEN, "ticket_expired", "queue_not_found"),
         ),
@@ -106,6 +111,7 @@ def _people(people: People) -> list[Operation]:
             group="people",
             fast=people.leave,
             token="ticket",
+            query=(_WHICH,),
             takes=LeaveRequest,
             answers={204: None},
             problems=(*_TOKEN, "queue_not_found"),
@@ -119,7 +125,7 @@ def _people(people: People) -> list[Operation]:
             token="ticket",
             answers={200: str, 204: None},
             media="text/event-stream",
-            query=(Query("token", str, "the ticket's token, for EventSource"),),
+            query=(Query("token", str, "the ticket's token, for EventSource"), _WHICH),
             headers=("Last-Event-ID",),
             problems=(*_TOKEN, "ticket_expired", "queue_not_found"),
         ),
@@ -183,6 +189,35 @@ def _public(public: Public) -> list[Operation]:
         server("/healthz", "This process answers.", public.healthz, {200: Health}),
         server(
             "/readyz", "The store answers, and the queues are kept.", public.readyz, {200: Readiness, 503: Readiness}
+        ),
+    ]
+
+
+def _pages(waiting: WaitingPages) -> list[Operation]:
+    language = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
+    return [
+        Operation(
+            method="GET",
+            path="/q/{queue}",
+            about="The waiting page.",
+            group="pages",
+            slow=waiting.show,
+            answers={200: str},
+            media=HTML,
+            query=(language,),
+            problems=("queue_not_found", "queue_full", "queue_maintenance", "ticket_expired"),
+        ),
+        Operation(
+            method="POST",
+            path="/q/{queue}",
+            about="The forms of the waiting page: `do` is `join` or `leave`.",
+            group="pages",
+            slow=waiting.act,
+            answers={303: None},
+            media=HTML,
+            query=(language,),
+            sends={303: {"Location": "The waiting page.", "Set-Cookie": "The token, for browsers."}},
+            problems=("queue_not_found", "queue_full", "queue_maintenance", "already_in_line", "rate_limited"),
         ),
     ]
 

@@ -1,9 +1,12 @@
-"""The files of the pages: style sheets and the like, from the package's own folder and nowhere else."""
+"""The files of the pages: style sheets and scripts, from the package's own folder and nowhere else."""
 
 from __future__ import annotations
 
+import gzip
 from hashlib import sha256
 from importlib.resources import files
+
+from msgspec import Struct
 
 from fairline.errors import NotFound
 from fairline.web.http import Headers, Request, Response
@@ -13,32 +16,52 @@ _MEDIA = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
 }
-#: The address has the digest of the content in it, so what it answers never changes.
-_FOR_EVER: Headers = (
-    (b"cache-control", b"public, max-age=31536000, immutable"),
+_ALWAYS: Headers = (
     (b"x-content-type-options", b"nosniff"),
+    (b"vary", b"Accept-Encoding"),
 )
+#: An address with the digest of the content in it never answers anything else.
+_FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
+#: One without may change with the next version.
+_FOR_NOW: Headers = ((b"cache-control", b"public, max-age=300"),)
+
+
+class Asset(Struct, frozen=True):
+    """One file."""
+
+    content: bytes
+    packed: bytes
+    digest: str
+    media: bytes
 
 
 class Assets:
-    """All files, read once."""
+    """All files, read and packed once."""
 
     def __init__(self) -> None:
         folder = files("fairline.web") / "static"
-        self._files = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name) in _MEDIA}
+        self._files = {file.name: _asset(file.name, file.read_bytes()) for file in folder.iterdir() if _kind(file.name)}
 
     def url(self, name: str) -> str:
         """The address of a file."""
-        return f"/static/{name}?v={sha256(self._files[name]).hexdigest()[:12]}"
+        return f"/static/{name}?v={self._files[name].digest}"
 
     async def file(self, request: Request) -> Response:
         """A file by its name."""
         name = request.params["name"]
-        content = self._files.get(name)
-        if content is None:
+        asset = self._files.get(name)
+        if asset is None:
             raise NotFound(f"There is no file {name[:80]!r}.")
-        return Response(200, content, _MEDIA[_kind(name)], _FOR_EVER)
+        headers = _ALWAYS + (_FOR_EVER if request.args.get("v") == asset.digest else _FOR_NOW)
+        if b"gzip" in (request.header(b"accept-encoding") or b""):
+            return Response(200, asset.packed, asset.media, (*headers, (b"content-encoding", b"gzip")))
+        return Response(200, asset.content, asset.media, headers)
 
 
-def _kind(name: str) -> str:
-    return name.rpartition(".")[2]
+def _asset(name: str, content: bytes) -> Asset:
+    packed = gzip.compress(content, 9, mtime=0)
+    return Asset(content, packed, sha256(content).hexdigest()[:12], _kind(name))
+
+
+def _kind(name: str) -> bytes:
+    return _MEDIA.get(name.rpartition(".")[2], b"")

@@ -160,6 +160,7 @@ class Context:
             queue_length=answer.view.waiting,
             estimated_wait_seconds=round(wait.seconds) if wait else None,
             estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,
+            queue_status=settings.status,
             priority=standing.priority,
             joined_at=moment(standing.joined),
             heartbeat_interval_seconds=interval,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import socket
 import zlib
@@ -20,7 +21,7 @@ import structlog
 
 from fairline.errors import FairlineError, QueueNotFound, StoreError
 from fairline.events import Event, EventType
-from fairline.queue import QueueId
+from fairline.queue import QueueId, QueueStatus
 from fairline.room import Answer
 from fairline.ticket import LIVE
 from fairline.web.context import Context
@@ -45,6 +46,10 @@ RETRY_AFTER_END = (500, 6000)
 #: Seconds without any acknowledgement from the other side before the kernel gives a connection up.
 GONE_SECONDS = 30
 EVENTS_AT_ONCE = 500
+
+#: A comment for whatever lies between, and an event for the client: browsers show comments to no script, and who hears
+#: nothing cannot tell a quiet line from a dead connection.
+ALIVE = b":\nevent: alive\ndata:\n\n"
 
 HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -135,7 +140,7 @@ class Frames:
         self._encoded: bytes | None = None
         self.answer = answer
         self.ended = standing.status not in LIVE
-        self.state = f"{standing.status}-{standing.position or 0}"
+        self.state = f"{standing.status}-{standing.position or 0}{_hold(answer)}"
         text = answer.settings.message
         self.message = f"{zlib.crc32(text.encode()):x}" if text else ""
 
@@ -309,7 +314,7 @@ class Hub:
                 if now >= watcher.ends_at:
                     watcher.shutdown()
                 elif connection.get_write_buffer_size() <= BUFFER_LIMIT:
-                    connection.write(b":\n\n")
+                    connection.write(ALIVE)
             if count % WRITES == 0:
                 await asyncio.sleep(0)
 
@@ -347,6 +352,14 @@ def _moves(event: Event) -> bool:
         or event.type is EventType.SETTINGS_CHANGED
         or (event.type is EventType.JOINED and event.detail is not None)
     )
+
+
+def _hold(answer: Answer) -> str:
+    """What changes for someone who does not move: that nobody is let in, or that the wait is another one."""
+    if answer.settings.status is not QueueStatus.ACTIVE:
+        return "-held"
+    # In steps of about a fifth: a wait that is only measured a little better is not worth telling.
+    return f"-{round(math.log(answer.wait.seconds + 10) * 5)}" if answer.wait else ""
 
 
 def _close(watchers: Iterable[Watcher]) -> None:

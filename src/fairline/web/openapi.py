@@ -40,6 +40,7 @@ GROUPS: dict[str, tuple[str, str]] = {
         "Operators",
         "Queues, tickets, figures, passes and keys. A viewer reads, an operator acts, an admin makes and removes.",
     ),
+    "pages": ("Pages", "What people see in a browser. Programs that ask for JSON are told of errors as everywhere."),
     "server": ("The server", "Health, figures for Prometheus, and this description."),
 }
 
@@ -318,17 +319,19 @@ def _said(row: Operation, status: int, schemas: Schemas) -> str:
 
 
 def _refusal(status: int, codes: Sequence[str], row: Operation | None = None) -> Schema:
-    """The answer of one status, which may have several codes."""
+    """The answer of one status, which may have several codes; a page where people are meant to read it."""
+    drawn = {"text/html": {"schema": {"type": "string"}}} if row is not None and row.group == "pages" else {}
     return {
         "description": "; ".join(f"`{code}`: {PROBLEMS[code][1].lower()}" for code in codes) + ".",
         "headers": _headers(status, row),
         "content": {
+            **drawn,
             PROBLEM.decode(): {
                 "schema": {
                     "allOf": [{"$ref": "#/components/schemas/Problem"}],
                     "properties": {"code": {"enum": list(codes)}, "status": {"const": status}},
                 }
-            }
+            },
         },
     }
 

@@ -52,8 +52,7 @@ class People:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
         body = join_request(request, _join)
-        # A browser that names no client id is known again by a secret in a cookie of ours.
-        visitor = request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR] or secrets.token_urlsafe(16)
+        visitor = self.visitor(request)
         future = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:
@@ -63,14 +62,26 @@ class People:
 
     def welcome(self, request: Request, answer: Welcome, visitor: str) -> Response:
         """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again."""
-        ticket = answer.standing
-        token = self._context.ticket_token(answer.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
+        token = self.token(answer)
         content = self._context.told(answer, token=token)
+        return private(201 if answer.created else 200, content, self.cookies(request, answer, token, visitor))
+
+    def visitor(self, request: Request) -> str:
+        """The secret in a cookie of ours, by which a browser that names no client id is known again; or a new one."""
+        return request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR] or secrets.token_urlsafe(16)
+
+    def token(self, answer: Welcome) -> str:
+        """The token of whoever has just joined."""
+        ticket = answer.standing
+        return self._context.ticket_token(answer.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
+
+    def cookies(self, request: Request, answer: Welcome, token: str, visitor: str) -> Headers:
+        """What a browser needs to come back to its ticket."""
         lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
         headers: Headers = (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
         if request.cookies.get(VISITOR_COOKIE) != visitor:
             headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=secure),)
-        return private(201 if answer.created else 200, content, headers)
+        return headers
 
     def heartbeat(self, request: Request) -> Outcome:
         """A sign of life; answers where the ticket stands and when to beat next."""
@@ -80,10 +91,18 @@ class People:
             raise TokenInvalid("it belongs to another client")
 
         def told(answer: Answer) -> Response:
-            same_ticket(claims, answer)
-            return private(200, self._context.told(answer, token=self._context.renewed(claims, answer), beat=True))
+            token = self._context.renewed(claims, same_ticket(claims, answer))
+            headers = self._renewal(request, answer, token)
+            return private(200, self._context.told(answer, token=token, beat=True), headers)
 
         return Pending(self._room.beat(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
+
+    def _renewal(self, request: Request, answer: Answer, token: str | None) -> Headers:
+        """A renewed token goes where the old one came from: a browser that has it in a cookie cannot put it there."""
+        if token is None or request.bearer():
+            return ()
+        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
+        return (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
 
     def status(self, request: Request) -> Outcome:
         """Where the ticket stands."""

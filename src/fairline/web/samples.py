@@ -43,6 +43,7 @@ _FIELDS: dict[str, Any] = {
     "queue_length": 40,
     "estimated_wait_seconds": 12,
     "estimated_wait_range": [9, 20],
+    "queue_status": "active",
     "priority": 0,
     "heartbeat_interval_seconds": 10,
     "id": "demo",

@@ -58,6 +58,8 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     estimated_wait_seconds: int | None
     """Null where nothing honest can be said."""
     estimated_wait_range: tuple[int, int] | None
+    queue_status: QueueStatus
+    """Anything but `active` lets nobody in."""
     priority: int
     joined_at: datetime
     heartbeat_interval_seconds: float

@@ -73,6 +73,10 @@ async def open_valkey(
     return store
 
 
+#: Settings that are neither text nor a number: kept as JSON.
+_AS_JSON = {"priority_skip", "texts"}
+
+
 class ValkeyStore:
     """See `contract.Store`."""
 
@@ -115,8 +119,8 @@ class ValkeyStore:
         if "version" not in fields:
             raise QueueNotFound(queue)
         found: dict[str, Any] = {name: fields[name].decode() for name in SETTINGS if name in fields}
-        if "priority_skip" in found:
-            found["priority_skip"] = msgspec.json.decode(found["priority_skip"])
+        for name in _AS_JSON & found.keys():
+            found[name] = msgspec.json.decode(found[name])
         return Configured(msgspec.convert(found, QueueSettings, strict=False), int(fields["version"]))
 
     async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:

@@ -1,0 +1,359 @@
+/**
+ * The browser side of Fairline: takes a place in a line, keeps it, and tells how it moves.
+ *
+ *     import {WaitingRoomClient} from "https://line.example/static/fairline.js";
+ *     new WaitingRoomClient({queue: "sale", onPositionUpdate: console.log, onAdmitted: url => location.replace(url)}).start();
+ *
+ * On the server's own pages the ticket's token stays in a cookie no script can read; elsewhere it is kept for the tab.
+ *
+ * @typedef {object} Answer Where a ticket stands, as the API tells it.
+ * @property {"waiting"|"admitted"|"active"|"completed"|"expired"} status
+ * @property {string} label
+ * @property {number|null} position
+ * @property {number} queue_length
+ * @property {number|null} estimated_wait_seconds
+ * @property {[number, number]|null} estimated_wait_range
+ * @property {string} queue_status
+ * @property {string} [reason]
+ * @property {string} [message]
+ * @property {string} [redirect_url]
+ * @property {string} [session_token]
+ * @property {string} [claim_before]
+ * @property {number} [next_heartbeat_seconds]
+ * @property {number} heartbeat_interval_seconds
+ * @property {string} [token]
+ *
+ * @typedef {"live"|"polling"|"lost"|"offline"} Connection
+ * @typedef {Error & {code: string, status: number, retry: boolean, retryAfter?: number}} ClientError
+ *
+ * @typedef {object} Options
+ * @property {string} queue The queue's id.
+ * @property {string} [url] The server; where this file comes from unless said otherwise.
+ * @property {string} [token] A ticket's token, if the site has joined by itself already.
+ * @property {object} [join] What to say at joining: user_id, priority_pass, name, phone, party_size, metadata.
+ * @property {boolean} [stream] False goes by heartbeats alone.
+ * @property {(position: number, length: number, wait: number|null, answer: Answer) => void} [onPositionUpdate]
+ * @property {(url: string, sessionToken: string, answer: Answer) => void} [onAdmitted]
+ * @property {(reason: string) => void} [onExpired]
+ * @property {(error: ClientError) => void} [onError]
+ * @property {(text: string) => void} [onMessage]
+ * @property {(answer: Answer) => void} [onState] Every answer, whatever it says.
+ * @property {(connection: Connection) => void} [onConnection]
+ */
+
+/** Seconds: without a word on a stream, for an answer, between tries of streams that fail, at most between tries. */
+const SILENCE = 45, FIRST_WORD = 10, ANSWER = 15, STREAM_AGAIN = 60, LONGEST = 30;
+const EVENTS = ["position", "admitted", "active", "completed", "expired"];
+
+/** So many seconds, give or take: those who were cut off together do not come back together. */
+const about = (/** @type {number} */ seconds) => seconds * (0.8 + 0.4 * Math.random());
+
+const random = () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+};
+
+/** Storage may be forbidden; then what is kept lives as long as the page. */
+const recall = (/** @type {() => string|null} */ read) => {
+  try { return read(); } catch { return null; }
+};
+
+export class WaitingRoomClient {
+  /** @type {Options} */ #options;
+  /** @type {string|undefined} */ #token;
+  /** @type {Answer|undefined} */ #last;
+  /** @type {EventSource|undefined} */ #source;
+  /** @type {BroadcastChannel|undefined} */ #channel;
+  /** @type {AbortController|undefined} */ #life;
+  /** @type {Connection|undefined} */ #connection;
+  #base; #key; #cookies; #timer = 0; #busy = false; #leads = false; #known = true; #spoke = false;
+  #failures = 0; #streamFailures = 0; #streamAgain = 0; #message = ""; #heardAt = 0; #id = random();
+  #others = new Set();
+
+  /** @param {Options} options */
+  constructor(options) {
+    this.#options = {stream: true, ...options};
+    this.#base = (options.url ?? new URL(import.meta.url).origin).replace(/\/$/, "");
+    this.#key = `fairline:${this.#base}:${options.queue}`;
+    this.#cookies = !options.token && new URL(this.#base, location.href).origin === location.origin;
+    this.#token = options.token;
+    if (!this.#cookies) this.#token ??= recall(() => sessionStorage.getItem(this.#key)) ?? undefined;
+    this.#known = this.#cookies || !!this.#token;
+  }
+
+  /** The last answer. */
+  get answer() { return this.#last; }
+
+  /** When the server was last heard of, in milliseconds since 1970; 0 if never. */
+  get heardAt() { return this.#heardAt; }
+
+  /** Take a place, or come back to the one held, and stay in touch. */
+  start() {
+    if (this.#life) return;
+    const {signal} = (this.#life = new AbortController());
+    for (const [target, type] of /** @type {[EventTarget, string][]} */ ([
+      [document, "visibilitychange"], [window, "focus"], [window, "online"], [window, "pageshow"],
+    ])) target.addEventListener(type, () => this.#wake(), {signal});
+    window.addEventListener("offline", () => this.#tell("offline"), {signal});
+    window.addEventListener("pagehide", () => this.#hide(), {signal});
+    if ("BroadcastChannel" in window) {
+      this.#channel = new BroadcastChannel(this.#key);
+      this.#channel.onmessage = ({data}) => this.#overhear(data);
+      this.#say({hello: this.#id});
+    }
+    this.#takeTurn(signal);
+  }
+
+  /** Fall silent. The place lives on for a while: start again, or reload, to come back to it. */
+  stop() {
+    clearTimeout(this.#timer);
+    this.#life?.abort();
+    this.#source?.close();
+    this.#say({bye: this.#id});
+    this.#channel?.close();
+    this.#life = this.#source = this.#channel = undefined;
+    this.#leads = false;
+  }
+
+  /** Give the place up for good. */
+  async leave() {
+    this.stop();
+    await this.#call("/api/v1/leave", {final: true});
+    this.#forget();
+  }
+
+  /** One tab of a browser keeps in touch, and the others listen to it; when it goes, the next one takes over. */
+  #takeTurn(/** @type {AbortSignal} */ signal) {
+    const lead = () => { this.#leads = true; return this.#beat(); };
+    if (!navigator.locks || !this.#channel) return void lead();
+    this.#schedule(about(5));
+    navigator.locks
+      .request(this.#key, {signal}, () => new Promise((done) => { signal.addEventListener("abort", done); lead(); }))
+      .catch(() => {}); // stopped before its turn came
+  }
+
+  /** Ask where the ticket stands, which is a sign of life; or join, where there is none. One request at a time. */
+  async #beat() {
+    if (this.#busy || !this.#life) return;
+    this.#busy = true;
+    clearTimeout(this.#timer);
+    let next = 0;
+    try {
+      const answer = this.#known ? await this.#heartbeat() : await this.#join();
+      if (!this.#life) return;
+      this.#failures = 0;
+      this.#heard(answer);
+      if (!this.#life) return;
+      next = about(answer.next_heartbeat_seconds ?? answer.heartbeat_interval_seconds);
+      if (this.#leads && this.#options.stream && Date.now() >= this.#streamAgain) next = this.#open();
+      else this.#tell("polling");
+    } catch (error) {
+      next = this.#failed(/** @type {ClientError} */ (error));
+    } finally {
+      this.#busy = false;
+    }
+    if (this.#life) this.#schedule(next);
+  }
+
+  /** @returns {Promise<Answer>} */
+  async #heartbeat() {
+    try {
+      return await this.#call("/api/v1/heartbeat", {});
+    } catch (error) {
+      const {status, code} = /** @type {ClientError} */ (error);
+      if (status !== 401) throw error;
+      // No cookie came though we have a token: this browser keeps none.
+      if (this.#cookies && this.#token && code === "token_missing") this.#cookies = false;
+      else this.#forget();
+      return this.#known ? this.#heartbeat() : this.#join();
+    }
+  }
+
+  /** Whoever held a place is given the same one. @returns {Promise<Answer>} */
+  async #join() {
+    const client = this.#cookies ? {} : {client_id: this.#clientId()};
+    const path = `/api/v1/queues/${encodeURIComponent(this.#options.queue)}/join`;
+    const answer = await this.#call(path, {...client, ...this.#options.join});
+    this.#known = true;
+    return answer;
+  }
+
+  /** @returns {Promise<any>} */
+  async #call(/** @type {string} */ path, /** @type {object} */ body) {
+    const response = await fetch(this.#url(path), {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        ...(this.#token && !this.#cookies && {Authorization: `Bearer ${this.#token}`}),
+      },
+      body: JSON.stringify(body),
+      credentials: this.#cookies ? "same-origin" : "omit",
+      cache: "no-store",
+      signal: AbortSignal.timeout(ANSWER * 1000),
+    });
+    const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
+    if (!response.ok) throw this.#error(response, answer);
+    if (answer.token) this.#keep(answer.token);
+    return answer;
+  }
+
+  #error(/** @type {Response} */ response, /** @type {any} */ problem) {
+    const error = new Error(problem.detail ?? `HTTP ${response.status}`);
+    return Object.assign(error, {
+      code: problem.code ?? "",
+      reason: problem.reason,
+      status: response.status,
+      retry: response.status === 429 || response.status >= 500,
+      retryAfter: Number(response.headers.get("Retry-After")) || undefined,
+    });
+  }
+
+  /** @returns {number} The seconds until the next try. */
+  #failed(/** @type {any} */ error) {
+    if (!this.#life) return 0;
+    if (error.status === 410) {
+      this.#expired(error.reason);
+      return 0;
+    }
+    // Without a status the server was not reached, or said nothing in time.
+    const failed = error.status ? error : Object.assign(error, {code: "unreachable", status: 0, retry: true});
+    if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
+    else this.stop();
+    this.#options.onError?.(failed);
+    const wait = Math.min(LONGEST, 2 ** this.#failures++);
+    return failed.retryAfter ? failed.retryAfter * (1 + 0.4 * Math.random()) : about(wait);
+  }
+
+  /** The stream is the quicker way to hear, and an open one is a sign of life. @returns {number} */
+  #open() {
+    if (!this.#source) {
+      const query = this.#cookies ? {} : {token: this.#token ?? ""};
+      const source = (this.#source = new EventSource(this.#url("/api/v1/stream", query)));
+      this.#spoke = false;
+      const on = (/** @type {string} */ type, /** @type {(data: any) => void} */ act) =>
+        source.addEventListener(type, (/** @type {any} */ event) => {
+          if (source !== this.#source) return;
+          this.#spoke = true;
+          this.#streamFailures = 0;
+          this.#tell("live");
+          this.#schedule(SILENCE);
+          act(event.data && JSON.parse(event.data));
+        });
+      for (const type of EVENTS) on(type, (answer) => this.#heard(answer));
+      on("message", ({text}) => this.#tellMessage(text));
+      on("alive", () => this.#heard());
+      source.onerror = () => source === this.#source && this.#drop();
+    }
+    return FIRST_WORD;
+  }
+
+  /** A stream that ended or fell silent: ask what is the matter, and try another one. */
+  #drop() {
+    this.#source?.close();
+    this.#source = undefined;
+    // One that never spoke may be cut off on the way for good; heartbeats get through.
+    if (!this.#spoke && ++this.#streamFailures >= 2) this.#streamAgain = Date.now() + about(STREAM_AGAIN) * 1000;
+    this.#schedule(this.#spoke ? about(1.5) : 0);
+  }
+
+  /** @param {Answer} [answer] */
+  #heard(answer) {
+    this.#heardAt = Date.now();
+    this.#say({answer, at: this.#heardAt});
+    if (answer) this.#take(answer);
+  }
+
+  #take(/** @type {Answer} */ answer) {
+    const {onState, onPositionUpdate, onAdmitted} = this.#options;
+    this.#last = answer;
+    onState?.(answer);
+    this.#tellMessage(answer.message ?? "");
+    if (answer.status === "waiting") {
+      onPositionUpdate?.(answer.position ?? 0, answer.queue_length, answer.estimated_wait_seconds, answer);
+    } else if (answer.status === "admitted") {
+      if (answer.redirect_url) this.stop();
+      onAdmitted?.(answer.redirect_url ?? "", answer.session_token ?? "", answer);
+    } else if (answer.status === "expired") this.#expired(answer.reason);
+  }
+
+  #expired(reason = "") {
+    this.stop();
+    this.#forget();
+    this.#options.onExpired?.(reason);
+  }
+
+  #tellMessage(/** @type {string} */ text) {
+    if (text === this.#message) return;
+    this.#message = text;
+    this.#options.onMessage?.(text);
+  }
+
+  #tell(/** @type {Connection} */ connection) {
+    if (connection === this.#connection) return;
+    this.#connection = connection;
+    this.#say({connection});
+    this.#options.onConnection?.(connection);
+  }
+
+  // The other tabs
+
+  #say(/** @type {object} */ what) { this.#channel?.postMessage(what); }
+
+  #overhear(/** @type {any} */ said) {
+    if (said.hello || said.here) this.#others.add(said.hello ?? said.here);
+    this.#others.delete(said.bye);
+    if (said.hello) {
+      this.#say({here: this.#id});
+      if (this.#leads && this.#last) this.#say({answer: this.#last, at: this.#heardAt, connection: this.#connection});
+    }
+    if (this.#leads || !this.#life) return;
+    if (said.connection) { this.#connection = said.connection; this.#options.onConnection?.(said.connection); }
+    if (said.at) { this.#heardAt = said.at; this.#schedule(about(SILENCE)); }
+    if (said.answer) this.#take(said.answer);
+  }
+
+  // The tab
+
+  /** The tab is looked at again, or the network is back: what was slept through is asked for. */
+  #wake() {
+    if (document.visibilityState === "hidden" || !this.#life) return;
+    if (this.#connection !== "live" || Date.now() - this.#heardAt > 20_000) this.#schedule(about(0.2));
+  }
+
+  /** The page goes away. A reload comes back in time, another tab stays; otherwise the place is free after the grace. */
+  #hide() {
+    if (this.#last?.status === "waiting" && !this.#others.size) {
+      const body = {final: false, ...(this.#cookies ? {} : {token: this.#token})};
+      navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
+    }
+    this.#say({bye: this.#id});
+  }
+
+  #schedule(/** @type {number} */ seconds) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#beat()), seconds * 1000);
+  }
+
+  #url(/** @type {string} */ path, query = {}) {
+    return `${this.#base}${path}?${new URLSearchParams({queue: this.#options.queue, ...query})}`;
+  }
+
+  #keep(/** @type {string} */ token) {
+    this.#token = token;
+    if (!this.#cookies) recall(() => (sessionStorage.setItem(this.#key, token), null));
+  }
+
+  #forget() {
+    this.#token = undefined;
+    this.#known = false;
+    recall(() => (sessionStorage.removeItem(this.#key), null));
+  }
+
+  /** A secret of this browser, by which the same person is given the same place. */
+  #clientId() {
+    const name = "fairline:client";
+    const id = recall(() => localStorage.getItem(name)) ?? this.#id;
+    recall(() => (localStorage.setItem(name, id), null));
+    return id;
+  }
+}

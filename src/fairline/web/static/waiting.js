@@ -1,0 +1,225 @@
+/**
+ * The script of the waiting page: keeps what the server has drawn up to date. Every state but the line itself is drawn
+ * by the server: when the state changes, the page is loaded again.
+ */
+
+const data = JSON.parse(document.getElementById("fairline")?.textContent ?? "{}");
+const texts = data.texts ?? {};
+const numerals = data.lang === "ar" ? "ar-u-nu-latn" : data.lang;
+const plurals = new Intl.PluralRules(data.lang ?? "en");
+const page = document.documentElement;
+
+/** Seconds between two announcements to someone who listens to the page rather than looks at it. */
+const QUIET = 60;
+/** A wait has grown when it is so many times, and so many seconds, longer than it should be by now. */
+const GROWN = 1.25, GROWN_SECONDS = 60;
+/** Codes of refusals that have a page of their own. */
+const PAGES = ["queue_full", "queue_maintenance", "queue_not_found"];
+
+// Words: the rules of pages/languages.py again
+
+const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+export const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, texts.group);
+const count = (name, n, shown = number(n)) => fill(texts[name][plurals.select(n)] ?? texts[name].other, {n: shown});
+
+/** A wait in plain words, such as "about 10–15 minutes". */
+export function wait(range) {
+  if (!range) return texts.wait_unknown;
+  const [low, high] = range;
+  if (high <= 60) return texts.wait_soon;
+  if (low >= 12 * 3600) return count("wait_long", 12);
+  const [name, unit] = high <= 90 * 60 ? ["wait_minutes", 60] : ["wait_hours", 3600];
+  const step = unit === 60 && high > 10 * unit ? 5 : 1;
+  const most = Math.ceil(high / unit / step) * step;
+  const least = Math.min(Math.max(Math.floor(low / unit / step + 0.5) * step, 1), most);
+  return count(name, most, least < most ? `${least}–${most}` : undefined);
+}
+
+export const behind = (n) => (n > 0 ? count("behind", n) : texts.behind_none);
+
+// The page
+
+const all = (name, kind = "show") => document.querySelectorAll(`[data-${kind}="${name}"]`);
+const each = (name, act) => all(name).forEach(act);
+const show = (name, shown = true) => each(name, (it) => { it.hidden = !shown; });
+const say = (name, text) => each(name, (it) => { if (it.textContent !== text) it.textContent = text; });
+const later = (seconds, act) => setTimeout(act, seconds * 1000);
+const reload = () => location.reload();
+
+/** Times in the reader's own clock and manner. */
+function localise() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    const near = Math.abs(moment - Date.now()) < 12 * 3600_000;
+    const form = near ? {timeStyle: "short"} : {dateStyle: "long", timeStyle: "short"};
+    time.textContent = new Intl.DateTimeFormat(numerals, form).format(moment);
+  }
+}
+
+function drawLine(answer) {
+  const paused = answer.queue_status !== "active";
+  const state = paused ? "paused" : "waiting";
+  page.dataset.state = state;
+  say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
+  say("text", texts[`${state}_text`]);
+  say("position", number(answer.position));
+  each("position", (it) => it.classList.toggle("long", answer.position > 9999));
+  say("wait", wait(answer.estimated_wait_range));
+  say("behind", behind(answer.queue_length - answer.position));
+  say("label", answer.label);
+  for (const name of ["dots", "turn"]) show(name, false);
+  for (const name of ["line", "place", "tools"]) show(name);
+  document.title = `${number(answer.position)} · ${data.name}`;
+  drawProgress(answer);
+  noteGrowth(answer, paused);
+  announce(answer);
+}
+
+/** How far someone has come since they joined: the first position is remembered with the ticket it belongs to. */
+function drawProgress({label, position}) {
+  const key = `fairline:first:${data.queue}`;
+  let first = position;
+  try {
+    const kept = JSON.parse(localStorage.getItem(key) ?? "{}");
+    if (kept.label === label) first = kept.first;
+    else localStorage.setItem(key, JSON.stringify({label, first}));
+  } catch { /* without storage, progress begins with this page */ }
+  const done = first > 1 ? Math.round(Math.max(0, (first - position) / first) * 100) : 0;
+  each("bar", (bar) => {
+    bar.hidden = first < 2;
+    bar.setAttribute("aria-valuenow", String(done));
+    bar.firstElementChild.style.width = `${done}%`;
+  });
+}
+
+let promised, before;
+
+/** A wait that grew is owned up to, with the reason. */
+function noteGrowth(answer, paused) {
+  const now = Date.now() / 1000, seconds = answer.estimated_wait_seconds;
+  const passed = before && answer.position > before;
+  before = answer.position;
+  if (paused || seconds === null) promised = undefined;
+  const due = promised && Math.max(0, promised.seconds - (now - promised.at));
+  const slower = promised && seconds > due * GROWN + GROWN_SECONDS;
+  if (passed || slower) {
+    say("note", passed ? texts.grew_priority : texts.grew_slower);
+    show("note");
+  } else if (promised && seconds < due) show("note", false);
+  if (seconds !== null && (!promised || slower || seconds < due)) promised = {seconds, at: now};
+}
+
+let announced = 0;
+
+/** Those who listen are told now and then, and more often near the front, but not of every step. */
+function announce(answer) {
+  const pause = answer.position <= 3 ? QUIET / 4 : QUIET;
+  if (Date.now() - announced < pause * 1000) return;
+  announced = Date.now();
+  say("announce", fill(texts.announce, {n: number(answer.position), wait: wait(answer.estimated_wait_range)}));
+}
+
+let connection = "polling";
+
+function drawHeard(client) {
+  const seconds = Math.round((Date.now() - client.heardAt) / 1000);
+  const ago = seconds < 60 ? count("heard_seconds", seconds) : count("heard_minutes", Math.floor(seconds / 60));
+  const known = {live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline};
+  say("heard", known[connection] ?? (client.heardAt ? ago : ""));
+  each("heard", (it) => {
+    it.hidden = false;
+    it.dataset.live = {live: "yes", lost: "no", offline: "no"}[connection] ?? "";
+  });
+}
+
+// The turn
+
+/** Into the site: soon if someone looks, else when they do, and in time before the place is lost. */
+function depart(url, until) {
+  show("line", false);
+  show("turn");
+  page.dataset.state = "admitted";
+  document.title = `★ ${texts.admitted_title}`;
+  for (const link of all("go", "do")) { link.href = url; link.hidden = false; }
+  const go = () => location.replace(url);
+  if (!document.hidden) return void later(1.5, go);
+  chime();
+  const left = until ? (new Date(until) - Date.now()) / 2000 : 60;
+  later(Math.max(10, left), go);
+  document.addEventListener("visibilitychange", () => later(0.5, go), {once: true});
+}
+
+let audio, wanted = false;
+
+/** Two soft notes. Browsers allow sound once the page was touched, which the press of the button is. */
+function chime() {
+  if (!wanted) return;
+  audio ??= new AudioContext();
+  [[660, 0], [880, 0.25]].forEach(([pitch, after]) => {
+    const tone = audio.createOscillator(), volume = audio.createGain(), at = audio.currentTime + after;
+    tone.frequency.value = pitch;
+    volume.gain.setValueAtTime(0.2, at);
+    volume.gain.exponentialRampToValueAtTime(0.001, at + 0.6);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(at);
+    tone.stop(at + 0.6);
+  });
+}
+
+function offerSound() {
+  for (const button of all("sound", "do")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      wanted = !wanted;
+      button.setAttribute("aria-pressed", String(wanted));
+      chime();
+    });
+  }
+}
+
+// What the page does
+
+async function waitInLine() {
+  const {WaitingRoomClient} = await import(data.client);
+  const client = new WaitingRoomClient({
+    queue: data.queue,
+    onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
+    onAdmitted: (url, _pass, answer) => {
+      if (url) depart(url, answer.claim_before);
+      else if (page.dataset.state !== "admitted") reload();
+    },
+    onState: ({status}) => { if (["active", "completed"].includes(status)) reload(); },
+    onExpired: reload,
+    onMessage: (text) => { say("message", text); show("message-box", !!text); },
+    onConnection: (state) => { connection = state; drawHeard(client); },
+    onError: ({code}) => {
+      if (PAGES.includes(code)) { client.stop(); later(1 + 2 * Math.random(), reload); }
+      else if (code === "already_in_line") { show("dots", false); say("text", texts.elsewhere_text); }
+      else if (code === "rate_limited") say("text", texts.limited_text);
+    },
+  });
+  if (data.ticket) drawLine(data.ticket);
+  offerSound();
+  client.start();
+  setInterval(() => drawHeard(client), 1000);
+}
+
+/** A page that has nothing to show yet looks now and then whether it is still so. */
+function lookAgain(seconds) {
+  later(seconds, async () => {
+    let retry = seconds;
+    try {
+      const {headers} = await fetch(location.href, {method: "HEAD", cache: "no-store"});
+      const state = headers.get("X-Fairline-State");
+      if (state && state !== data.state) return reload();
+      retry = Number(headers.get("Retry-After")) || seconds;
+    } catch { /* not reached: look later */ }
+    lookAgain(retry * (1 + 0.4 * Math.random()));
+  });
+}
+
+localise();
+const going = document.querySelector('[data-do="go"][href]');
+if (data.state === "admitted" && going) depart(going.href);
+else if (data.client && data.texts && Object.keys(texts).length) waitInLine();
+else if (data.retry) lookAgain(data.retry);

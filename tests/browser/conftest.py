@@ -1,0 +1,58 @@
+"""One browser, one server with two workers and one site for the session; everyone who comes has a profile of their own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.venue import Person, Site, Venue, person
+from tests.web.running import RunningServer
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+NewPerson = Callable[..., Person]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        # In a container there is neither a user namespace for the sandbox nor much shared memory.
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def venue(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Venue]:
+    site = Site()
+    environ = {
+        "FAIRLINE_SWEEP_SECONDS": "0.3",
+        "FAIRLINE_TICK_SECONDS": "0.2",
+        "FAIRLINE_LOG_FORMAT": "json",
+        "FAIRLINE_CORS_ORIGINS": site.url,
+    }
+    try:
+        server = RunningServer(tmp_path_factory.mktemp("venue"), environ=environ)
+        site.fairline = server.base_url
+        yield Venue(server, site, browser)
+        server.stop()
+    finally:
+        site.close()
+
+
+@pytest.fixture
+def come(venue: Venue) -> Iterator[NewPerson]:
+    """Someone comes, with a browser profile of their own: `come(locale="ko-KR")`."""
+    with ExitStack() as stack:
+
+        def new(**options: Any) -> Person:
+            return stack.enter_context(person(venue, **options))
+
+        yield new

@@ -1,0 +1,137 @@
+"""Every state of the page, and how someone comes to see it: for the tests that look at all of them, and the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from playwright.sync_api import Page
+
+from tests.browser.venue import Person, Queue, Venue, eventually, shows
+
+#: A small logo, as an operator would set it.
+LOGO = (
+    "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%20120%2032'%3E%3Crect%20width="
+    "'32'%20height='32'%20rx='8'%20fill='%23b4235a'/%3E%3Cpath%20d='M9%2020l7-10%207%2010z'%20fill='%23fff'/%3E%3Ctext"
+    "%20x='42'%20y='23'%20font-family='sans-serif'%20font-weight='700'%20font-size='20'%20fill='%23b4235a'%3EAlpine%3C/"
+    "text%3E%3C/svg%3E"
+)
+
+
+def joining(venue: Venue, someone: Person, lang: str) -> Page:
+    queue = venue.queue()
+    someone.context.route("**/join*", lambda route: None)
+    return _at(queue, someone, lang)
+
+
+def waiting(venue: Venue, someone: Person, lang: str, **settings: object) -> Page:
+    return _waiting(venue, someone, lang, **settings)[1]
+
+
+def _waiting(venue: Venue, someone: Person, lang: str, **settings: object) -> tuple[Queue, Page]:
+    queue = venue.queue(**{"admission": "auto", "admission_rate": 0.02, "burst": 1, "heartbeat_timeout_seconds": 0}, **settings)
+    first = queue.others(18)
+    page = _at(queue, someone, lang)
+    shows(page, "position").not_to_have_text("")
+    queue.others(23)
+    for ticket in first[6:12]:
+        queue.act(ticket["ticket"], "cancel")
+    shows(page, "behind").to_contain_text("23")
+    shows(page, "heard").to_have_attribute("data-live", "yes")
+    page.wait_for_function("document.querySelector('[role=progressbar]').getAttribute('aria-valuenow') > 0")
+    return queue, page
+
+
+def message(venue: Venue, someone: Person, lang: str) -> Page:
+    text = "Every size is still in stock. Thank you for waiting."
+    return waiting(venue, someone, lang, message=text, logo=LOGO, accent_colour="#b4235a", name="Alpine")
+
+
+def paused(venue: Venue, someone: Person, lang: str) -> Page:
+    queue, page = _waiting(venue, someone, lang)
+    queue.set(status="paused")
+    page.wait_for_selector("html[data-state=paused]")
+    return page
+
+
+def admitted(venue: Venue, someone: Person, lang: str) -> Page:
+    someone.context.route(f"{venue.site.url}/**", lambda route: None)
+    queue = venue.queue()
+    page = _at(queue, someone, lang)
+    shows(page, "position").to_have_text("1")
+    queue.call()
+    page.wait_for_selector("html[data-state=admitted]")
+    return page
+
+
+def not_open(venue: Venue, someone: Person, lang: str) -> Page:
+    opens = datetime.now(UTC).replace(hour=9, minute=0, second=0, microsecond=0) + timedelta(days=3)
+    return _at(venue.queue(status="maintenance", opens_at=opens.isoformat()), someone, lang)
+
+
+def maintenance(venue: Venue, someone: Person, lang: str) -> Page:
+    return _at(venue.queue(status="maintenance", closed_message="We are back at noon."), someone, lang)
+
+
+def full(venue: Venue, someone: Person, lang: str) -> Page:
+    queue = venue.queue(max_queue_size=1)
+    queue.others(1)
+    return _at(queue, someone, lang)
+
+
+def expired(venue: Venue, someone: Person, lang: str) -> Page:
+    queue = venue.queue(heartbeat_interval_seconds=1, heartbeat_timeout_seconds=1, grace_seconds=0)
+    page = _at(queue, someone, lang)
+    shows(page, "position").to_have_text("1")
+    page.goto("about:blank")
+    eventually(lambda: queue.waiting() == 0, "the place is gone")
+    page.goto(f"{queue.url}?lang={lang}")
+    return page
+
+
+def inside(venue: Venue, someone: Person, lang: str) -> Page:
+    queue, page, called = _called(venue, someone, lang)
+    queue.act(called, "start")
+    page.goto(f"{queue.url}?lang={lang}")
+    return page
+
+
+def finished(venue: Venue, someone: Person, lang: str) -> Page:
+    queue, page, called = _called(venue, someone, lang)
+    queue.act(called, "start")
+    queue.act(called, "complete")
+    page.goto(f"{queue.url}?lang={lang}")
+    return page
+
+
+def unknown(venue: Venue, someone: Person, lang: str) -> Page:
+    return someone.tab(f"{venue.server.base_url}/q/nowhere?lang={lang}")
+
+
+def _at(queue: Queue, someone: Person, lang: str) -> Page:
+    return someone.tab(f"{queue.url}?lang={lang}")
+
+
+def _called(venue: Venue, someone: Person, lang: str) -> tuple[Queue, Page, int]:
+    queue = venue.queue()
+    page = _at(queue, someone, lang)
+    shows(page, "position").to_have_text("1")
+    page.goto("about:blank")
+    (called,) = queue.call()
+    return queue, page, called["ticket"]
+
+
+SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
+    "joining": joining,
+    "waiting": waiting,
+    "message": message,
+    "paused": paused,
+    "admitted": admitted,
+    "not_open": not_open,
+    "maintenance": maintenance,
+    "full": full,
+    "expired": expired,
+    "inside": inside,
+    "finished": finished,
+    "unknown": unknown,
+}

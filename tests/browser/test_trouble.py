@@ -1,0 +1,173 @@
+"""When the way to the server is bad, or the server is away, the page goes on and the place is kept."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Route, expect
+
+from tests.browser.conftest import NewPerson
+from tests.browser.venue import Venue, eventually, shows
+
+
+def test_where_streams_are_blocked_heartbeats_do(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=1, heartbeat_timeout_seconds=3)
+    queue.others(2)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab(queue.url)
+    shows(page, "heard").to_contain_text("Updated")
+    queue.call()
+    shows(page, "position").to_have_text("2")
+    queue.call()
+    shows(page, "position").to_have_text("1")
+    streams = [request for request in me.requests if "/api/v1/stream" in request.url]
+    assert len(streams) <= 3, "it does not try again and again"
+    queue.call()
+    page.wait_for_url(f"{venue.site.url}/**")
+
+
+def test_a_stream_that_says_nothing_is_given_up(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=1)
+    queue.others(1)
+    me = come()
+    # As behind a proxy that keeps everything back until the end.
+    me.context.route("**/api/v1/stream*", lambda route: None)
+    page = me.tab()
+    page.clock.install()
+    page.goto(queue.url)
+    shows(page, "position").to_have_text("2")
+    queue.call()
+    page.clock.run_for(12_000)
+    shows(page, "position").to_have_text("1")
+
+
+def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=20)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab()
+    page.clock.install()
+    held: list[Route] = []
+    page.goto(queue.url)
+    shows(page, "heard").to_contain_text("Updated")
+
+    def beats() -> int:
+        return len([request for request in me.requests if "/api/v1/heartbeat" in request.url])
+
+    before = beats()
+    page.clock.run_for(14_000)
+    assert beats() == before, "not before its time, whatever the jitter"
+    with page.expect_request("**/api/v1/heartbeat*"):
+        page.clock.run_for(12_000)
+    page.wait_for_load_state("networkidle")
+    page.route("**/api/v1/heartbeat*", lambda route: held.append(route))
+    with page.expect_request("**/api/v1/heartbeat*"):
+        page.clock.run_for(26_000)
+    before = beats()
+    for _ in range(5):
+        page.evaluate("window.dispatchEvent(new Event('focus'))")
+        page.clock.run_for(1000)
+    assert beats() == before, "one request at a time"
+    held[0].continue_()
+    shows(page, "heard").to_contain_text("Updated")
+
+
+def test_a_server_restarted_under_the_page_changes_nothing(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue()
+    queue.others(1)
+    page = come().tab(queue.url)
+    shows(page, "heard").to_have_text("Live")
+    stopping = threading.Thread(target=venue.server.stop)
+    stopping.start()
+    shows(page, "heard").to_have_text("Connection lost. Your place is kept; trying again.")
+    stopping.join()
+    venue.server.start()
+    shows(page, "heard").to_have_text("Live")
+    shows(page, "position").to_have_text("2")
+    queue.call(2)
+    page.wait_for_url(f"{venue.site.url}/**")
+
+
+def test_offline_is_said_and_coming_back_is_noticed_at_once(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue()
+    queue.others(1)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab(queue.url)
+    shows(page, "position").to_have_text("2")
+    me.context.set_offline(True)
+    shows(page, "heard").to_contain_text("You are offline")
+    queue.call()
+    me.context.set_offline(False)
+    shows(page, "position").to_have_text("1")
+    shows(page, "heard").to_contain_text("Updated")
+
+
+def test_a_hidden_tab_wakes_when_it_is_looked_at(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=600, heartbeat_timeout_seconds=600)
+    queue.others(1)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab(queue.url)
+    shows(page, "heard").to_contain_text("Updated")
+    queue.call()
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    shows(page, "position").to_have_text("1")
+
+
+def test_in_a_hidden_tab_the_turn_is_called_by_title_and_sound(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue()
+    me = come()
+    me.context.add_init_script("""
+        window.notes = 0;
+        const start = OscillatorNode.prototype.start;
+        OscillatorNode.prototype.start = function (...at) { window.notes += 1; return start.apply(this, at); };
+        window.looksAway = (away) => {
+            Object.defineProperty(document, "hidden", {value: away, configurable: true});
+            Object.defineProperty(document, "visibilityState", {value: away ? "hidden" : "visible", configurable: true});
+            document.dispatchEvent(new Event("visibilitychange"));
+        };
+    """)
+    page = me.tab(queue.url)
+    shows(page, "heard").to_have_text("Live")
+    page.get_by_role("button", name="Sound when it is my turn").click()
+    tried = page.evaluate("window.notes")
+    page.evaluate("looksAway(true)")
+    queue.call()
+    expect(page).to_have_title("★ It is your turn")
+    assert page.evaluate("window.notes") > tried > 0
+    assert page.url == queue.url, "it waits for someone to look"
+    page.evaluate("looksAway(false)")
+    page.wait_for_url(f"{venue.site.url}/**")
+
+
+def test_a_token_that_ran_out_is_had_again_for_the_same_place(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=1)
+    queue.others(1)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab(queue.url)
+    shows(page, "position").to_have_text("2")
+    me.context.clear_cookies(name=f"fairline_ticket_{queue.name}")
+    queue.call()
+    shows(page, "position").to_have_text("1")
+    assert queue.waiting() == 1
+
+
+def test_without_cookies_the_place_is_kept_while_the_page_is_open(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=1)
+    queue.others(1)
+    me = come()
+
+    def without_cookies(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, headers={k: v for k, v in answer.headers.items() if k != "set-cookie"})
+        me.context.clear_cookies()
+
+    me.context.route("**/join*", without_cookies)
+    page = me.tab(queue.url)
+    shows(page, "position").to_have_text("2")
+    queue.call()
+    shows(page, "position").to_have_text("1")
+    eventually(lambda: queue.waiting() == 1, "there is one ticket")

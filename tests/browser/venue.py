@@ -1,0 +1,203 @@
+"""What the tests in a browser share: a server with queues and other people, a site behind it, and someone with a tab."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
+
+from tests.backends import HOST, wait_until
+from tests.web.running import RunningServer
+
+#: What a test waits for at most.
+PATIENCE_SECONDS = 15.0
+expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+
+
+class Site:
+    """The site behind the line: it lets in whoever has a pass, and can show a page of its own."""
+
+    def __init__(self) -> None:
+        self.fairline = ""
+        self.html: dict[str, str] = {}
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, body = site.answer(self.path)
+                self.send_response(status)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        self._server = ThreadingHTTPServer((HOST, 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self.url = f"http://localhost:{self._server.server_address[1]}"
+
+    def answer(self, path: str) -> tuple[int, str]:
+        """Its own page at an address, or the shop, for whoever may enter it."""
+        parts = urlsplit(path)
+        if parts.path in self.html:
+            return 200, self.html[parts.path]
+        given = parse_qs(parts.query).get("fairline_session", [""])[0]
+        verified = httpx.get(
+            f"{self.fairline}/api/v1/session/verify", headers={"Authorization": f"Bearer {given}"} if given else {}
+        )
+        if verified.status_code != 200:
+            return 403, f"<title>No</title>No entry: {verified.status_code}"
+        return 200, f"<title>Shop</title>Welcome, ticket {verified.headers['x-fairline-ticket']}"
+
+    def close(self) -> None:
+        """End it."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class Queue:
+    """One queue of the server, as its operator has it, and the others in it."""
+
+    def __init__(self, server: RunningServer, name: str) -> None:
+        self.name = name
+        self.url = f"{server.base_url}/q/{name}"
+        self._base = f"{server.base_url}/api/v1"
+        self._admin = {"Authorization": f"Bearer {server.admin_key}"}
+
+    def admin(self, method: str, path: str = "", **more: Any) -> Any:
+        """A call of the operator."""
+        address = f"{self._base}/admin/queues/{self.name}{path}"
+        answer = httpx.request(method, address, headers=self._admin, timeout=10, **more)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    def set(self, **settings: Any) -> None:
+        """Change settings."""
+        self.admin("PATCH", json=settings)
+
+    def others(self, count: int, **body: Any) -> list[dict[str, Any]]:
+        """Other people join."""
+        answers = [
+            httpx.post(f"{self._base}/queues/{self.name}/join", json={"client_id": secrets.token_hex(8), **body})
+            for _ in range(count)
+        ]
+        assert all(answer.status_code == 201 for answer in answers)
+        return [answer.json() for answer in answers]
+
+    def call(self, count: int = 1) -> list[dict[str, Any]]:
+        """Let the next people in."""
+        called: list[dict[str, Any]] = self.admin("POST", "/call-next", json={"count": count})["tickets"]
+        return called
+
+    def act(self, ticket: int, action: str) -> None:
+        """Do something with one ticket."""
+        self.admin("POST", f"/tickets/{ticket}/{action}")
+
+    def ticket(self, number: int) -> dict[str, Any]:
+        """One ticket as it is now."""
+        found: dict[str, Any] = self.admin("GET", f"/tickets/{number}")
+        return found
+
+    def newest(self) -> dict[str, Any]:
+        """Whoever joined last."""
+        tickets = self.admin("GET", "/tickets")["tickets"]
+        newest: dict[str, Any] = max(tickets, key=lambda each: each["ticket"])
+        return newest
+
+    def waiting(self) -> int:
+        """How many wait."""
+        waiting: int = self.admin("GET")["waiting"]
+        return waiting
+
+
+class Venue:
+    """A server, a site behind it, and a browser."""
+
+    def __init__(self, server: RunningServer, site: Site, browser: Browser) -> None:
+        self.server = server
+        self.site = site
+        self.browser = browser
+
+    def queue(self, **settings: Any) -> Queue:
+        """A new queue into which nobody comes by themselves."""
+        queue = Queue(self.server, f"q-{secrets.token_hex(4)}")
+        usual = {
+            "id": queue.name,
+            "name": "Winter Sale",
+            "target_url": f"{self.site.url}/shop",
+            "admission": "manual",
+            "join_limit_per_ip": 0,
+            "grace_seconds": 2,
+        }
+        answer = httpx.post(
+            f"{self.server.base_url}/api/v1/admin/queues",
+            headers={"Authorization": f"Bearer {self.server.admin_key}"},
+            json=usual | settings,
+        )
+        assert answer.status_code == 201, answer.text
+        return queue
+
+
+class Person:
+    """Someone with a browser of their own. What their pages do wrong is noted."""
+
+    def __init__(self, venue: Venue, context: BrowserContext) -> None:
+        self.context = context
+        self.requests: list[Request] = []
+        self.troubles: list[str] = []
+        self._home = venue.server.base_url
+        self._site = venue.site.url
+        context.on("request", self._note_request)
+        context.on("console", lambda said: self._note_console(said.type, said.text))
+        context.on("weberror", lambda error: self.troubles.append(str(error.error)))
+
+    def tab(self, url: str = "") -> Page:
+        """A new tab, at an address."""
+        page = self.context.new_page()
+        if url:
+            page.goto(url)
+        return page
+
+    def _note_request(self, request: Request) -> None:
+        self.requests.append(request)
+        if not request.url.startswith((self._home, self._site, "data:", "chrome")):
+            self.troubles.append(f"asked a third party: {request.url}")
+
+    def _note_console(self, kind: str, text: str) -> None:
+        # That the network is away is the point of some tests; that a policy or a script is broken never is.
+        if kind in ("error", "warning") and "net::ERR" not in text and "status of" not in text:
+            self.troubles.append(f"{kind}: {text}")
+
+
+@contextmanager
+def person(venue: Venue, **options: Any) -> Iterator[Person]:
+    """Someone with a fresh browser profile; at the end, nothing must have gone wrong in it."""
+    context = venue.browser.new_context(**{"locale": "en-GB", "viewport": {"width": 390, "height": 844}} | options)
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
+    someone = Person(venue, context)
+    try:
+        yield someone
+    finally:
+        context.close()
+    assert someone.troubles == []
+
+
+def shows(page: Page, name: str) -> Any:
+    """What a page shows under a name, to expect something of."""
+    return expect(page.locator(f'[data-show="{name}"]'))
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    """Wait until something holds."""
+    wait_until(holds, what, PATIENCE_SECONDS)
