@@ -28,6 +28,15 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "max_queue_size": ("a whole number from 1 to 10,000,000", [1, 10_000_000], [0, 10_000_001]),
     "stock": ("a whole number from 0 to 1,000,000,000 or null", [None, 0, 1_000_000_000], [-1, 1_000_000_001, 0.5]),
     "stock_url": ("text of at most 2000 characters or null", [None, "HTTP://x/"], ["https://" + "a" * 1993]),
+    "passthrough": ("true or false", [True, False], ["yes", 1, None]),
+    **{
+        name: ("a list of texts of at most 200 characters", [[], good], [None, "x", [1], ["/" * 201]])
+        for name, good in (
+            ("bypass_paths", ["/static/*", "*.css"]),
+            ("bypass_agents", ["Googlebot"]),
+            ("bypass_addresses", ["10.0.0.0/8", "::1"]),
+        )
+    },
     "priority_policy": ("one of skip, strict", ["skip", "strict"], ["lanes"]),
     "priority_skip": (
         "a list of 4 numbers from 0 to 1",

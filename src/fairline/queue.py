@@ -9,6 +9,7 @@ from typing import Annotated, Any, NewType, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from fairline.bypass import check_bypass
 from fairline.errors import Invalid, InvalidSettings
 from fairline.line import PriorityPolicy
 from fairline.look import check_look
@@ -50,6 +51,7 @@ Text = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=2000)]
 Url = Annotated[str, Meta(max_length=2000)]
 Source = Annotated[str, Meta(max_length=10_000)]
+Rules = tuple[Text, ...]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -73,6 +75,14 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     stock: Annotated[int, Meta(ge=0, le=1_000_000_000, description="unset sells without end")] | None = None
     stock_url: Url | None = None
     """An address that answers `{"seats": n}`, from which the stock is taken."""
+    passthrough: bool = False
+    """At the gate, whoever has no pass goes straight through while there is room and nobody waits."""
+    bypass_paths: Rules = ()
+    """Paths that need no pass, as patterns such as `/static/*`."""
+    bypass_agents: Rules = ()
+    """User agents that need no pass, by a part of their name. Anyone can call themselves so."""
+    bypass_addresses: Rules = ()
+    """Addresses or networks that need no pass, such as `10.0.0.0/8`."""
     priority_policy: PriorityPolicy = PriorityPolicy.SKIP
     """`skip` moves a level ahead of its share of the line; `strict` serves higher levels first."""
     priority_skip: Annotated[tuple[Share, ...], Meta(min_length=4, max_length=4)] = (0.0, 0.1, 0.5, 1.0)
@@ -150,6 +160,8 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
 
 
 def _texts_in(value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [text for text in value if isinstance(text, str)]
     if isinstance(value, dict):
         return [text for pair in value.items() for text in pair if isinstance(text, str)]
     return [value] if isinstance(value, str) else []
@@ -170,7 +182,7 @@ def allowed(field: str) -> str:
     hint = _TYPES.get(field)
     options = [option for option in getattr(hint, "__args__", (hint,)) if option is not type(None)]
     optional = len(options) < len(getattr(hint, "__args__", (hint,)))
-    if hasattr(hint, "__metadata__") or getattr(hint, "__origin__", None) is dict:
+    if hasattr(hint, "__metadata__") or getattr(hint, "__origin__", None) in (dict, tuple):
         options, optional = [hint], False
     base, meta = getattr(options[0], "__origin__", options[0]), getattr(options[0], "__metadata__", [Meta()])[0]
     words = _words(base, meta)
@@ -185,8 +197,12 @@ def _words(base: Any, meta: Meta) -> str:
     if base in (int, float):
         kind = "a whole number" if base is int else "a number"
         return f"{kind} from {meta.ge:,} to {meta.le:,}"
+    if base is bool:
+        return "true or false"
     if base is dict:
         return "an object of texts by their names"
+    if base is tuple and meta.min_length is None:
+        return "a list of texts of at most 200 characters"
     return f"a list of {meta.min_length} numbers from 0 to 1"
 
 
@@ -219,6 +235,7 @@ def _check_together(settings: QueueSettings) -> None:
         raise InvalidSettings(
             "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
         )
+    check_bypass(settings.bypass_paths, settings.bypass_agents, settings.bypass_addresses)
     check_look(
         opens_at=settings.opens_at,
         logo=settings.logo,
@@ -256,3 +273,7 @@ class QueueView(Struct, frozen=True):
     def stock_left(self, stock: int | None) -> int | None:
         """What is left to sell: derived from states, never counted up or down."""
         return None if stock is None else stock - self.completed - self.inside
+
+    def sold_out(self, stock: int | None) -> bool:
+        """Whether all is sold for good: nobody inside can give anything back."""
+        return stock is not None and self.completed >= stock

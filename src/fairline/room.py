@@ -111,12 +111,13 @@ class Room:
 
     # People who wait
 
-    def join(self, queue: QueueId, request: JoinRequest, caller: Caller) -> Asked[Welcome]:
-        """Take a place in the line, or come back to the one held already."""
+    def join(self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False) -> Asked[Welcome]:
+        """Take a place in the line, or come back to the one held already. With `through`, be let in at once or not at
+        all: NoRoom."""
         check_join(request)
         if not 0 <= caller.priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
-        return Asked(self._joins, queue, (self._arrival(queue, request, caller), caller.holds))
+        return Asked(self._joins, queue, (self._arrival(queue, request, caller, through), caller.holds))
 
     def beat(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Give a sign of life; TicketExpired if the place is gone."""
@@ -383,7 +384,7 @@ class Room:
 
     # What is kept of who people are
 
-    def _arrival(self, queue: QueueId, request: JoinRequest, caller: Caller) -> Arrival:
+    def _arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool) -> Arrival:
         address = self._digest("address", caller.address)
         body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
         return Arrival(
@@ -396,6 +397,7 @@ class Room:
             priority=caller.priority,
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
             limited=caller.staff is None,
+            through=through,
             person=Person(
                 user_id=request.user_id,
                 name=request.name,

@@ -29,7 +29,9 @@ def waiting(venue: Venue, someone: Person, lang: str, **settings: object) -> Pag
 
 
 def _waiting(venue: Venue, someone: Person, lang: str, **settings: object) -> tuple[Queue, Page]:
-    queue = venue.queue(**{"admission": "auto", "admission_rate": 0.02, "burst": 1, "heartbeat_timeout_seconds": 0}, **settings)
+    queue = venue.queue(
+        **{"admission": "auto", "admission_rate": 0.02, "burst": 1, "heartbeat_timeout_seconds": 0}, **settings
+    )
     first = queue.others(18)
     page = _at(queue, someone, lang)
     shows(page, "position").not_to_have_text("")

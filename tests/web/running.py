@@ -19,7 +19,8 @@ END_SECONDS = 25
 
 
 class RunningServer:
-    """`python -m fairline serve` on a free port, with its data in one folder. `environ` adds FAIRLINE_* variables."""
+    """`python -m fairline serve` on a free port, with its data in one folder. `environ` adds FAIRLINE_* variables, in
+    which `{base_url}` stands for the server's own address."""
 
     def __init__(self, folder: Path, *, workers: int = 2, environ: dict[str, str] | None = None) -> None:
         self.host = HOST
@@ -31,7 +32,8 @@ class RunningServer:
         self._log = folder / "server.log"
         self._workers = workers
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
-        self._environ = ours | (environ or {})
+        theirs = {name: value.replace("{base_url}", self.base_url) for name, value in (environ or {}).items()}
+        self._environ = ours | theirs
         self.start()
 
     @property

@@ -88,8 +88,8 @@ class Adapter:
     async def _answer(self, request: Request) -> Sent:
         try:
             outcome = self._handler(request)
-            if isinstance(outcome, Pending):
-                return outcome.sent(await _deferred(outcome))
+            while isinstance(outcome, Pending):
+                outcome = outcome.sent(await _deferred(outcome))
             if isinstance(outcome, Response | Takeover):
                 return outcome
             return await outcome

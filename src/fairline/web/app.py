@@ -18,6 +18,7 @@ from fairline.web.context import Context
 from fairline.web.cors import Cors
 from fairline.web.docs import HTML, Docs
 from fairline.web.figures import MEDIA, MetricsPage
+from fairline.web.gate import Gate
 from fairline.web.http import Request
 from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation, Query
@@ -36,6 +37,7 @@ from fairline.web.wire import (
     Readiness,
     SessionAnswer,
     TicketAnswer,
+    TurnedAway,
 )
 
 _WHICH = Query("queue", str, "which queue's cookie is meant, where a browser is in line in several")
@@ -48,7 +50,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     people, assets = People(context), Assets()
     rows = [
         *_people(people),
-        *_sites(Sites(context)),
+        *_sites(Sites(context), Gate(context)),
         *_public(Public(context, keeper)),
         *admin_operations(context),
         *_pages(WaitingPages(context, people, assets)),
@@ -132,7 +134,7 @@ def _people(people: People) -> list[Operation]:
     ]
 
 
-def _sites(sites: Sites) -> list[Operation]:
+def _sites(sites: Sites, gate: Gate) -> list[Operation]:
     def session(name: str, about: str, handler: Any) -> Operation:
         return Operation(
             method="POST",
@@ -149,20 +151,32 @@ def _sites(sites: Sites) -> list[Operation]:
         session("start", "Begin the session, for this client alone.", sites.start),
         session("activity", "Keep the session alive.", sites.activity),
         session("complete", "Done inside: the room is free at once.", sites.complete),
+        session("leave", "Gone without it: the room is free at once, and nothing is used up.", sites.leave),
         Operation(
             method="GET",
             path="/api/v1/session/verify",
             about="May this request go on? For nginx auth_request and forward-auth.",
             group="sites",
-            fast=sites.verify,
+            fast=gate.verify,
             token="session",
-            answers={200: None},
-            query=(Query("queue", str, "the queue that guards the path"),),
+            answers={200: None, 302: None, 503: TurnedAway},
+            query=(
+                Query("queue", str, "the queue that guards the path"),
+                Query("answer", str, "`redirect`: answer the browser itself, with a redirect or JSON, instead of 401"),
+            ),
+            headers=("X-Original-URI", "X-Forwarded-Uri"),
             problems=_SESSION,
             refuses_with=401,
             sends={
-                200: {"X-Fairline-Queue": "The queue.", "X-Fairline-Ticket": "The ticket's number."},
-                401: {"X-Fairline-Redirect": "The waiting page, where the queue is known."},
+                200: {
+                    "X-Fairline-Queue": "The queue.",
+                    "X-Fairline-Ticket": "The ticket's number.",
+                    "X-Fairline-Bypass": "Instead of both: no pass is needed here.",
+                    "Set-Cookie": "To be handed on to the browser.",
+                },
+                302: {"Location": "The waiting page, or the same address without a pass in it."},
+                401: {"X-Fairline-Redirect": "The same, where the queue is known.", "Set-Cookie": "To be handed on."},
+                503: {"Retry-After": "Seconds."},
             },
         ),
     ]

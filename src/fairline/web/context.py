@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
 from msgspec import UNSET
 
@@ -21,6 +21,7 @@ from fairline.settings import ServerSettings
 from fairline.ticket import Standing, Status
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
 from fairline.web.http import Headers, Request, cookie, token_of
+from fairline.web.recent import Recent
 from fairline.web.wire import TicketAnswer, moment
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Context:
     def __init__(self, settings: ServerSettings, room: Room) -> None:
         self.settings = settings
         self.room = room
+        self.recent = Recent(room)
         self.hub: Hub | None = None
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
@@ -161,6 +163,7 @@ class Context:
             estimated_wait_seconds=round(wait.seconds) if wait else None,
             estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,
             queue_status=settings.status,
+            sold_out=answer.view.sold_out(settings.stock) or UNSET,
             priority=standing.priority,
             joined_at=moment(standing.joined),
             heartbeat_interval_seconds=interval,
@@ -235,13 +238,20 @@ def same_ticket(claims: TicketClaims | SessionClaims, answer: Answer) -> Answer:
     return answer
 
 
-def redirect_url(target: str, session_token: str) -> str:
-    """Where someone who is let in goes: the target, with the pass."""
+def redirect_url(target: str, session_token: str, back_to: str = "") -> str:
+    """Where someone who is let in goes, with the pass: the target, or the address of the same site they asked for."""
     if not target:
         return ""
-    parts = urlsplit(target)
+    parts = urlsplit(urljoin(target, local(back_to)) if back_to else target)
     query = "&".join(filter(None, (parts.query, urlencode({SESSION_COOKIE: session_token}))))
     return urlunsplit(parts._replace(query=query))
+
+
+def local(uri: str) -> str:
+    """An address as path and query of whichever site it is used on: it never leads to another one."""
+    parts = uri.split("://", 1)
+    path = parts[1].partition("/")[2] if len(parts) == 2 and "/" not in parts[0] else uri
+    return "/" + quote(path.lstrip("/\\").replace("\\", "/"), safe="/?&=%:@!$'()*+,;~-._")
 
 
 def _ticket_cookies(request: Request) -> list[str]:

@@ -72,17 +72,23 @@ class FastCycle(Request):
         try:
             outcome: Outcome = self.handler(self)
             if isinstance(outcome, Pending):
-                self._pending = outcome
-                outcome.then(self.settled)
+                self._wait_for(outcome)
                 return
         except Exception as error:
             outcome = failure(self, error)
         self.answer(outcome)
 
+    def _wait_for(self, pending: Pending[Any]) -> None:
+        self._pending = pending
+        pending.then(self.settled)
+
     def settled(self, outcome: Any) -> None:
         """What the answer waited for is there, or the error that came instead."""
         try:
             answer = self._pending.sent(outcome)
+            if isinstance(answer, Pending):
+                self._wait_for(answer)
+                return
         except Exception as error:
             answer = failure(self, error)
         self.answer(answer)

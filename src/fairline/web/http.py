@@ -269,14 +269,14 @@ class Pending(Generic[T]):
         deferred: Deferred[T],
         render: Callable[[T], Sent],
         *,
-        recover: Callable[[FairlineError], Sent] | None = None,
+        recover: Callable[[FairlineError], Outcome] | None = None,
     ) -> None:
         self.then = deferred.then
         self._render = render
         self._recover = recover
 
-    def sent(self, outcome: T | Exception) -> Sent:
-        """What is sent once it is there; raises what cannot be put into an answer."""
+    def sent(self, outcome: T | Exception) -> Outcome:
+        """What is sent once it is there, or what has to be asked next; raises what cannot be put into an answer."""
         if not isinstance(outcome, Exception):
             return self._render(outcome)
         if self._recover is None or not isinstance(outcome, FairlineError):
@@ -288,6 +288,12 @@ def cookie(name: str, value: str, seconds: float, *, secure: bool) -> tuple[byte
     """A cookie no script can read and no other site can send along."""
     parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite=Lax"
     return b"set-cookie", (parts + ("; Secure" if secure else "")).encode()
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a program asks, rather than someone with a browser."""
+    accept = request.text(b"accept") or ""
+    return "json" in accept and "text/html" not in accept
 
 
 def token_of(request: Request, cookie_name: str, *, query: str | None = None) -> str:

@@ -356,6 +356,8 @@ def _moves(event: Event) -> bool:
 
 def _hold(answer: Answer) -> str:
     """What changes for someone who does not move: that nobody is let in, or that the wait is another one."""
+    if answer.view.sold_out(answer.settings.stock):
+        return "-sold"
     if answer.settings.status is not QueueStatus.ACTIVE:
         return "-held"
     # In steps of about a fifth: a wait that is only measured a little better is not worth telling.

@@ -298,7 +298,9 @@ def _responses(row: Operation, schemas: Schemas, refused: dict[int, list[str]]) 
                 for media in media_types(row)
             }
     for status, codes in refused.items():
-        responses[str(status)] = _refusal(status, codes, row)
+        refusal = _refusal(status, codes, row)
+        answered = responses.get(str(status), {"content": {}})
+        responses[str(status)] = refusal | {"content": answered["content"] | refusal["content"]}
     for code, status in _any_call().items():
         responses.setdefault(str(status), {"$ref": f"#/components/responses/{code}"})
     return dict(sorted(responses.items()))

@@ -41,6 +41,11 @@ def named_queue(name: str) -> QueueId:
         raise QueueNotFound(name[:80]) from None
 
 
+def visitor_of(request: Request) -> str:
+    """The secret in a cookie of ours, by which a browser that names no client id is known again; or a new one."""
+    return request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR] or secrets.token_urlsafe(16)
+
+
 class People:
     """The calls of those who wait."""
 
@@ -52,23 +57,19 @@ class People:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
         body = join_request(request, _join)
-        visitor = self.visitor(request)
-        future = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
+        visitor = visitor_of(request)
+        asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:
             return self.welcome(request, answer, visitor)
 
-        return Pending(future, welcome)
+        return Pending(asked, welcome)
 
     def welcome(self, request: Request, answer: Welcome, visitor: str) -> Response:
         """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again."""
         token = self.token(answer)
         content = self._context.told(answer, token=token)
         return private(201 if answer.created else 200, content, self.cookies(request, answer, token, visitor))
-
-    def visitor(self, request: Request) -> str:
-        """The secret in a cookie of ours, by which a browser that names no client id is known again; or a new one."""
-        return request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR] or secrets.token_urlsafe(16)
 
     def token(self, answer: Welcome) -> str:
         """The token of whoever has just joined."""

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import structlog
 
 from fairline.errors import StoreError
-from fairline.estimate import Forecast
 from fairline.keeper import Keeper
-from fairline.queue import QueueId
 from fairline.web.context import Context
 from fairline.web.http import NO_STORE, Request, Response, encode
 from fairline.web.people import named_queue
-from fairline.web.wire import QueueAnswer
 
 log = structlog.get_logger()
-
-#: How long the state of a queue is good for, in caches and here.
-FRESH_SECONDS = 1.0
 
 
 class Public:
@@ -27,31 +19,11 @@ class Public:
     def __init__(self, context: Context, keeper: Keeper | None) -> None:
         self._context = context
         self._keeper = keeper
-        self._states: dict[QueueId, tuple[float, bytes]] = {}
 
     async def queue(self, request: Request) -> Response:
-        """The state of a queue, the same for everyone: read once a second however many ask."""
-        queue = named_queue(request.params["queue"])
-        now = time.monotonic()
-        read_at, body = self._states.get(queue, (0.0, b""))
-        if now - read_at > FRESH_SECONDS:
-            body = encode(await self._state(queue))
-            self._states[queue] = (now, body)
-        return Response(200, body, headers=((b"cache-control", b"public, max-age=1"),))
-
-    async def _state(self, queue: QueueId) -> QueueAnswer:
-        view, settings = await self._context.room.view(queue)
-        wait = Forecast(settings, view).wait(view.waiting + 1)
-        return QueueAnswer(
-            id=queue,
-            name=settings.name or queue,
-            status=settings.status,
-            queue_length=view.waiting,
-            admission_rate=settings.admission_rate,
-            now_serving=view.inside,
-            estimated_wait_seconds=round(wait.seconds) if wait else None,
-            message=settings.message or settings.closed_message,
-        )
+        """The state of a queue, the same for everyone."""
+        state = await self._context.recent.state(named_queue(request.params["queue"]))
+        return Response(200, encode(state.told), headers=((b"cache-control", b"public, max-age=1"),))
 
     async def jwks(self, request: Request) -> Response:
         """The public keys, so that a site can check passes by itself."""

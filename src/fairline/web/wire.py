@@ -60,6 +60,8 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     estimated_wait_range: tuple[int, int] | None
     queue_status: QueueStatus
     """Anything but `active` lets nobody in."""
+    sold_out: bool | UnsetType = UNSET
+    """True once all there was is sold: nobody will be let in any more."""
     priority: int
     joined_at: datetime
     heartbeat_interval_seconds: float
@@ -87,7 +89,16 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     now_serving: int
     """People inside, or let in and on their way."""
     estimated_wait_seconds: int | None
+    sold_out: bool
+    """All there was is sold: nobody will be let in any more."""
     message: str
+
+
+class TurnedAway(QueueAnswer, kw_only=True, frozen=True):
+    """What a program is told that came to a gate without a pass: the queue, and where to join it."""
+
+    join_url: str
+    waiting_page: str
 
 
 class SessionAnswer(Struct, kw_only=True, frozen=True):
@@ -152,5 +163,6 @@ __all__ = [
     "SessionAnswer",
     "Strict",
     "TicketAnswer",
+    "TurnedAway",
     "moment",
 ]

@@ -74,7 +74,7 @@ async def open_valkey(
 
 
 #: Settings that are neither text nor a number: kept as JSON.
-_AS_JSON = {"priority_skip", "texts"}
+_AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
 
 
 class ValkeyStore:

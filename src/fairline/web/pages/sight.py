@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 from msgspec import UNSET, Struct
@@ -79,6 +79,7 @@ class Sight:
         ticket: TicketAnswer | None = None,
         *,
         go_url: str = "",
+        back_to: str = "",
         retry_after: float | None = None,
     ) -> None:
         settings = settings or QueueSettings()
@@ -90,6 +91,7 @@ class Sight:
         self.dir = self.words.direction
         self.logo = settings.logo
         self.go_url = go_url
+        self._back_to = back_to
         self.ticket = ticket
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
         self.retry_seconds = retry_after
@@ -169,13 +171,13 @@ class Sight:
     @property
     def url(self) -> str:
         """The page's own address, in the language it is in."""
-        return page_url(self.queue, self.lang)
+        return page_url(self.queue, self.lang, self._back_to)
 
     @property
     def languages(self) -> list[Choice]:
         """The languages one can switch to."""
         return [
-            Choice(code, str(catalogue(code)["language"]), page_url(self.queue, code), code == self.lang)
+            Choice(code, str(catalogue(code)["language"]), page_url(self.queue, code, self._back_to), code == self.lang)
             for code in LANGUAGES
         ]
 
@@ -187,6 +189,7 @@ class Sight:
             "queue": self.queue,
             "name": self.name,
             "state": self.state,
+            "back": self._back_to,
             "lang": self.lang,
             "retry": self.retry_seconds,
             "ticket": self.ticket if waits else None,
@@ -194,6 +197,7 @@ class Sight:
         }
 
 
-def page_url(queue: str, lang: str = "") -> str:
-    """The address of a queue's waiting page."""
-    return f"/q/{quote(queue, safe='')}" + (f"?lang={lang}" if lang else "")
+def page_url(queue: str, lang: str = "", back_to: str = "") -> str:
+    """The address of a queue's waiting page; `back_to` is the address of the site that someone asked for."""
+    query = {name: value for name, value in (("lang", lang), ("return", back_to)) if value}
+    return f"/q/{quote(queue, safe='')}" + (f"?{urlencode(query)}" if query else "")

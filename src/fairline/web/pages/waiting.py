@@ -29,12 +29,12 @@ from fairline.room import Answer
 from fairline.ticket import LIVE, Status
 from fairline.token import TicketClaims
 from fairline.web.assets import Assets
-from fairline.web.context import Context, redirect_url, same_ticket, ticket_cookie
-from fairline.web.http import Headers, Request, Response
+from fairline.web.context import Context, local, redirect_url, same_ticket, ticket_cookie
+from fairline.web.http import Headers, Request, Response, wants_json
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, page_url
-from fairline.web.people import People, named_queue
+from fairline.web.people import People, named_queue, visitor_of
 from fairline.web.problems import PROBLEMS, failure
 
 #: Which page tells of which error; all others are our own trouble.
@@ -46,6 +46,7 @@ _PAGE_OF = {
     "rate_limited": "limited",
 }
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
+LONGEST_RETURN = 2000
 TROUBLE_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
 
@@ -73,7 +74,8 @@ class WaitingPages:
                 raise QueueMaintenance(queue)
             if view.waiting >= settings.max_queue_size:
                 raise QueueFull(queue, view.waiting)
-            return self._drawing.draw(Sight("joining", queue, preferred(request), settings), 200, settings)
+            sight = Sight("joining", queue, preferred(request), settings, back_to=_back_to(request))
+            return self._drawing.draw(sight, 200, settings)
         except FairlineError as error:
             return await self._draw_refusal(request, name, error, settings)
 
@@ -96,7 +98,7 @@ class WaitingPages:
         answer = await self._held(request, queue)
         if answer is not None and answer.standing.status in LIVE:
             return self._back(request, queue)
-        visitor = self._people.visitor(request)
+        visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
         welcome = await self._room.join(queue, JoinRequest(), caller)
         token = self._people.token(welcome)
@@ -110,7 +112,7 @@ class WaitingPages:
 
     def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
         """To the page itself, by GET: so that a reload does nothing twice."""
-        where = page_url(queue, preferred(request) if "lang" in request.args else "")
+        where = page_url(queue, preferred(request) if "lang" in request.args else "", _back_to(request))
         return Response(303, headers=((b"location", where.encode()), (b"cache-control", b"no-store"), *cookies))
 
     # What is shown
@@ -145,14 +147,16 @@ class WaitingPages:
         else:
             state = _STATE_OF[standing.status]
         told = self._context.told(answer)
-        sight = Sight(state, answer.queue, preferred(request), settings, told, go_url=self._go_url(answer))
+        back_to = _back_to(request)
+        go_url = self._go_url(answer, back_to)
+        sight = Sight(state, answer.queue, preferred(request), settings, told, go_url=go_url, back_to=back_to)
         return self._drawing.draw(sight, status, settings)
 
-    def _go_url(self, answer: Answer) -> str:
-        """The way in. Where a site wants people back at the page they asked for, that address goes here."""
+    def _go_url(self, answer: Answer, back_to: str) -> str:
+        """The way in: to the address of the site that was asked for, or to its front door."""
         if answer.standing.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
-        return redirect_url(answer.settings.target_url, self._context.session_token(answer))
+        return redirect_url(answer.settings.target_url, self._context.session_token(answer), back_to)
 
     async def _draw_refusal(
         self, request: Request, name: str, error: FairlineError, settings: QueueSettings | None
@@ -169,7 +173,8 @@ class WaitingPages:
         retry = error.retry_after or (TROUBLE_RETRY_SECONDS if status in (429, 503) else None)
         if state == "maintenance" and settings and (opens_in := _opens_in(settings)) > 0:
             state, retry = "not_open", min(opens_in, LONGEST_RETRY_SECONDS)
-        sight = Sight(state, name[:80], preferred(request), settings, retry_after=retry and spread(retry))
+        retry_after, back_to = retry and spread(retry), _back_to(request)
+        sight = Sight(state, name[:80], preferred(request), settings, retry_after=retry_after, back_to=back_to)
         headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
         return self._drawing.draw(sight, status, settings, headers)
 
@@ -180,10 +185,10 @@ class WaitingPages:
             return None
 
 
-def wants_json(request: Request) -> bool:
-    """Whether a program asks, rather than someone with a browser."""
-    accept = request.text(b"accept") or ""
-    return "json" in accept and "text/html" not in accept
+def _back_to(request: Request) -> str:
+    """The address of the site that someone asked for before they were sent here; only ever a path of that site."""
+    asked = request.args.get("return", "")[:LONGEST_RETURN]
+    return local(asked) if asked else ""
 
 
 def spread(seconds: float) -> float:

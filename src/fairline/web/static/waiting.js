@@ -134,6 +134,13 @@ function drawHeard(client) {
 
 // The turn
 
+/** The way in, to the address that was asked for before the line: always on the site that the way in leads to. */
+function wayBack(url) {
+  if (!data.back) return url;
+  const pass = new URL(url).searchParams.get("fairline_session");
+  return new URL(data.back + (data.back.includes("?") ? "&" : "?") + `fairline_session=${pass}`, url).href;
+}
+
 /** Into the site: soon if someone looks, else when they do, and in time before the place is lost. */
 function depart(url, until) {
   show("line", false);
@@ -185,7 +192,7 @@ async function waitInLine() {
     queue: data.queue,
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
-      if (url) depart(url, answer.claim_before);
+      if (url) depart(wayBack(url), answer.claim_before);
       else if (page.dataset.state !== "admitted") reload();
     },
     onState: ({status}) => { if (["active", "completed"].includes(status)) reload(); },

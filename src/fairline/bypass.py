@@ -1,0 +1,61 @@
+"""Who passes a gate without a pass: assets, health checks, crawlers, addresses that an operator names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from ipaddress import ip_address, ip_network
+from urllib.parse import unquote
+
+from fairline.errors import InvalidSettings
+
+MOST = 50
+_PATTERN = re.compile(r"[/*][!-~]*")
+
+
+def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequence[str]) -> None:
+    """Refuse rules that could not mean anything, naming the setting."""
+    for field, rules in (("bypass_paths", paths), ("bypass_agents", agents), ("bypass_addresses", addresses)):
+        if len(rules) > MOST:
+            raise InvalidSettings(field, f"must be at most {MOST}; got {len(rules)}")
+    for path in paths:
+        if not _PATTERN.fullmatch(path):
+            raise InvalidSettings("bypass_paths", f"must be patterns such as /static/* or *.css; got {path!r:.80}")
+    for agent in agents:
+        if len(agent.strip()) < 3:
+            raise InvalidSettings("bypass_agents", f"must be parts of names, of 3 letters or more; got {agent!r:.80}")
+    for address in addresses:
+        try:
+            ip_network(address, strict=False)
+        except ValueError:
+            raise InvalidSettings(
+                "bypass_addresses", f"must be addresses or networks such as 10.0.0.0/8; got {address!r:.80}"
+            ) from None
+
+
+def path_passes(uri: str, patterns: Sequence[str]) -> bool:
+    """Whether an address that was asked for is one of the named ones. One that a server behind us might read in another
+    way (`/static/../checkout`, `/static/%2e%2e/checkout`) never is."""
+    path = unquote(uri.partition("?")[0], errors="surrogateescape")
+    doubtful = "%" in path or "\\" in path or "//" in path or ";" in path or not path.isprintable()
+    if doubtful or any(part in (".", "..") for part in path.split("/")):
+        return False
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def agent_passes(agent: str, parts: Sequence[str]) -> bool:
+    """Whether a browser or robot calls itself by one of the names. Anyone can call themselves so."""
+    agent = agent.lower()
+    return any(part.strip().lower() in agent for part in parts)
+
+
+def address_passes(address: str | None, networks: Sequence[str]) -> bool:
+    """Whether someone comes from one of the addresses."""
+    if not networks or address is None:
+        return False
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    return any(found in ip_network(network, strict=False) for network in networks)

@@ -1,0 +1,221 @@
+"""The gate of a protected site: may this request go on? For nginx `auth_request` and every kind of forward-auth.
+
+A proxy asks before it passes a request on, and says which address was asked for (`X-Original-URI`, `X-Forwarded-Uri`).
+Whoever has a pass goes on. Whoever arrives with one in the address is given it as a cookie and sent to the same address
+without it. Whoever has none may be let straight through, or is sent to the waiting page and from there back to the
+address they asked for.
+
+Proxies differ in what they do with a refusal. nginx wants 401 and makes the answer itself, from `X-Fairline-Redirect`;
+others hand our answer to the browser as it is: with `answer=redirect` it is a redirect, or JSON for programs.
+"""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec import Struct
+
+from fairline.arrival import JoinRequest
+from fairline.bypass import address_passes, agent_passes, path_passes
+from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenError, TokenInvalid
+from fairline.queue import QueueId, QueueSettings
+from fairline.room import Answer
+from fairline.ticket import Status
+from fairline.token import SessionClaims
+from fairline.web.context import CLIENT_COOKIE, SESSION_COOKIE, Context, local, same_ticket
+from fairline.web.http import (
+    NO_STORE,
+    Headers,
+    Outcome,
+    Pending,
+    Request,
+    Response,
+    Running,
+    Sent,
+    cookie,
+    encode,
+    wants_json,
+)
+from fairline.web.people import named_queue, visitor_of
+from fairline.web.problems import failure
+from fairline.web.recent import State
+from fairline.web.wire import TurnedAway
+
+_PASS = f"{SESSION_COOKIE}="
+#: Programs that were turned away come again after the wait that is left, within these seconds.
+RETRY_SECONDS = (5, 60)
+
+
+class Errand(Struct, frozen=True):
+    """What a proxy asks for."""
+
+    queue: str
+    """The queue that guards the path, if it is named."""
+    uri: str = ""
+    """Path and query that were asked for, without a pass."""
+    arriving: str = ""
+    """The pass that was in it."""
+    reads: bool = True
+    """Whether it can be asked for again: what was sent with a POST would be lost."""
+    redirect: bool = False
+    """Whether the answer is for the browser, rather than for the proxy."""
+
+
+def errand_of(request: Request) -> Errand:
+    """What a proxy asks for, by its headers and our query."""
+    uri = request.text(b"x-original-uri") or request.text(b"x-forwarded-uri") or ""
+    method = request.text(b"x-original-method") or request.text(b"x-forwarded-method") or "GET"
+    path, mark, query = uri.partition("?")
+    parts = query.split("&") if mark else []
+    kept = [part for part in parts if not part.startswith(_PASS)]
+    passes = [part.removeprefix(_PASS) for part in parts if part.startswith(_PASS)]
+    return Errand(
+        queue=request.args.get("queue", ""),
+        uri=local(path + ("?" + "&".join(kept) if kept else "")) if uri else "",
+        arriving=passes[-1] if passes else "",
+        reads=method in ("GET", "HEAD"),
+        redirect=request.args.get("answer") == "redirect",
+    )
+
+
+class Gate:
+    """The calls of proxies in front of a site."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._room = context.room
+
+    def verify(self, request: Request) -> Outcome:
+        """May this request go on? The first one of an admitted pass begins the session, later ones are activity."""
+        errand = errand_of(request)
+        try:
+            if errand.arriving and (claims := self._arrived(errand)):
+                return self._settle_in(request, errand, claims)
+            claims = self._context.session_claims(request)
+            _check_queue(claims, errand)
+        except TokenError as error:
+            return self._without_pass(request, errand, error)
+        by = self._context.visitor(request, claims)
+        named = msgspec.structs.replace(errand, queue=claims.queue)
+        return Pending(
+            self._room.visit(QueueId(claims.queue), claims.number, by),
+            lambda answer: self._let_through(request, claims, answer, by),
+            recover=lambda error: self._without_pass(request, named, error),
+        )
+
+    def _let_through(self, request: Request, claims: SessionClaims, answer: Answer, by: str) -> Response:
+        """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
+        headers = _who(same_ticket(claims, answer))
+        if CLIENT_COOKIE not in request.cookies:
+            headers += self._context.visitor_cookies(request, claims, by)
+        return Response(200, headers=headers)
+
+    # With a pass in the address
+
+    def _arrived(self, errand: Errand) -> SessionClaims | None:
+        """A good pass in the address. A bad one is as good as none: an older one in a cookie may be better."""
+        try:
+            claims = self._room.keyring.sessions.check(errand.arriving, time.time())
+            _check_queue(claims, errand)
+        except TokenError:
+            return None
+        return claims
+
+    def _settle_in(self, request: Request, errand: Errand, claims: SessionClaims) -> Response:
+        """The pass goes into a cookie and out of the address, where it could be copied."""
+        headers = (*NO_STORE, self._pass_cookie(request, errand.arriving, claims.expires))
+        if errand.redirect:
+            return Response(302, headers=((b"location", errand.uri.encode()), *headers))
+        refusal = failure(request, TokenInvalid("it is in the address; it goes into a cookie"), status=401)
+        refusal.headers += ((b"x-fairline-redirect", errand.uri.encode()), headers[-1])
+        return refusal
+
+    def _pass_cookie(self, request: Request, token: str, expires: float) -> tuple[bytes, bytes]:
+        return cookie(SESSION_COOKIE, token, expires - time.time(), secure=self._context.secure(request))
+
+    # Without a pass
+
+    def _without_pass(self, request: Request, errand: Errand, error: FairlineError) -> Outcome:
+        if isinstance(error, StoreError):
+            return failure(request, error)  # our own trouble is told as what it is
+        return Pending(Running(self._judged(request, errand, error)), _as_it_is)
+
+    async def _judged(self, request: Request, errand: Errand, error: FairlineError) -> Response:
+        """Whoever has no pass may need none, may be let straight through, or has to wait."""
+        try:
+            queue = named_queue(errand.queue)
+            state = await self._context.recent.state(queue)
+        except QueueNotFound:
+            return self._turned_away(request, errand, error, None)
+        if self._bypasses(request, errand, state.settings):
+            return Response(200, headers=((*NO_STORE, (b"x-fairline-bypass", b"1"))))
+        if state.settings.passthrough and (let_in := await self._straight_through(request, queue)):
+            return let_in
+        return self._turned_away(request, errand, error, state)
+
+    def _bypasses(self, request: Request, errand: Errand, settings: QueueSettings) -> bool:
+        return (
+            (errand.uri != "" and path_passes(errand.uri, settings.bypass_paths))
+            or agent_passes(request.text(b"user-agent") or "", settings.bypass_agents)
+            or address_passes(self._context.address(request), settings.bypass_addresses)
+        )
+
+    async def _straight_through(self, request: Request, queue: QueueId) -> Response | None:
+        """Join, be let in and begin the session, while there is room and nobody waits."""
+        caller = self._context.caller(request, queue, visitor=visitor_of(request))
+        try:
+            welcome = await self._room.join(queue, JoinRequest(), caller, through=True)
+            if welcome.standing.status not in (Status.ADMITTED, Status.ACTIVE):
+                return None
+            token = self._context.session_token(welcome)
+            claims = self._room.keyring.sessions.check(token, time.time())
+            answer = await self._room.visit(queue, claims.number, self._context.visitor(request, claims))
+        except StoreError:
+            raise
+        except FairlineError:
+            return None  # no room, a limit, someone else's session: they can wait like everyone
+        return Response(200, headers=(*_who(answer), self._pass_cookie(request, token, claims.expires)))
+
+    def _turned_away(self, request: Request, errand: Errand, error: FairlineError, state: State | None) -> Response:
+        """No: with the way to the waiting page, and from there back."""
+        page = self._page(errand)
+        if errand.redirect and state is not None:
+            return self._told(request, page, state)
+        refusal = failure(request, error, status=401)
+        if errand.queue:
+            refusal.headers += ((b"x-fairline-redirect", page.encode()),)
+        return refusal
+
+    def _told(self, request: Request, page: str, state: State) -> Response:
+        """The answer for whoever asked: a browser goes to the page, a program is told of the queue."""
+        if not wants_json(request):
+            return Response(302, headers=((b"location", page.encode()), *NO_STORE))
+        wait = state.told.estimated_wait_seconds or 0
+        retry = min(max(wait, RETRY_SECONDS[0]), RETRY_SECONDS[1])
+        base = self._context.settings.public_url
+        told = TurnedAway(
+            **msgspec.structs.asdict(state.told),
+            join_url=f"{base}/api/v1/queues/{quote(state.told.id, safe='')}/join",
+            waiting_page=page,
+        )
+        return Response(503, encode(told), headers=(*NO_STORE, (b"retry-after", str(retry).encode())))
+
+    def _page(self, errand: Errand) -> str:
+        back = "?" + urlencode({"return": errand.uri}) if errand.uri and errand.reads else ""
+        return f"{self._context.settings.public_url}/q/{quote(errand.queue, safe='')}{back}"
+
+
+def _check_queue(claims: SessionClaims, errand: Errand) -> None:
+    if errand.queue and claims.queue != errand.queue:
+        raise TokenInvalid(f"it is for queue {claims.queue!r}, not {errand.queue!r}")
+
+
+def _who(answer: Answer) -> Headers:
+    number = str(answer.standing.number).encode()
+    return (*NO_STORE, (b"x-fairline-queue", answer.queue.encode()), (b"x-fairline-ticket", number))
+
+
+def _as_it_is(sent: Sent) -> Sent:
+    return sent
