@@ -50,7 +50,7 @@ class Forecast:
 
     def __init__(self, settings: QueueSettings, view: QueueView) -> None:
         left = view.stock_left(settings.stock)
-        held = settings.status is not QueueStatus.ACTIVE or (settings.stock_url and left is None)
+        held = settings.status is not QueueStatus.ACTIVE or settings.stock_unknown
         #: The last position there is something left for, unless someone inside gives theirs back.
         self._last = 0.0 if held else math.inf if left is None else float(left)
         manual = settings.admission is Admission.MANUAL

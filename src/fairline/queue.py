@@ -124,6 +124,11 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """A whole own page, as a Jinja2 template."""
 
     @property
+    def stock_unknown(self) -> bool:
+        """Whether the stock is still to be had from `stock_url`: nobody is let in until it is."""
+        return self.stock_url is not None and self.stock is None
+
+    @property
     def bucket(self) -> float:
         """The most tokens the bucket holds."""
         return self.burst if self.burst is not None else max(1.0, self.admission_rate)

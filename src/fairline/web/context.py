@@ -164,6 +164,7 @@ class Context:
             estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,
             queue_status=settings.status,
             sold_out=answer.view.sold_out(settings.stock) or UNSET,
+            stock_unknown=settings.stock_unknown or UNSET,
             priority=standing.priority,
             joined_at=moment(standing.joined),
             heartbeat_interval_seconds=interval,

@@ -358,7 +358,7 @@ def _hold(answer: Answer) -> str:
     """What changes for someone who does not move: that nobody is let in, or that the wait is another one."""
     if answer.view.sold_out(answer.settings.stock):
         return "-sold"
-    if answer.settings.status is not QueueStatus.ACTIVE:
+    if answer.settings.status is not QueueStatus.ACTIVE or answer.settings.stock_unknown:
         return "-held"
     # In steps of about a fifth: a wait that is only measured a little better is not worth telling.
     return f"-{round(math.log(answer.wait.seconds + 10) * 5)}" if answer.wait else ""

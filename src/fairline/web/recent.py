@@ -61,5 +61,6 @@ def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnsw
         now_serving=view.inside,
         estimated_wait_seconds=round(wait.seconds) if wait else None,
         sold_out=view.sold_out(settings.stock),
+        stock_unknown=settings.stock_unknown,
         message=settings.message or settings.closed_message,
     )

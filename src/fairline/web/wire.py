@@ -62,6 +62,8 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """Anything but `active` lets nobody in."""
     sold_out: bool | UnsetType = UNSET
     """True once all there was is sold: nobody will be let in any more."""
+    stock_unknown: bool | UnsetType = UNSET
+    """True while it is not known how much there is to sell: nobody is let in until it is."""
     priority: int
     joined_at: datetime
     heartbeat_interval_seconds: float
@@ -91,6 +93,8 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     estimated_wait_seconds: int | None
     sold_out: bool
     """All there was is sold: nobody will be let in any more."""
+    stock_unknown: bool
+    """It is not known yet how much there is to sell: nobody is let in until it is."""
     message: str
 
 

@@ -17,6 +17,7 @@ import uvicorn
 
 from fairline.errors import StoreError
 from fairline.keeper import Keeper
+from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
 from fairline.room import Room
 from fairline.settings import ServerRole, ServerSettings
@@ -86,6 +87,7 @@ class Worker:
             await stack.enter_async_context(_running(self._follow_generation()))
             if self._settings.role is not ServerRole.WEB:
                 await stack.enter_async_context(_running(self._keeper.run()))
+                await stack.enter_async_context(_running(Stocktaker(self._room).run()))
             if listening is not None:
                 await stack.enter_async_context(_running(self._show_alive()))
                 await self._serve(listening, stack)

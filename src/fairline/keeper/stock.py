@@ -1,0 +1,109 @@
+"""Asks outside services how much there is to sell.
+
+A queue with a `stock_url` and no stock lets in nobody: too few is mended in a moment, too many never. Its stock is
+asked for until it is known, once for all workers, and from then on it is the operator's: recalibrated by hand, or asked
+for again by unsetting it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.error
+import urllib.request
+from http.client import HTTPException, HTTPMessage
+from typing import IO, Annotated
+
+import msgspec
+import structlog
+from msgspec import Meta, Struct
+
+from fairline.errors import QueueNotFound, StoreError
+from fairline.queue import QueueId
+from fairline.room import Room
+
+log = structlog.get_logger()
+
+#: Seconds between rounds; between two tries for one queue, however many workers there are; and that a try may take.
+ROUND_SECONDS = 1.0
+RETRY_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
+#: More than any answer of ours needs.
+ANSWER_LIMIT = 64 * 1024
+
+
+class Seats(Struct):
+    """What a service answers."""
+
+    seats: Annotated[int, Meta(ge=0, le=1_000_000_000)]
+
+
+class _Staying(urllib.request.HTTPRedirectHandler):
+    """Nobody is followed elsewhere: the address is the operator's, and no one else's to choose."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_Staying, urllib.request.ProxyHandler({}))
+_seats = msgspec.json.Decoder(Seats).decode
+
+
+def fetch_seats(url: str, seconds: float = TIMEOUT_SECONDS) -> int:
+    """How many seats a service says there are; raises OSError, HTTPException or ValueError where it cannot be had."""
+    request = urllib.request.Request(url, headers={"accept": "application/json", "user-agent": "Fairline"})
+    with _opener.open(request, timeout=seconds) as answer:
+        content = answer.read(ANSWER_LIMIT)
+    try:
+        return _seats(content).seats
+    except msgspec.MsgspecError as error:
+        raise ValueError(f'the answer is not {{"seats": n}}: {error}') from None
+
+
+class Stocktaker:
+    """Takes stock of all queues of a store that need it."""
+
+    def __init__(
+        self, room: Room, *, round_seconds: float = ROUND_SECONDS, retry_seconds: float = RETRY_SECONDS
+    ) -> None:
+        self._room = room
+        self._round_seconds = round_seconds
+        self._retry_seconds = retry_seconds
+
+    async def run(self) -> None:
+        """Go round until cancelled. An outage of the store is waited out."""
+        while True:
+            try:
+                await self.take()
+            except StoreError as error:
+                log.debug("stock.store_away", error=error.message)
+            await asyncio.sleep(self._round_seconds)
+
+    async def take(self) -> None:
+        """One round over all queues."""
+        await asyncio.gather(*(self._take_of(queue) for queue in await self._room.queues()))
+
+    async def _take_of(self, queue: QueueId) -> None:
+        try:
+            settings = (await self._room.settings(queue)).settings
+            if settings.stock_url and settings.stock_unknown and await self._is_our_turn(queue):
+                seats = await _asked(queue, settings.stock_url)
+                if seats is not None:
+                    await self._room.set_stock(queue, seats, once=True)
+        except QueueNotFound:
+            return  # deleted meanwhile
+
+    async def _is_our_turn(self, queue: QueueId) -> bool:
+        """One try at a time, whichever worker makes it."""
+        return await self._room.store.limit(queue, "keeper", "stock", 1, self._retry_seconds) == 0
+
+
+async def _asked(queue: QueueId, url: str) -> int | None:
+    try:
+        seats = await asyncio.to_thread(fetch_seats, url)
+    except (OSError, HTTPException, ValueError) as error:
+        log.warning("queue.stock_unknown", queue=queue, url=url, error=str(error))
+        return None
+    log.info("queue.stock_taken", queue=queue, stock=seats)
+    return seats
