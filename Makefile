@@ -12,7 +12,7 @@ ARGS   ?=
 # Debian packages the tests use where they are there.
 TEST_PACKAGES := redis-server chromium fonts-noto-core fonts-noto-cjk
 # What the benchmarks over HTTP need.
-BENCH_PACKAGES := wrk
+BENCH_PACKAGES := wrk nginx-light
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check bench clean

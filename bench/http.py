@@ -46,7 +46,7 @@ function request()
 end
 """
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
-_P99 = re.compile(r"99%\s+([\d.]+)(us|ms|s)")
+_SHARE = re.compile(r"(50|99)%\s+([\d.]+)(us|ms|s)")
 _BAD = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 
 
@@ -54,6 +54,7 @@ class Load(Struct):
     """What one round of wrk saw."""
 
     rate: float
+    p50_ms: float
     p99_ms: float
 
 
@@ -67,10 +68,10 @@ async def measure(quick: bool) -> list[Table]:
         async with fairline() as served, echo() as bare:
             scripts = await _prepare(served, Path(folder))
             for number in range(rounds):
-                seen["echo"].append(await wrk(bare, scripts["heartbeat"], seconds))
+                seen["echo"].append(await wrk(bare.port, scripts["heartbeat"], seconds))
                 for name in WANTED:
                     script = scripts[name] if name != "join" else _join_script(Path(folder), number)
-                    seen[name].append(await wrk(served, script, seconds))
+                    seen[name].append(await wrk(served.port, script, seconds))
     table = Table(
         title=f"Calls over HTTP: {CONNECTIONS} connections, 2 workers, {WAITING:,} waiting, medians of {rounds} rounds"
     )
@@ -98,11 +99,11 @@ async def _prepare(served: Served, folder: Path) -> dict[str, Path]:
             await made(client, queue, {"admission": "manual"})
         await made(client, "inside", {"admission_rate": 10_000, "max_active": 2000})
         waiting = await join(client, "line", WAITING)
-        sessions = await _sessions(client, await join(client, "inside", 1000))
+        inside = await sessions(client, await join(client, "inside", 1000))
     return {
         "heartbeat": write_script(folder, "heartbeat", waiting, "POST", "/api/v1/heartbeat"),
         "status": write_script(folder, "status", waiting, "GET", "/api/v1/status"),
-        "verify": write_script(folder, "verify", sessions, "GET", "/api/v1/session/verify?queue=inside"),
+        "verify": write_script(folder, "verify", inside, "GET", "/api/v1/session/verify?queue=inside"),
     }
 
 
@@ -125,7 +126,7 @@ async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[str]:
     return tokens
 
 
-async def _sessions(client: httpx.AsyncClient, tokens: list[str]) -> list[str]:
+async def sessions(client: httpx.AsyncClient, tokens: list[str]) -> list[str]:
     """Session tokens of people who are let in."""
 
     async def one(token: str) -> str:
@@ -154,16 +155,17 @@ def _join_script(folder: Path, run: int) -> Path:
     return script
 
 
-async def wrk(served: Served, script: Path, seconds: int, connections: int = CONNECTIONS) -> Load:
-    """One round of load."""
+async def wrk(port: int, script: Path, seconds: int, connections: int = CONNECTIONS) -> Load:
+    """One round of load on a port."""
     process = await asyncio.create_subprocess_exec(
         "wrk", "--latency", "-t", "2", "-c", str(connections), "-d", f"{seconds}s", "-s", str(script),
-        f"http://{HOST}:{served.port}/", stdout=asyncio.subprocess.PIPE,
+        f"http://{HOST}:{port}/", stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     output = (await process.communicate())[0].decode()
-    rate, p99 = _RATE.search(output), _P99.search(output)
-    if rate is None or p99 is None:
+    rate, shares = _RATE.search(output), {share: (value, unit) for share, value, unit in _SHARE.findall(output)}
+    if rate is None or not {"50", "99"} <= shares.keys():
         raise RuntimeError(f"wrk said something else:\n{output}")
     if bad := _BAD.search(output):
         raise RuntimeError(f"{bad.group(1)} calls were refused under {script.name}:\n{output}")
-    return Load(float(rate.group(1)), float(p99.group(1)) * {"us": 0.001, "ms": 1, "s": 1000}[p99.group(2)])
+    p50, p99 = (float(shares[at][0]) * {"us": 0.001, "ms": 1, "s": 1000}[shares[at][1]] for at in ("50", "99"))
+    return Load(float(rate.group(1)), p50, p99)

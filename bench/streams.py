@@ -37,7 +37,7 @@ async def measure(quick: bool) -> list[Table]:
             moved.raise_for_status()
             with tempfile.TemporaryDirectory(prefix="fairline-wrk-") as folder:
                 script = write_script(Path(folder), "heartbeat", others, "POST", "/api/v1/heartbeat")
-                load = await wrk(served, script, 3 if quick else 10, connections=8)
+                load = await wrk(served.port, script, 3 if quick else 10, connections=8)
             heard = sum(task.done() is False for task in watching)
             for task in watching:
                 task.cancel()

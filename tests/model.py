@@ -30,7 +30,7 @@ from fairline.errors import (
 from fairline.events import EventType
 from fairline.line import Order, PriorityPolicy
 from fairline.queue import Admission, OnePer, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.store.contract import Arrival, Clock, Configured, Joined, Lapsed, Pass, Swept, Visit
+from fairline.store.contract import Arrival, Clock, Configured, Joined, Lapsed, Pass, Swept, Visit, Visitor
 from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Person, Reason, Standing, Status, Ticket
 
 ADDRESS_WINDOW, PHONE_WINDOW, CALLS_KEPT = 60_000, 3_600_000, 86_400_000
@@ -336,8 +336,8 @@ class Model:
 
     # Inside, and out
 
-    def visit(self, what: Visit, visitors: Iterable[tuple[int, bytes]]) -> list[Standing | FairlineError]:
-        return [self._visit(what, number, by) for number, by in visitors]
+    def visit(self, what: Visit, visitors: Iterable[Visitor]) -> list[Standing | FairlineError]:
+        return [self._visit(what, *visitor) for visitor in visitors]
 
     def act(self, action: Action, numbers: Iterable[int]) -> list[Standing | FairlineError]:
         return [self._answer(partial(self._act, action, n)) for n in numbers]
@@ -526,7 +526,7 @@ class Model:
             free = 0
         return max(0, free)
 
-    def _visit(self, what: Visit, number: int, by: bytes) -> Standing | FairlineError:
+    def _visit(self, what: Visit, number: int, by: bytes, views: int) -> Standing | FairlineError:
         t = self.find(number)
         if t is None:
             return TicketNotFound(self.queue, number)
@@ -537,8 +537,8 @@ class Model:
             return TransitionRefused(Action.TOUCH if what == "touch" else Action.START, t.status)
         if t.by != by:
             return SessionTaken()
-        if what != "start":
-            t.views += 1
+        if what != "start" and views:
+            t.views += views
             t.due = self._active_due(t)
         return self.standing(t)
 

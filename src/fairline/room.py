@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from fairline.activity import Activity
 from fairline.arrival import Caller, JoinRequest, check_join
 from fairline.errors import (
     AlreadyInLine,
@@ -38,7 +39,7 @@ from fairline.estimate import Forecast, Wait
 from fairline.events import Event
 from fairline.grouping import Asked, Grouping
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
-from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit
+from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit, Visitor
 from fairline.ticket import Action, Person, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
@@ -47,6 +48,8 @@ S = TypeVar("S", bound=Standing)
 
 #: A listing shows at most so many at once.
 PAGE = 500
+#: A session that ends within so many milliseconds is kept alive at once, not a little later.
+URGENT_MS = 5000
 _fingerprint = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -89,6 +92,7 @@ class Room:
         self.store = store
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
+        self._activity = Activity(store)
         # Whoever is inside comes again with every page.
         self._session_digest = lru_cache(maxsize=10_000)(partial(self._digest, "session"))
 
@@ -99,15 +103,14 @@ class Room:
         self._beats = Grouping[QueueId, int, Answer](self._send_beats, on_sent=heard("beat"))
         self._ranks = Grouping[QueueId, int, Answer](self._send_ranks, on_sent=heard("rank"))
         self._unloads = Grouping[QueueId, int, Answer](self._send_unloads, on_sent=heard("unload"))
-        self._visits = Grouping[tuple[QueueId, Visit], tuple[int, bytes], Answer](
-            self._send_visits, on_sent=heard("visit")
-        )
+        self._visits = Grouping[tuple[QueueId, Visit], Visitor, Answer](self._send_visits, on_sent=heard("visit"))
         self._acts = Grouping[tuple[QueueId, Action], int, Answer](self._send_acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
         groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
         await asyncio.gather(*(group.close() for group in groups))
+        await self._activity.close()
 
     # People who wait
 
@@ -144,15 +147,15 @@ class Room:
 
     def start(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
-        return Asked(self._visits, (queue, "start"), (number, self._session_digest(by)))
+        return Asked(self._visits, (queue, "start"), Visitor(number, self._session_digest(by)))
 
     def touch(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Note activity in a session."""
-        return Asked(self._visits, (queue, "touch"), (number, self._session_digest(by)))
+        return Asked(self._visits, (queue, "touch"), Visitor(number, self._session_digest(by)))
 
     def visit(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
-        """A page view: begins the session if it has not begun, and counts as activity."""
-        return Asked(self._visits, (queue, "visit"), (number, self._session_digest(by)))
+        """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
+        return Asked(self._visits, (queue, "visit"), Visitor(number, self._session_digest(by), views=0))
 
     def complete(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Done inside: the room is free at once."""
@@ -347,14 +350,30 @@ class Room:
     async def _send_unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
         return await self._answers(queue, await self.store.unload(queue, numbers), _purged)
 
-    async def _send_visits(
-        self, key: tuple[QueueId, Visit], visitors: list[tuple[int, bytes]]
-    ) -> list[Answer | FairlineError]:
+    async def _send_visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[Answer | FairlineError]:
         queue, what = key
-        return await self._answers(queue, await self.store.visit(queue, what, visitors), _as_it_is)
+        reply = await self.store.visit(queue, what, visitors)
+        if what == "visit":
+            await self._note_views(queue, visitors, reply)
+        return await self._answers(queue, reply, _as_it_is)
+
+    async def _note_views(
+        self, queue: QueueId, visitors: list[Visitor], reply: Reply[Standing | FairlineError]
+    ) -> None:
+        urgent: list[Visitor] = []
+        for (number, by, _), standing in zip(visitors, reply.items, strict=True):
+            if isinstance(standing, FairlineError):
+                continue
+            if standing.deadline is not None and standing.deadline - reply.view.now < URGENT_MS:
+                urgent.append(Visitor(number, by))
+            else:
+                self._activity.note(queue, number, by)
+        if urgent:  # a sign that is written later would come too late
+            await self.store.visit(queue, "touch", urgent)
 
     async def _send_acts(self, key: tuple[QueueId, Action], numbers: list[int]) -> list[Answer | FairlineError]:
         queue, action = key
+        await self._activity.write()  # of those who go now nothing could be written later
         return await self._answers(queue, await self.store.act(queue, action, numbers), _as_it_is)
 
     async def _answers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairline.errors import SessionTaken, TicketNotFound, TransitionRefused
-from fairline.store import Visit
+from fairline.store import Visit, Visitor
 from fairline.ticket import Action, Reason, Standing, Status
 from tests.store.venue import OpenVenue, Venue
 
@@ -137,3 +137,19 @@ async def test_the_session_after_a_return_belongs_to_who_starts_that_one(venue: 
     await v.act(Action.RETURN, number)
     await v.call(number=number)
     assert isinstance(await v.start(number, b"another"), Standing)
+
+
+async def test_a_question_without_a_page_view_changes_nothing_of_a_session_that_runs(venue: OpenVenue) -> None:
+    v = await venue(session_seconds=60)
+    number = await v.one(Status.ADMITTED)
+    (begun,) = (await v.store.visit(v.queue, "visit", [Visitor(number, b"me", 0)])).items
+    assert isinstance(begun, Standing)
+    assert begun.status is Status.ACTIVE
+    v.clock.advance(20)
+    asked = [Visitor(number, b"me", 0), Visitor(number, b"you", 0), Visitor(99, b"me", 0)]
+    mine, taken, missing = (await v.store.visit(v.queue, "visit", asked)).items
+    assert isinstance(mine, Standing)
+    assert (type(taken), type(missing)) == (SessionTaken, TicketNotFound)
+    assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (40, 0)
+    await v.store.visit(v.queue, "touch", [Visitor(number, b"me", 3)])
+    assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (60, 3)

@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from fairline.errors import FairlineError
 from fairline.line import PriorityPolicy
 from fairline.queue import Admission, OnePer, QueueStatus, QueueView, checked, queue_id
-from fairline.store import MAX_BATCH, Arrival, Store, Visit, open_store
+from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor, open_store
 from fairline.store.contract import ACTS
 from fairline.ticket import LIVE, Action, Person, Status
 from tests.backends import START, FakeClock
@@ -225,14 +225,19 @@ class StoreBesideModel(RuleBasedStateMachine):
     @rule(count=st.integers(1, 4))
     def some_are_called_and_start(self, count: int) -> None:
         self.call_next(count, "", b"", None)
-        visitors = [(t.number, b"me") for t in self.model.having(Status.ADMITTED)]
+        visitors = [Visitor(t.number, b"me") for t in self.model.having(Status.ADMITTED)]
         self.both(self.store.visit(self.queue, "start", visitors), lambda: self.model.visit("start", visitors))
 
     # Inside, and out
 
-    @rule(what=one_of("start", "touch", "visit"), chosen=some, by=one_of(b"me", b"me", b"me", b"you"))
-    def visit(self, what: Visit, chosen: list[Pick], by: bytes) -> None:
-        visitors = [(number, by) for number in self.numbers(chosen)]
+    @rule(
+        what=one_of("start", "touch", "visit"),
+        chosen=some,
+        by=one_of(b"me", b"me", b"me", b"you"),
+        views=one_of(1, 1, 0, 7),
+    )
+    def visit(self, what: Visit, chosen: list[Pick], by: bytes, views: int) -> None:
+        visitors = [Visitor(number, by, views) for number in self.numbers(chosen)]
         self.both(self.store.visit(self.queue, what, visitors), lambda: self.model.visit(what, visitors))
 
     @rule(action=one_of(*sorted(ACTS)), chosen=some)
@@ -457,7 +462,7 @@ HISTORIES: dict[str, list[Step]] = {
     "a session is never longer than its cap": [
         (M.configure, {"session_seconds": 600, "session_max_seconds": 900}, 0),
         (M.some_are_called_and_start, 1),
-        *[step for _ in range(3) for step in ((M.time_goes_on, 400.0), (M.visit, "touch", ACTIVE, b"me"))],
+        *[step for _ in range(3) for step in ((M.time_goes_on, 400.0), (M.visit, "touch", ACTIVE, b"me", 1))],
         (M.a_deadline_comes, 0, 1, FAR),
         (M.a_deadline_comes, 0, 0, FAR),
     ],
@@ -505,7 +510,7 @@ HISTORIES: dict[str, list[Step]] = {
     "stock is sold, given back, and sold again": [
         (M.configure, {"stock": 12, "admission_rate": 100}, 0),
         (M.a_crowd_and_some_ticks, 20, 2, 1.0),
-        (M.visit, "start", [(Status.ADMITTED, n) for n in range(6)], b"me"),
+        (M.visit, "start", [(Status.ADMITTED, n) for n in range(6)], b"me", 1),
         (M.act, Action.COMPLETE, [(Status.ACTIVE, n) for n in range(3)]),
         (M.a_crowd_and_some_ticks, 0, 2, 1.0),
         (M.act, Action.LEAVE, [(Status.ACTIVE, n) for n in range(3)]),

@@ -27,6 +27,7 @@ from fairline.store.contract import (
     Swept,
     Totals,
     Visit,
+    Visitor,
 )
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Swept",
     "Totals",
     "Visit",
+    "Visitor",
     "open_store",
 ]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -213,6 +213,14 @@ class Registry(Protocol):
 Visit = Literal["start", "touch", "visit"]
 
 
+class Visitor(NamedTuple):
+    """Someone who comes to the inside: the ticket, the digest of who it is, and how many page views that were."""
+
+    number: int
+    by: bytes
+    views: int = 1
+
+
 class Store(Protocol):
     """What `room` needs of a store. Where tickets are given by number, a number that is not there answers None or
     TicketNotFound."""
@@ -281,9 +289,10 @@ class Store(Protocol):
     # Inside, and out
 
     async def visit(
-        self, queue: QueueId, what: Visit, visitors: Sequence[tuple[int, bytes]]
+        self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
     ) -> Reply[Standing | FairlineError]:
-        """Start sessions, note activity, or both: each of a number and the digest of who comes."""
+        """Start sessions (`start`), note activity (`touch`), or both where need be (`visit`). Without page views, a
+        visit of a session that runs already only asks whether it may: nothing is written."""
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
         """Recall, return, complete, leave, cancel, no-show or terminate: one of ACTS."""

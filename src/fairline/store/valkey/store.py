@@ -41,6 +41,7 @@ from fairline.store.contract import (
     Stats,
     Swept,
     Visit,
+    Visitor,
 )
 from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
@@ -210,12 +211,13 @@ class ValkeyStore:
     # Inside, and out
 
     async def visit(
-        self, queue: QueueId, what: Visit, visitors: Sequence[tuple[int, bytes]]
+        self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
     ) -> Reply[Standing | FairlineError]:
         _check_batch(visitors)
-        view, items = await self._run("visit", queue, [what, *(part for visitor in visitors for part in visitor)])
+        each = [part for visitor in visitors for part in Visitor(*visitor)]
+        view, items = await self._run("visit", queue, [what, *each])
         action = Action.TOUCH if what == "touch" else Action.START
-        return outcomes(queue, action, [number for number, _ in visitors], items, view)
+        return outcomes(queue, action, [visitor[0] for visitor in visitors], items, view)
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
         _check_batch(numbers)
