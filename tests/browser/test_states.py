@@ -94,7 +94,7 @@ def test_without_javascript_a_button_joins_and_the_page_refreshes_itself(venue: 
     assert queue.waiting() == 1, "looking does not join"
     page.get_by_role("button", name="Join the line").click()
     shows(page, "position").to_have_text("2")
-    shows(page, "heard").to_have_text("This page refreshes by itself.")
+    shows(page, "heard").to_have_text("This page refreshes by itself.", use_inner_text=True)
     queue.call()
     shows(page, "position").to_have_text("1")
     page.get_by_text("Leave the line").click()
