@@ -1,4 +1,4 @@
-"""One browser, one server with two workers and one site for the session; everyone who comes has a profile of their own."""
+"""One browser, one server with two workers and one site for the session; everyone who comes has their own profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state of the page, and how someone comes to see it: for the tests that look at all of them, and the pictures."""
+"""Every state of the page, and how someone comes to see it: for tests that look at all of them, and the pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page
 
-from tests.browser.venue import Person, Queue, Venue, eventually, shows
+from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
 
 #: A small logo, as an operator would set it.
 LOGO = (
@@ -20,7 +20,7 @@ LOGO = (
 
 def joining(venue: Venue, someone: Person, lang: str) -> Page:
     queue = venue.queue()
-    someone.context.route("**/join*", lambda route: None)
+    someone.context.route("**/join*", never_answer)
     return _at(queue, someone, lang)
 
 
@@ -53,7 +53,7 @@ def paused(venue: Venue, someone: Person, lang: str) -> Page:
 
 
 def admitted(venue: Venue, someone: Person, lang: str) -> Page:
-    someone.context.route(f"{venue.site.url}/**", lambda route: None)
+    someone.context.route(f"{venue.site.url}/**", never_answer)
     queue = venue.queue()
     page = _at(queue, someone, lang)
     shows(page, "position").to_have_text("1")

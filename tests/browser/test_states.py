@@ -136,7 +136,7 @@ def test_first_paint_is_light(venue: Venue, come: NewPerson, state: str) -> None
     someone = come()
     page = SCENES[state](venue, someone, "ar")  # the longest letters
     resources = page.evaluate(
-        """() => JSON.stringify([...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+        """() => JSON.stringify(["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
             .map((each) => ({name: each.name, kind: each.initiatorType, bytes: each.transferSize,
                              blocks: each.renderBlockingStatus, start: each.startTime})))"""
     )

@@ -1,4 +1,4 @@
-"""The waiting page over HTTP: what each state answers, who may press its buttons, and what an operator can make of it."""
+"""The waiting page over HTTP: what each state answers, who may press its buttons, what an operator makes of it."""
 
 from __future__ import annotations
 
