@@ -15,10 +15,10 @@ TEST_PACKAGES := redis-server chromium fonts-noto-core fonts-noto-cjk
 BENCH_PACKAGES := wrk nginx-light
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench clean
+.PHONY: help setup run test check bench screenshots clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: $(STAMP) ## make .venv with everything in it (again only after a change of dependencies)
 
@@ -48,6 +48,10 @@ check: setup ## formatting, lint and types
 bench: setup ## run the benchmarks (ARGS="memory scale --quick")
 	@scripts/system-packages $(BENCH_PACKAGES)
 	$(BIN)/python -m bench $(ARGS)
+
+screenshots: setup ## draw every state of the waiting page into docs/images (ARGS="waiting full")
+	@scripts/system-packages $(TEST_PACKAGES)
+	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis

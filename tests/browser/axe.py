@@ -1,4 +1,4 @@
-"""axe-core, which looks for what keeps people from using a page: fetched from the npm registry when tests first want it.
+"""axe-core, which looks for what keeps people from using a page: fetched from the npm registry when it is first wanted.
 
 It is kept outside of the repository, and is used only if it is to the last bit what was pinned here.
 """
@@ -34,7 +34,7 @@ def axe_source() -> str:
 
 
 def _fetched() -> bytes:
-    registry = os.environ.get("npm_config_registry") or "https://registry.npmjs.org"
+    registry = os.environ.get("npm_config_registry") or "https://registry.npmjs.org"  # noqa: SIM112 (npm spells it so)
     address = f"{registry.rstrip('/')}/axe-core/-/axe-core-{VERSION}.tgz"
     with urllib.request.urlopen(address, timeout=60) as answer:
         content: bytes = answer.read()

@@ -1,10 +1,11 @@
-"""One browser, one server with two workers and one site for the session; everyone who comes has a profile of their own."""
+"""One browser, one server with two workers and one site for the session; everyone who comes has their own profile."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +18,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 NewPerson = Callable[..., Person]
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
+@contextmanager
+def a_browser() -> Iterator[Browser]:
+    """Debian's chromium."""
     with sync_playwright() as playwright:
         # In a container there is neither a user namespace for the sandbox nor much shared memory.
         arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
@@ -29,8 +29,9 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def venue(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Venue]:
+@contextmanager
+def a_venue(browser: Browser, folder: Path) -> Iterator[Venue]:
+    """A server with two workers, and a site behind it."""
     site = Site()
     environ = {
         "FAIRLINE_SWEEP_SECONDS": "0.3",
@@ -39,12 +40,28 @@ def venue(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "FAIRLINE_CORS_ORIGINS": site.url,
     }
     try:
-        server = RunningServer(tmp_path_factory.mktemp("venue"), environ=environ)
-        site.fairline = server.base_url
-        yield Venue(server, site, browser)
-        server.stop()
+        server = RunningServer(folder, environ=environ)
+        try:
+            site.fairline = server.base_url
+            yield Venue(server, site, browser)
+        finally:
+            server.stop()
     finally:
         site.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with a_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def venue(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Venue]:
+    with a_venue(browser, tmp_path_factory.mktemp("venue")) as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every state of the page, and how someone comes to see it: for the tests that look at all of them, and the pictures."""
+"""Every state of the page, and how someone comes to see it: for tests that look at all of them, and the pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page
 
-from tests.browser.venue import Person, Queue, Venue, eventually, shows
+from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
 
 #: A small logo, as an operator would set it.
 LOGO = (
@@ -20,7 +20,7 @@ LOGO = (
 
 def joining(venue: Venue, someone: Person, lang: str) -> Page:
     queue = venue.queue()
-    someone.context.route("**/join*", lambda route: None)
+    someone.context.route("**/join*", never_answer)
     return _at(queue, someone, lang)
 
 
@@ -29,18 +29,14 @@ def waiting(venue: Venue, someone: Person, lang: str, **settings: object) -> Pag
 
 
 def _waiting(venue: Venue, someone: Person, lang: str, **settings: object) -> tuple[Queue, Page]:
-    queue = venue.queue(
-        **{"admission": "auto", "admission_rate": 0.02, "burst": 1, "heartbeat_timeout_seconds": 0}, **settings
-    )
-    first = queue.others(18)
+    calm = {"admission": "auto", "admission_rate": 0.02, "burst": 1, "heartbeat_timeout_seconds": 0}
+    queue = venue.queue(**calm | settings)
+    queue.others(18)
     page = _at(queue, someone, lang)
-    shows(page, "position").not_to_have_text("")
-    queue.others(23)
-    for ticket in first[6:12]:
-        queue.act(ticket["ticket"], "cancel")
-    shows(page, "behind").to_contain_text("23")
     shows(page, "heard").to_have_attribute("data-live", "yes")
-    page.wait_for_function("document.querySelector('[role=progressbar]').getAttribute('aria-valuenow') > 0")
+    queue.others(23)
+    queue.call(6)
+    shows(page, "behind").to_contain_text("23")
     return queue, page
 
 
@@ -57,7 +53,7 @@ def paused(venue: Venue, someone: Person, lang: str) -> Page:
 
 
 def admitted(venue: Venue, someone: Person, lang: str) -> Page:
-    someone.context.route(f"{venue.site.url}/**", lambda route: None)
+    someone.context.route(f"{venue.site.url}/**", never_answer)
     queue = venue.queue()
     page = _at(queue, someone, lang)
     shows(page, "position").to_have_text("1")
@@ -83,6 +79,7 @@ def full(venue: Venue, someone: Person, lang: str) -> Page:
 
 def expired(venue: Venue, someone: Person, lang: str) -> Page:
     queue = venue.queue(heartbeat_interval_seconds=1, heartbeat_timeout_seconds=1, grace_seconds=0)
+    someone.context.add_init_script("navigator.sendBeacon = () => false")  # a phone that just went dark
     page = _at(queue, someone, lang)
     shows(page, "position").to_have_text("1")
     page.goto("about:blank")

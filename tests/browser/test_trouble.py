@@ -7,7 +7,7 @@ import threading
 from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import NewPerson
-from tests.browser.venue import Venue, eventually, shows
+from tests.browser.venue import Venue, eventually, never_answer, shows
 
 
 def test_where_streams_are_blocked_heartbeats_do(venue: Venue, come: NewPerson) -> None:
@@ -32,7 +32,7 @@ def test_a_stream_that_says_nothing_is_given_up(venue: Venue, come: NewPerson) -
     queue.others(1)
     me = come()
     # As behind a proxy that keeps everything back until the end.
-    me.context.route("**/api/v1/stream*", lambda route: None)
+    me.context.route("**/api/v1/stream*", never_answer)
     page = me.tab()
     page.clock.install()
     page.goto(queue.url)
@@ -49,6 +49,10 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
     page = me.tab()
     page.clock.install()
     held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
     page.goto(queue.url)
     shows(page, "heard").to_contain_text("Updated")
 
@@ -61,7 +65,7 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
     with page.expect_request("**/api/v1/heartbeat*"):
         page.clock.run_for(12_000)
     page.wait_for_load_state("networkidle")
-    page.route("**/api/v1/heartbeat*", lambda route: held.append(route))
+    page.route("**/api/v1/heartbeat*", hold)
     with page.expect_request("**/api/v1/heartbeat*"):
         page.clock.run_for(26_000)
     before = beats()
@@ -124,8 +128,9 @@ def test_in_a_hidden_tab_the_turn_is_called_by_title_and_sound(venue: Venue, com
         const start = OscillatorNode.prototype.start;
         OscillatorNode.prototype.start = function (...at) { window.notes += 1; return start.apply(this, at); };
         window.looksAway = (away) => {
-            Object.defineProperty(document, "hidden", {value: away, configurable: true});
-            Object.defineProperty(document, "visibilityState", {value: away ? "hidden" : "visible", configurable: true});
+            const set = (name, value) => Object.defineProperty(document, name, {value, configurable: true});
+            set("hidden", away);
+            set("visibilityState", away ? "hidden" : "visible");
             document.dispatchEvent(new Event("visibilitychange"));
         };
     """)

@@ -1,4 +1,4 @@
-"""What the tests in a browser share: a server with queues and other people, a site behind it, and someone with a tab."""
+"""What the tests in a browser share: a server with queues and others in line, a site behind it, someone with a tab."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from tests.backends import HOST, wait_until
 from tests.web.running import RunningServer
@@ -189,8 +189,13 @@ def person(venue: Venue, **options: Any) -> Iterator[Person]:
     try:
         yield someone
     finally:
+        context.unroute_all(behavior="ignoreErrors")  # some are never answered, and that is the point
         context.close()
     assert someone.troubles == []
+
+
+def never_answer(route: Route) -> None:
+    """Leave a request hanging."""
 
 
 def shows(page: Page, name: str) -> Any:

@@ -48,7 +48,7 @@ def _say_ready(supervisor: Supervisor, prepared: Prepared) -> None:
     base = f"http://{supervisor.address}"
     lines = {
         "API, to read and try": f"{base}/docs",
-        "a queue": f"{base}/api/v1/queues/demo",
+        "a waiting page": f"{base}/q/demo",
         "join it": f"curl -X POST {base}/api/v1/queues/demo/join",
     }
     if prepared.admin_key:

@@ -15,7 +15,6 @@ import random
 import socket
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import structlog
 
@@ -48,8 +47,8 @@ GONE_SECONDS = 30
 EVENTS_AT_ONCE = 500
 
 #: A comment for whatever lies between, and an event for the client: browsers show comments to no script, and who hears
-#: nothing cannot tell a quiet line from a dead connection.
-ALIVE = b":\nevent: alive\ndata:\n\n"
+#: nothing cannot tell a quiet line from a dead connection. Those who do not move hear so how many came behind them.
+ALIVE = b':\nevent: alive\ndata: {"queue_length":%d}\n\n'
 
 HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -246,13 +245,14 @@ class Hub:
         now = self.loop.time()
         if now >= kept.beat_at:
             moved_at = kept.settle(now)
-            settings = await self._tell(queue, self._numbers(queue), moved_at, beat=True)
-            kept.beat_at = now + (settings.heartbeat_interval_seconds if settings else REFRESH_SECONDS)
+            last = await self._tell(queue, self._numbers(queue), moved_at, beat=True)
+            kept.beat_at = now + (last.settings.heartbeat_interval_seconds if last else REFRESH_SECONDS)
+            kept.waiting = last.view.waiting if last else kept.waiting
         elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
             await self._tell(queue, self._numbers(queue), kept.settle(now))
         if now >= kept.alive_at:
             kept.alive_at = now + KEEP_ALIVE_SECONDS
-            await self._keep_alive(queue, now)
+            await self._keep_alive(queue, now, ALIVE % kept.waiting)
 
     async def _hear(self, queue: QueueId, kept: _Kept) -> None:
         """Read what happened; tell at once those it happened to."""
@@ -274,10 +274,10 @@ class Hub:
 
     async def _tell(
         self, queue: QueueId, numbers: list[int], since: int | Mapping[int, int] = 0, *, beat: bool = False
-    ) -> Any:
-        """Look up tickets in slices and tell their streams what is new to them; answers the settings. `since` says when
-        it happened, to each or to all, where it is known."""
-        settings = None
+    ) -> Answer | None:
+        """Look up tickets in slices and tell their streams what is new to them; answers the last of them. `since` says
+        when it happened, to each or to all, where it is known."""
+        last = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
             answers = await self.context.room.look(queue, part, beat=beat)
@@ -290,7 +290,7 @@ class Hub:
                 if isinstance(answer, FairlineError):
                     _close(watchers)
                     continue
-                settings = answer.settings
+                last = answer
                 frames = Frames(self.context, answer)
                 told = sum([watcher.tell(frames) for watcher in list(watchers)])
                 wrote += told
@@ -302,10 +302,10 @@ class Hub:
                 if wrote >= WRITES:
                     wrote = 0
                     await asyncio.sleep(0)
-        return settings
+        return last
 
-    async def _keep_alive(self, queue: QueueId, now: float) -> None:
-        """A comment on every stream, so that both sides notice a dead connection; end those that lived long enough."""
+    async def _keep_alive(self, queue: QueueId, now: float, alive: bytes) -> None:
+        """A word on every stream, so that both sides notice a dead connection; end those that lived long enough."""
         for count, number in enumerate(self._numbers(queue)):
             for watcher in list(self._streams.get(queue, {}).get(number, ())):
                 connection = watcher.connection
@@ -314,7 +314,7 @@ class Hub:
                 if now >= watcher.ends_at:
                     watcher.shutdown()
                 elif connection.get_write_buffer_size() <= BUFFER_LIMIT:
-                    connection.write(ALIVE)
+                    connection.write(alive)
             if count % WRITES == 0:
                 await asyncio.sleep(0)
 
@@ -328,7 +328,7 @@ class Hub:
 class _Kept:
     """What the loop remembers of a queue that has streams here."""
 
-    __slots__ = ("after", "alive_at", "beat_at", "moved", "moved_at", "refreshed_at")
+    __slots__ = ("after", "alive_at", "beat_at", "moved", "moved_at", "refreshed_at", "waiting")
 
     def __init__(self, after: str, now: float) -> None:
         self.after = after
@@ -338,6 +338,7 @@ class _Kept:
         self.refreshed_at = 0.0
         self.beat_at = now
         self.alive_at = now + KEEP_ALIVE_SECONDS
+        self.waiting = 0
 
     def settle(self, now: float) -> int:
         """All are about to be told; answers when the line first moved."""

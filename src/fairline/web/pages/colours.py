@@ -6,7 +6,7 @@ from fairline.queue import QueueSettings
 
 #: What small text needs against its background (WCAG 2.2, level AA), with a little to spare.
 CONTRAST = 4.7
-_BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
+_BLACK, _WHITE, _INK = (0, 0, 0), (255, 255, 255), (20, 24, 31)
 #: As in waiting.css.
 _LIGHT, _DARK = (255, 255, 255), (16, 19, 26)
 
@@ -18,8 +18,8 @@ def style(settings: QueueSettings) -> str:
     rules: list[str] = []
     background = _parsed(settings.background_colour) if settings.background_colour else None
     if background:
-        ink = _WHITE if _contrast(background, _WHITE) >= _contrast(background, _BLACK) else (17, 20, 26)
-        scheme = "dark" if ink == _WHITE else "light"
+        is_dark = _contrast(background, _WHITE) >= _contrast(background, _BLACK)
+        ink, scheme = (_WHITE, "dark") if is_dark else (_readable(_INK, background), "light")
         soft, line = _mixed(ink, background, 0.25), _mixed(ink, background, 0.82)
         variables = f"color-scheme:{scheme};--back:{_hex(background)};--ink:{_hex(ink)}"
         rules.append(f":root{{{variables};--soft:{_hex(_readable(soft, background))};--line:{_hex(line)}}}")

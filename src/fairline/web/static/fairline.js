@@ -241,7 +241,7 @@ export class WaitingRoomClient {
         });
       for (const type of EVENTS) on(type, (answer) => this.#heard(answer));
       on("message", ({text}) => this.#tellMessage(text));
-      on("alive", () => this.#heard());
+      on("alive", (news) => this.#last && this.#heard({...this.#last, ...news}));
       source.onerror = () => source === this.#source && this.#drop();
     }
     return FIRST_WORD;
@@ -256,11 +256,10 @@ export class WaitingRoomClient {
     this.#schedule(this.#spoke ? about(1.5) : 0);
   }
 
-  /** @param {Answer} [answer] */
-  #heard(answer) {
+  #heard(/** @type {Answer} */ answer) {
     this.#heardAt = Date.now();
     this.#say({answer, at: this.#heardAt});
-    if (answer) this.#take(answer);
+    this.#take(answer);
   }
 
   #take(/** @type {Answer} */ answer) {

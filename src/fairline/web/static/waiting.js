@@ -126,10 +126,7 @@ function drawHeard(client) {
   const ago = seconds < 60 ? count("heard_seconds", seconds) : count("heard_minutes", Math.floor(seconds / 60));
   const known = {live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline};
   say("heard", known[connection] ?? (client.heardAt ? ago : ""));
-  each("heard", (it) => {
-    it.hidden = false;
-    it.dataset.live = {live: "yes", lost: "no", offline: "no"}[connection] ?? "";
-  });
+  each("heard", (it) => { it.dataset.live = {live: "yes", lost: "no", offline: "no"}[connection] ?? ""; });
 }
 
 // The turn
