@@ -18,6 +18,7 @@ PAGES = (
     "not_open",
     "maintenance",
     "full",
+    "sold_out",
     "expired",
     "inside",
     "finished",

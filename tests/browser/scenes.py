@@ -71,6 +71,11 @@ def maintenance(venue: Venue, someone: Person, lang: str) -> Page:
     return _at(venue.queue(status="maintenance", closed_message="We are back at noon."), someone, lang)
 
 
+def sold_out(venue: Venue, someone: Person, lang: str) -> Page:
+    queue = venue.queue(name="Winter Sale", stock=0)
+    return _at(queue, someone, lang)
+
+
 def full(venue: Venue, someone: Person, lang: str) -> Page:
     queue = venue.queue(max_queue_size=1)
     queue.others(1)
@@ -129,6 +134,7 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "not_open": not_open,
     "maintenance": maintenance,
     "full": full,
+    "sold_out": sold_out,
     "expired": expired,
     "inside": inside,
     "finished": finished,

@@ -36,6 +36,7 @@ from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, page_url
 from fairline.web.people import People, named_queue, visitor_of
 from fairline.web.problems import PROBLEMS, failure
+from fairline.web.wire import TicketAnswer
 
 #: Which page tells of which error; all others are our own trouble.
 _PAGE_OF = {
@@ -72,10 +73,10 @@ class WaitingPages:
             view, settings = await self._room.view(queue)
             if settings.status is QueueStatus.MAINTENANCE:
                 raise QueueMaintenance(queue)
-            if view.waiting >= settings.max_queue_size:
+            sold_out = view.sold_out(settings.stock)
+            if view.waiting >= settings.max_queue_size and not sold_out:
                 raise QueueFull(queue, view.waiting)
-            sight = Sight("joining", queue, preferred(request), settings, back_to=_back_to(request))
-            return self._drawing.draw(sight, 200, settings)
+            return self._draw(request, "sold_out" if sold_out else "joining", queue, settings)
         except FairlineError as error:
             return await self._draw_refusal(request, name, error, settings)
 
@@ -140,16 +141,32 @@ class WaitingPages:
     def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
         status = 200
-        if standing.status is Status.WAITING:
+        if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
+            state = "sold_out"
+        elif standing.status is Status.WAITING:
             state = "waiting" if settings.status is QueueStatus.ACTIVE else "paused"
         elif standing.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
         else:
             state = _STATE_OF[standing.status]
-        told = self._context.told(answer)
-        back_to = _back_to(request)
-        go_url = self._go_url(answer, back_to)
-        sight = Sight(state, answer.queue, preferred(request), settings, told, go_url=go_url, back_to=back_to)
+        told, go_url = self._context.told(answer), self._go_url(answer, _back_to(request))
+        return self._draw(request, state, answer.queue, settings, told, go_url=go_url, status=status)
+
+    def _draw(
+        self,
+        request: Request,
+        state: str,
+        queue: QueueId,
+        settings: QueueSettings,
+        told: TicketAnswer | None = None,
+        *,
+        go_url: str = "",
+        status: int = 200,
+    ) -> Response:
+        # To look again is also the sign of life of someone in line whose page has nothing more to show.
+        again = settings.heartbeat_interval_seconds if state == "sold_out" else None
+        back_to, language = _back_to(request), preferred(request)
+        sight = Sight(state, queue, language, settings, told, go_url=go_url, back_to=back_to, retry_after=again)
         return self._drawing.draw(sight, status, settings)
 
     def _go_url(self, answer: Answer, back_to: str) -> str:

@@ -57,6 +57,7 @@ function localise() {
 }
 
 function drawLine(answer) {
+  if (answer.sold_out) return reload();
   const paused = answer.queue_status !== "active";
   const state = paused ? "paused" : "waiting";
   page.dataset.state = state;
