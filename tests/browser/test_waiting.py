@@ -32,6 +32,29 @@ def test_from_joining_to_the_site_with_a_pass_that_works(venue: Venue, come: New
     assert queue.ticket(called["ticket"])["status"] == "active"
 
 
+def test_one_comes_out_where_one_wanted_to_be(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue()
+    page = come().tab(f"{queue.url}?return=%2Fshop%2Flamp%3Fcolour%3Dred")
+    shows(page, "position").to_have_text("1")
+    page.get_by_role("link", name="Deutsch").click()  # a switch of the language forgets nothing
+    shows(page, "position").to_have_text("1")
+    queue.call()
+    page.wait_for_url(f"{venue.site.url}/shop/lamp?colour=red&fairline_session=*")
+
+
+def test_whoever_waits_is_told_when_everything_is_sold(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(stock=1, heartbeat_interval_seconds=1)
+    (buyer,) = queue.others(1)
+    page = come().tab(queue.url)
+    shows(page, "position").to_have_text("2")
+    queue.call()
+    for step in ("start", "complete"):
+        queue.act(buyer["ticket"], step)
+    expect(page.get_by_role("heading", name="Sold out")).to_be_visible()
+    queue.set(stock=2)
+    shows(page, "position").to_have_text("1")
+
+
 def test_a_reload_keeps_the_place(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue()
     queue.others(1)

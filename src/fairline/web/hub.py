@@ -350,7 +350,7 @@ def _moves(event: Event) -> bool:
     """Whether an event changes anyone else's position, or what everyone is told."""
     return (
         event.type in _MOVES_THE_LINE
-        or event.type is EventType.SETTINGS_CHANGED
+        or event.type in (EventType.SETTINGS_CHANGED, EventType.COMPLETED)  # the last of the stock may be sold
         or (event.type is EventType.JOINED and event.detail is not None)
     )
 
