@@ -94,12 +94,12 @@ def test_a_server_restarted_under_the_page_changes_nothing(venue: Venue, come: N
 
 
 def test_offline_is_said_and_coming_back_is_noticed_at_once(venue: Venue, come: NewPerson) -> None:
-    queue = venue.queue()
+    queue = venue.queue(heartbeat_interval_seconds=600, heartbeat_timeout_seconds=600)
     queue.others(1)
     me = come()
     me.context.route("**/api/v1/stream*", lambda route: route.abort())
     page = me.tab(queue.url)
-    shows(page, "position").to_have_text("2")
+    shows(page, "heard").to_contain_text("Updated")
     me.context.set_offline(True)
     shows(page, "heard").to_contain_text("You are offline")
     queue.call()
