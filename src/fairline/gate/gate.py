@@ -166,8 +166,9 @@ class Gate:
             # Kept for when the server is back. It is checked whenever it is used, so nothing is given away.
             if is_token(token):
                 cookies = [self._cookie(request, SESSION_COOKIE, token, None)]
-        headers = [("location", request.address_without_pass), ("cache-control", "no-store"), *cookies]
-        return Answer(302 if request.method in {"GET", "HEAD"} else 307, headers)
+        answer = _redirect(request.address_without_pass, 302 if request.method in {"GET", "HEAD"} else 307)
+        answer.headers += cookies
+        return answer
 
     def _let_in(self, request: Request, token: str | None) -> tuple[Session, list[Header]]:
         """The session of this visitor and the cookie that names them, or PassRefused, or ServerAway."""
@@ -272,7 +273,7 @@ class Gate:
         """To the waiting page; programs are told the state of the queue."""
         page = f"{self.waiting_page}?return={quote(request.address_without_pass, safe='')}"
         if request.wants_page:
-            return Answer(302, [("location", page), ("cache-control", "no-store")])
+            return _redirect(page)
         wait = state.get("estimated_wait_seconds")
         retry = min(max(1, math.ceil(wait)), LONGEST_RETRY) if isinstance(wait, int | float) else LONGEST_RETRY
         return _as_json({**state, "reason": refused.reason, "waiting_page": page}, retry)
@@ -299,6 +300,11 @@ def _missing() -> PassRefused:
 
 def _completed() -> PassRefused:
     return PassRefused(Refusal.ENDED, "The visit is completed. Join the line again.")
+
+
+def _redirect(address: str, status: int = 302) -> Answer:
+    # Without a type, the answer is not proper WSGI.
+    return Answer(status, [("location", address), ("content-type", "text/plain"), ("cache-control", "no-store")])
 
 
 def _as_json(content: dict[str, Any], retry: int) -> Answer:
