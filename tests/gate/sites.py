@@ -34,6 +34,12 @@ SITES = {
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8", "user-agent": "Browser/1"}
 
 
+def client(url: str, *, headers: dict[str, str] | None = None, address: str = HOST) -> httpx.Client:
+    """A client from that address. It reads no certificates, which takes longer than most tests here."""
+    transport = httpx.HTTPTransport(local_address=address, verify=False)
+    return httpx.Client(base_url=url, headers=headers, transport=transport, timeout=20, trust_env=False)
+
+
 class Fairline:
     """A Fairline server as the tests of sites use it."""
 
@@ -41,7 +47,12 @@ class Fairline:
         self.server = server
         self.url = server.base_url
         headers = {"authorization": f"Bearer {server.admin_key}"}
-        self.admin = httpx.Client(base_url=f"{self.url}/api/v1/admin", headers=headers, timeout=10)
+        self.admin = client(f"{self.url}/api/v1/admin", headers=headers)
+        self._public = client(f"{self.url}/api/v1")
+
+    def close(self) -> None:
+        self.admin.close()
+        self._public.close()
 
     def queue(self, **settings: Any) -> str:
         """A new queue that lets people in without delay."""
@@ -56,14 +67,13 @@ class Fairline:
 
     def join(self, queue: str) -> str:
         """Someone new joins; the token of their ticket."""
-        answer = httpx.post(f"{self.url}/api/v1/queues/{queue}/join", json={"client_id": secrets.token_hex(8)})
+        answer = self._public.post(f"/queues/{queue}/join", json={"client_id": secrets.token_hex(8)})
+        self._public.cookies.clear()
         assert answer.status_code == 201, answer.text
         return str(answer.json()["token"])
 
     def status(self, token: str) -> dict[str, Any]:
-        found: dict[str, Any] = httpx.get(
-            f"{self.url}/api/v1/status", headers={"authorization": f"Bearer {token}"}
-        ).json()
+        found: dict[str, Any] = self._public.get("/status", headers={"authorization": f"Bearer {token}"}).json()
         return found
 
     def admitted(self, queue: str) -> tuple[str, int]:
@@ -73,7 +83,7 @@ class Fairline:
 
         def is_in() -> bool:
             found.update(self.status(token))
-            return found["status"] == "admitted"
+            return bool(found["status"] == "admitted")
 
         wait_until(is_in, "nobody is let in")
         return found["session_token"], found["ticket"]
@@ -95,7 +105,7 @@ class Fairline:
 
 
 class Site:
-    """A site in a process of its own. `options` are added to those of its gate."""
+    """A site in a process of its own, ready after a while. `options` are added to those of its gate."""
 
     def __init__(self, folder: Path, kind: str, fairline: Fairline, queue: str, source: str = "", **options: Any):
         module, name, self.interface = SITES[kind]
@@ -128,16 +138,15 @@ class Site:
                 stdout=log,
                 stderr=log,
             )
-        try:
-            wait_until(self._answers, f"the site does not answer; see {self._log}")
-        except BaseException:
-            self.stop()
-            raise
+
+    def ready(self) -> None:
+        """Wait until it answers."""
+        wait_until(self._answers, f"the site does not answer; see {self._log}")
 
     def _answers(self) -> bool:
         assert self.process.poll() is None, f"the site ended at once:\n{self.log()}"
-        with suppress(httpx.TransportError):
-            return httpx.get(f"{self.url}/healthz", timeout=5).status_code == 200
+        with suppress(httpx.TransportError), self.visitor() as visitor:
+            return visitor.get("/healthz").status_code == 200
         return False
 
     def log(self) -> str:
@@ -154,9 +163,8 @@ class Site:
 
     def visitor(self, *, address: str = HOST, **headers: str) -> httpx.Client:
         """A browser with cookies of its own, which does not follow redirects."""
-        transport = httpx.HTTPTransport(local_address=address)
         sent = BROWSER | {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.Client(base_url=self.url, headers=sent, transport=transport, timeout=10)
+        return client(self.url, headers=sent, address=address)
 
     @contextmanager
     def arrive(self, token: str) -> Iterator[httpx.Client]:
@@ -172,6 +180,18 @@ class Site:
         if answer.status_code == 302:
             assert answer.headers["location"] == self.fairline.waiting_page(self.queue, "/seats")
         return answer.status_code == 302
+
+
+@contextmanager
+def running(*starting: Site) -> Iterator[None]:
+    """Sites that come up side by side, and end."""
+    try:
+        for site in starting:
+            site.ready()
+        yield
+    finally:
+        for site in starting:
+            site.stop()
 
 
 def awaited(found: Any, seconds: float = 10) -> None:

@@ -8,7 +8,6 @@ import time
 from base64 import urlsafe_b64encode
 from typing import Any
 
-import httpx
 import pytest
 
 from fairline.token import Keyring, SessionClaims
@@ -21,7 +20,14 @@ OTHER_ADDRESS = "127.0.0.2"
 def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
     """A pass with the keys of the server, which says what the test wants."""
     now = int(time.time())
-    usual = {"queue": queue, "subject": "X-1", "number": 1, "joined": 1, "issued": now, "expires": now + 600}
+    usual: dict[str, Any] = {
+        "queue": queue,
+        "subject": "X-1",
+        "number": 1,
+        "joined": 1,
+        "issued": now,
+        "expires": now + 600,
+    }
     return keyring.sessions.sign(SessionClaims(**usual | changes))
 
 
@@ -126,7 +132,8 @@ class TestWithAPass:
 
     def test_a_bearer_token_does_as_well(self, site: Site) -> None:
         token, number = site.fairline.admitted(site.queue)
-        answer = httpx.get(f"{site.url}/seats", headers={"authorization": f"Bearer {token}"})
+        with site.visitor() as visitor:
+            answer = visitor.get("/seats", headers={"authorization": f"Bearer {token}"})
         assert f"Ticket {number} is inside." in answer.text
 
     def test_activity_extends_the_session(self, site: Site) -> None:
