@@ -10,7 +10,7 @@ CODE   := $(wildcard src tests bench)
 ARGS   ?=
 
 # Debian packages the tests use where they are there.
-TEST_PACKAGES := redis-server
+TEST_PACKAGES := redis-server nodejs
 # What the benchmarks over HTTP need.
 BENCH_PACKAGES := wrk
 

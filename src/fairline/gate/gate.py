@@ -113,6 +113,7 @@ class Gate:
         with self._pool_lock:
             if self._pool is not None:
                 self._pool.shutdown(wait=False)
+        self._server.close()
 
     # The decision
 

@@ -7,6 +7,7 @@ import threading
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -39,9 +40,9 @@ class PublicKeys:
     def find(self, kid: str) -> Ed25519PublicKey | None:
         """The key of that id. Asks the server where there are no keys yet or the id is new; ServerAway if it must and
         cannot."""
-        found = self._keys.get(kid)
+        seen, found = self._fetched_at, self._keys.get(kid)
         if found is None and (not self._keys or self._age_of(self._asked_at) > LOOK_AGAIN_SECONDS):
-            self.fetch()
+            self._fetch_after(seen)
             found = self._keys.get(kid)
         self.renew()
         return found
@@ -50,13 +51,12 @@ class PublicKeys:
         """Have old keys fetched again in the background; they are good until then."""
         if self._age_of(self._fetched_at) > self._seconds and self._age_of(self._asked_at) > LOOK_AGAIN_SECONDS:
             self._asked_at = time.monotonic()
-            self._later(self.fetch)
+            self._later(partial(self._fetch_after, self._fetched_at))
 
-    def fetch(self) -> None:
+    def _fetch_after(self, seen: float) -> None:
         """Ask the server. One asks at a time, and whoever waited for that takes what it brought."""
-        began = time.monotonic()
         with self._lock:
-            if self._fetched_at >= began:
+            if self._fetched_at != seen:
                 return
             self._asked_at = time.monotonic()
             keys = _read(self._fetch())

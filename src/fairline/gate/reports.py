@@ -27,7 +27,7 @@ TRIES = 2
 
 @dataclass(slots=True)
 class _Errand:
-    run: Callable[[], None]
+    run: Callable[[], object]
     lasting: bool
     tries: int = 0
 
@@ -42,7 +42,7 @@ class Reporter:
         self._thread: threading.Thread | None = None
         self._ends_at: float | None = None
 
-    def run(self, key: Hashable, errand: Callable[[], None], *, lasting: bool = False) -> None:
+    def run(self, key: Hashable, errand: Callable[[], object], *, lasting: bool = False) -> None:
         """Run it soon. One of the same key that still waits is enough."""
         with self._change:
             if self._ends_at is not None or key in self._errands:

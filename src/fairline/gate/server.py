@@ -10,6 +10,7 @@ import logging
 import ssl
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from http.cookies import CookieError, SimpleCookie
@@ -26,6 +27,8 @@ CLIENT_COOKIE = "fairline_client"
 AWAY_SECONDS = 1.0
 #: A connection that was idle for longer may be closed at the other end just now.
 IDLE_SECONDS = 3.0
+#: Connections that are kept for the next call.
+MOST_IDLE = 8
 #: Far more than any answer we ask for.
 LARGEST = 65_536
 #: A User-Agent is cut here, so that nobody can make a call too large to be answered.
@@ -49,16 +52,15 @@ class Visitor:
 
 
 class FairlineServer:
-    """Makes the calls. Threads have a connection each."""
+    """Makes the calls, from any thread."""
 
     def __init__(self, url: str, time_limit: float) -> None:
         parts = urlsplit(url)
-        self._secure = parts.scheme == "https"
         self._host, self._port = parts.hostname or "", parts.port
         self._prefix = parts.path.rstrip("/")
         self._time_limit = time_limit
-        self._tls = ssl.create_default_context() if self._secure else None
-        self._own = threading.local()
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._away_until = float("-inf")
 
     @property
@@ -91,11 +93,9 @@ class FairlineServer:
             self._settled(response, body)
 
     def close(self) -> None:
-        """Close the connection of this thread."""
-        connection = getattr(self._own, "connection", None)
-        self._own.connection = None
-        if connection is not None:
-            connection.close()
+        """Close the connections that are idle."""
+        while self._idle:
+            self._idle.pop()[0].close()
 
     def _session(self, what: str, token: str, visitor: Visitor) -> tuple[HTTPResponse, bytes]:
         headers = {"Authorization": f"Bearer {token}", "User-Agent": visitor.agent[:LONGEST_AGENT]}
@@ -132,36 +132,47 @@ class FairlineServer:
             raise ServerAway("The Fairline server did not answer a moment ago.")
         try:
             try:
-                return self._sent(method, path, headers)
+                return self._sent(self._connection(), method, path, headers)
             except (ConnectionError, HTTPException):
                 # The other end may have closed an idle connection; all our calls may be made twice.
-                self.close()
-                return self._sent(method, path, headers)
+                return self._sent(self._new_connection(), method, path, headers)
         except (OSError, HTTPException) as error:
-            self.close()
             raise self._failed(str(error) or type(error).__name__) from error
 
-    def _sent(self, method: str, path: str, headers: dict[str, str]) -> tuple[HTTPResponse, bytes]:
-        connection = self._connection()
-        connection.request(method, self._prefix + path, headers=headers)
-        response = connection.getresponse()
-        body = response.read(LARGEST + 1)
-        if len(body) > LARGEST:
-            raise HTTPException("the answer is too long")
-        self._own.used_at = time.monotonic()
+    def _sent(
+        self, connection: HTTPConnection, method: str, path: str, headers: dict[str, str]
+    ) -> tuple[HTTPResponse, bytes]:
+        try:
+            connection.request(method, self._prefix + path, headers=headers)
+            response = connection.getresponse()
+            body = response.read(LARGEST + 1)
+            if len(body) > LARGEST:
+                raise HTTPException("the answer is too long")
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append((connection, time.monotonic()))
+        if len(self._idle) > MOST_IDLE:
+            self._idle.popleft()[0].close()
         return response, body
 
     def _connection(self) -> HTTPConnection:
-        connection: HTTPConnection | None = getattr(self._own, "connection", None)
-        if connection is not None and time.monotonic() - self._own.used_at < IDLE_SECONDS:
-            return connection
-        self.close()
-        if self._secure:
-            connection = HTTPSConnection(self._host, self._port, timeout=self._time_limit, context=self._tls)
-        else:
-            connection = HTTPConnection(self._host, self._port, timeout=self._time_limit)
-        self._own.connection = connection
-        return connection
+        """One that is idle, the last used first, or a new one."""
+        while self._idle:
+            try:
+                connection, used_at = self._idle.pop()
+            except IndexError:
+                # Another thread has taken it.
+                break
+            if time.monotonic() - used_at < IDLE_SECONDS:
+                return connection
+            connection.close()
+        return self._new_connection()
+
+    def _new_connection(self) -> HTTPConnection:
+        if self._tls is not None:
+            return HTTPSConnection(self._host, self._port, timeout=self._time_limit, context=self._tls)
+        return HTTPConnection(self._host, self._port, timeout=self._time_limit)
 
     def _failed(self, why: str) -> ServerAway:
         if not self.away:
