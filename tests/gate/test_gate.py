@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fairline.gate import Options, ServerAway, reports
+from fairline.gate import Options, ServerAway, reports, server
 from fairline.gate.gate import Answer, Gate, Through
 from fairline.gate.reports import Reporter
 from fairline.gate.request import Bypass, Request, is_plain
@@ -183,6 +183,19 @@ class TestReports:
         assert outcome.visit.session
         outcome.visit.session.confirm(time.monotonic())
         assert isinstance(gate.decide(request), Answer)
+
+    def test_a_completion_is_told_however_long_the_server_is_unwell(
+        self, make_gate: Any, pretender: Pretender, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reports, "AWAY_SECONDS", 0.01)
+        monkeypatch.setattr(server, "AWAY_SECONDS", 0.005)
+        gate = make_gate()
+        outcome = gate.decide(asked(headers={"cookie": COOKIES.format(minted())}))
+        pretender.answers["/api/v1/session/complete"] = (503, {"code": "store_unavailable"})
+        outcome.visit.complete()
+        wait_until(lambda: pretender.count("/complete") > 3, "it is given up")
+        del pretender.answers["/api/v1/session/complete"]
+        wait_until(lambda: gate.reporter.waiting == 0, "it is not told")
 
     def test_what_waits_is_bounded_and_completion_comes_before_activity(self) -> None:
         reporter = Reporter(limit=3)
