@@ -6,11 +6,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
-CODE   := $(wildcard src tests bench)
+CODE   := $(wildcard src tests bench examples)
 ARGS   ?=
 
 # Debian packages the tests use where they are there.
-TEST_PACKAGES := redis-server chromium fonts-noto-core fonts-noto-cjk
+TEST_PACKAGES := redis-server chromium fonts-noto-core fonts-noto-cjk nginx-light caddy haproxy nodejs
 # What the benchmarks over HTTP need.
 BENCH_PACKAGES := wrk nginx-light
 

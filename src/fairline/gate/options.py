@@ -1,0 +1,70 @@
+"""What a site can tell its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Literal
+from urllib.parse import urlsplit
+
+OnError = Literal["open", "closed"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """The options of the middlewares; docs/reference/gate.md says more of each."""
+
+    server: str
+    """Where the site reaches the Fairline server."""
+    queue: str
+    """The queue that guards the site."""
+    public_url: str = ""
+    """Where visitors reach the Fairline server; `server` where it is left out."""
+    on_error: OnError = "closed"
+    """Whether people go in or not while the server is needed and cannot be reached."""
+    time_limit_seconds: float = 2.0
+    """How long a visitor waits for the Fairline server at most."""
+    report_seconds: float = 5.0
+    """How often the activity of one session is reported, and so how soon an ended one is noticed."""
+    confirm_seconds: float | None = None
+    """A pass that was last confirmed longer ago than this is confirmed before the request goes on."""
+    keys_seconds: float = 300.0
+    """How old the public keys grow before they are fetched again."""
+    leeway_seconds: float = 5.0
+    """How far the clocks of the site and the server may be apart."""
+    bypass: Sequence[str] = ()
+    """Paths that need no pass: `/healthz`, `/static/*`."""
+    bypass_addresses: Sequence[str] = ()
+    """Addresses and networks that need no pass."""
+    bypass_agents: Sequence[str] = ()
+    """Parts of a User-Agent that need no pass: anyone can claim them."""
+    secure: bool | None = None
+    """Whether cookies are for https alone; where it is left out, as the request came."""
+    issuer: str = "fairline"
+    """Who signs the passes."""
+    report_limit: int = 10_000
+    """How many reports may wait to be sent."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("server", self.server), ("public_url", self.public_url or self.server)):
+            parts = urlsplit(value)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise ValueError(f"{name} must be an address such as http://127.0.0.1:8080; got {value!r}")
+        if not self.queue:
+            raise ValueError("queue must name the queue that guards the site; it is empty")
+        if self.on_error not in {"open", "closed"}:
+            raise ValueError(f'on_error must be "open" or "closed"; got {self.on_error!r}')
+        for name in ("time_limit_seconds", "report_seconds", "keys_seconds", "report_limit"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be more than 0; got {getattr(self, name)!r}")
+        for name in ("bypass", "bypass_addresses", "bypass_agents"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be a list; got the text {getattr(self, name)!r}")
+        for pattern in self.bypass:
+            if not pattern.startswith("/"):
+                raise ValueError(f"bypass: a path begins with /; got {pattern!r}")
+        if not all(self.bypass_agents):
+            raise ValueError("bypass_agents: an empty text would be part of every User-Agent")
+        for network in self.bypass_addresses:
+            ip_network(network, strict=False)
