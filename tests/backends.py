@@ -100,7 +100,12 @@ class Redis(Backend):
         return f"redis://{HOST}:{Node(self.folder, Path(binary), ending=self.ending).port}"
 
 
-BACKENDS: dict[str, type[Backend]] = {"valkey": Valkey, "cluster": Cluster, "redis": Redis}
+class Postgres(Backend):
+    def start(self) -> str:
+        return "postgresql://fairline@/fairline?host=/tmp/pgt"
+
+
+BACKENDS: dict[str, type[Backend]] = {"valkey": Valkey, "cluster": Cluster, "redis": Redis, "postgres": Postgres}
 
 
 class Servers:

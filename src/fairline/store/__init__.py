@@ -55,10 +55,13 @@ __all__ = [
 
 _VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
 
+_POSTGRES = {"postgresql", "postgres"}
+
 
 async def open_store(url: str, *, data: Path | None = None, clock: Clock | None = None) -> Store:
     """Open a store by its address: `embedded` (kept in the folder `data`), `valkey://host:port/db`, `redis://…`,
-    `valkey+unix:///path`, `valkey+cluster://host:port`. The store answers when this returns."""
+    `valkey+unix:///path`, `valkey+cluster://host:port`, `postgresql://user@host/database`, `embedded-postgres` (in the
+    folder too). The store answers when this returns."""
     if url == "embedded":
         from fairline.store.valkey.embedded import EmbeddedValkey
         from fairline.store.valkey.store import open_valkey
@@ -76,5 +79,11 @@ async def open_store(url: str, *, data: Path | None = None, clock: Clock | None 
         from fairline.store.valkey.store import open_valkey
 
         return await open_valkey(url, clock=clock)
-    known = "embedded, valkey://…, redis://…, valkey+unix://…, valkey+cluster://…"
+    if scheme in _POSTGRES:
+        from fairline.store.postgres.store import open_postgres
+
+        return await open_postgres(url, clock=clock)
+    known = (
+        "embedded, valkey://…, redis://…, valkey+unix://…, valkey+cluster://…, postgresql://…, embedded-postgres"
+    )
     raise StoreNotSupported(f"There is no store for the address {scheme or url!r}. Use one of: {known}.")
