@@ -15,7 +15,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.queue import QueueId
-from fairline.store.postgres.sql import operations
+from fairline.store.postgres.statements import operations
 
 #: How long a call may wait for a connection, a lock and the whole of its answer. A step takes milliseconds: what takes
 #: this long is in trouble, and the caller is better off with a clear refusal than with a longer wait.
@@ -50,7 +50,7 @@ def conninfo(url: str) -> str:
         "keepalives_count": 2,
         "tcp_user_timeout": STATEMENT_MS,
         "target_session_attrs": "read-write",
-        "options": f"-c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS} "
+        "options": f"-c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS} -c jit=off "
         f"-c idle_in_transaction_session_timeout={STATEMENT_MS}",
     }
     return make_conninfo(url, **{name: value for name, value in wanted.items() if name not in given})
@@ -100,6 +100,7 @@ class Client:
     """A pool of connections on which each call is one statement, which is one transaction."""
 
     def __init__(self, url: str, connections: int) -> None:
+        self.url = url
         self._pool: AsyncConnectionPool[AsyncConnection[TupleRow]] = AsyncConnectionPool(
             conninfo(url),
             kwargs={"autocommit": True},

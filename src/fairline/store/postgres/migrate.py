@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
 from fairline.errors import StoreNotSupported
-from fairline.store.postgres.sql import SCHEMA, Migration, digest, functions, migrations, operations
+from fairline.store.postgres.statements import SCHEMA, Migration, digest, functions, migrations, operations
 from fairline.ticket import TRANSITIONS
 
 #: Any number will do that no other program takes on the same database.

@@ -36,9 +36,8 @@ BEGIN
   GROUP BY span, name
   ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
   INSERT INTO stats AS s (queue, span, name, value)
-  SELECT _queue, span, 'peak', _waiting FROM unnest(ARRAY['total', _hour, _minute]) span
-  WHERE _waiting > 0
-    AND NOT EXISTS (SELECT 1 FROM stats p
-      WHERE p.queue = _queue AND p.span = span AND p.name = 'peak' AND p.value >= _waiting)
+  SELECT _queue, now.span, 'peak', _waiting FROM unnest(ARRAY['total', _hour, _minute]) now(span)
+  WHERE _waiting > 0 AND NOT EXISTS (SELECT 1 FROM stats p
+    WHERE p.queue = _queue AND p.span = now.span AND p.name = 'peak' AND p.value >= _waiting)
   ON CONFLICT (queue, span, name) DO UPDATE SET value = greatest(s.value, excluded.value);
 END $$;

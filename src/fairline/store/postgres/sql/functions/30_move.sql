@@ -1,6 +1,7 @@
 -- 30_move.sql: take tickets along the table of transitions, with everything that belongs to it: the line, the deadline,
 -- the holder, the counters, the statistics, the events.
--- Each ticket is named once; `_why` has a reason for each where it ends them. The caller holds the lock of the queue.
+-- `_why` has a reason for each where it ends them. A ticket that is named more than once is moved once, and told of each
+-- time: only recalling is the same when it is repeated. The caller holds the lock of the queue.
 -- Returns the numbers that moved, in the order asked; where the table does not allow it, nothing was done.
 CREATE FUNCTION move(
   _q queues, _now bigint, _clock double precision, _numbers bigint[], _action text,
@@ -23,7 +24,9 @@ BEGIN
         WHEN 'active' THEN least(_clock + _q.session_seconds * 1000,
           CASE WHEN t.status = 'admitted' THEN _clock + _q.session_max_seconds * 1000 ELSE t.cap END)
         ELSE _clock + _q.retain_seconds * 1000 END AS next_due
-    FROM unnest(_numbers, _why) WITH ORDINALITY a(number, why, i)
+    FROM (
+      SELECT DISTINCT ON (number) * FROM unnest(_numbers, _why) WITH ORDINALITY a(number, why, i) ORDER BY number, i
+    ) a
     JOIN tickets t ON t.queue = _q.key AND t.number = a.number
     JOIN transitions tr ON tr.status = t.status AND tr.action = _action
   ), moved AS (
@@ -52,10 +55,14 @@ BEGIN
   ), freed AS (
     DELETE FROM holders h USING moved m
     WHERE m.status IN ('completed', 'expired') AND h.queue = _q.key AND h.holder = m.holder
+  ), told AS (
+    SELECT array_agg(m.number ORDER BY a.i) AS numbers,
+      array_agg(coalesce(m.reason::text, nullif(m.counter, '')) ORDER BY a.i) AS details
+    FROM unnest(_numbers) WITH ORDINALITY a(number, i) JOIN moved m ON m.number = a.number
   )
   SELECT
-    array_agg(number ORDER BY i) AS numbers,
-    array_agg(coalesce(reason::text, nullif(counter, '')) ORDER BY i) AS details,
+    (SELECT numbers FROM told) AS numbers,
+    (SELECT details FROM told) AS details,
     array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
     array_agg(place) FILTER (WHERE was = 'waiting' AND status <> 'waiting') AS places_left,
     array_agg(place) FILTER (WHERE status = 'waiting' AND was <> 'waiting') AS places_taken,

@@ -73,18 +73,16 @@ DECLARE
   _clock double precision := clock_of(_c, _now);
   _first int := 1;
   _last int;
+  _apart boolean := _action = 'return' OR _action <> 'recall'
+    AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
   _batch bigint[];
   _moved bigint[];
   _items json[] := '{}';
 BEGIN
-  -- As many at once as are named once; and one by one those who return, since each is told the position found.
+  -- All at once; but one by one those who return, since each is told the position found, and where someone is named
+  -- twice, since what was done first decides what can be done then.
   WHILE _first <= cardinality(_numbers) LOOP
-    _last := _first;
-    WHILE _action <> 'return' AND _last < cardinality(_numbers)
-      AND NOT _numbers[_last + 1] = ANY (_numbers[_first:_last])
-    LOOP
-      _last := _last + 1;
-    END LOOP;
+    _last := CASE WHEN _apart THEN _first ELSE cardinality(_numbers) END;
     _batch := _numbers[_first:_last];
     _moved := move(_q, _now, _clock, _batch, _action, array_fill(_why, ARRAY[cardinality(_batch)]));
     _items := _items || (
