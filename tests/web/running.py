@@ -21,7 +21,9 @@ END_SECONDS = 25
 class RunningServer:
     """`python -m fairline serve` on a free port, with its data in one folder. `environ` adds FAIRLINE_* variables."""
 
-    def __init__(self, folder: Path, *, workers: int = 2, environ: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, workers: int = 2, store: str = "embedded", environ: dict[str, str] | None = None
+    ) -> None:
         self.host = HOST
         (self.port,) = free_ports(1)
         self.base_url = f"http://{self.host}:{self.port}"
@@ -31,7 +33,7 @@ class RunningServer:
         self._log = folder / "server.log"
         self._workers = workers
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
-        self._environ = ours | (environ or {})
+        self._environ = ours | {"FAIRLINE_STORE": store} | (environ or {})
         self.start()
 
     @property

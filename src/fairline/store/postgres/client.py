@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -63,8 +65,6 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
         yield
     except (PoolTimeout, TooManyRequests) as error:
         raise StoreUnavailable(f"no connection was free within {POOL_SECONDS:g} s") from error
-    except TimeoutError as error:
-        raise StoreUnavailable(f"no answer within {ANSWER_SECONDS:g} s") from error
     except OSError as error:
         raise StoreUnavailable(str(error)) from error
     except _REFUSED as error:
@@ -75,6 +75,29 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
         if isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction):
             raise StoreUnavailable(_said(error)) from error
         raise StoreError(f"The database refused a call: {_said(error)}.") from error
+
+
+@contextmanager
+def _answered_in_time(connection: AsyncConnection[TupleRow]) -> Iterator[None]:
+    """Hang up where the answer takes too long: a database that is frozen or cut off cannot end a call by itself, and
+    would not hear that it should (which the driver would wait for)."""
+    late = False
+
+    def hang_up() -> None:
+        nonlocal late
+        late = True
+        with suppress(OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, hang_up)
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if late:
+            raise psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s") from error
+        raise
+    finally:
+        timer.cancel()
 
 
 def _said(error: Exception) -> str:
@@ -114,8 +137,9 @@ class Client:
         self._checking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begin to connect."""
-        await self._pool.open()
+        """Connect."""
+        async with mapped_errors():
+            await self._pool.open(wait=True, timeout=POOL_SECONDS)
 
     async def close(self) -> None:
         """Give back all connections."""
@@ -127,10 +151,11 @@ class Client:
     async def call(self, name: str, *args: Any, queue: QueueId | None = None) -> str:
         """Run an operation; answers its JSON."""
         statement = operations()[name].call
-        async with mapped_errors(queue), asyncio.timeout(ANSWER_SECONDS), self._pool.connection() as connection:
+        async with mapped_errors(queue), self._pool.connection() as connection:
             try:
-                found = await connection.execute(statement, args)
-                row = await found.fetchone()
+                with _answered_in_time(connection):
+                    found = await connection.execute(statement, args)
+                    row = await found.fetchone()
             except psycopg.Error as error:
                 await self._doubt(connection, error)
                 raise

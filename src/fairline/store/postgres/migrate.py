@@ -112,10 +112,12 @@ async def _renew_functions(connection: Connection) -> None:
     await connection.execute("SET LOCAL check_function_bodies = off")
     await _run(connection, functions())
     for each in operations().values():
-        await _run(
-            connection,
-            f"ALTER FUNCTION {each.signature} SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp",
-        )
+        await _run(connection, f"ALTER FUNCTION {each.signature} SECURITY DEFINER")
+        await _run(connection, f"ALTER FUNCTION {each.signature} SET search_path = {SCHEMA}, pg_temp")
+        # The statements are large, and the right plan is always the one by the index: to plan each call anew would
+        # cost more than the call, and a plan made while the tables were empty must not read them whole later on.
+        await _run(connection, f"ALTER FUNCTION {each.signature} SET plan_cache_mode = force_generic_plan")
+        await _run(connection, f"ALTER FUNCTION {each.signature} SET enable_seqscan = off")
     await _run(connection, f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM PUBLIC")
     await _run(connection, "DELETE FROM transitions")
     async with connection.cursor() as cursor:

@@ -109,7 +109,7 @@ class PostgresStore:
         self._server = server
 
     async def open(self) -> None:
-        """Begin to connect."""
+        """Connect."""
         await self._client.open()
 
     async def close(self) -> None:

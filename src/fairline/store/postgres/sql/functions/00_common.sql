@@ -1,5 +1,7 @@
 -- 00_common.sql: what every operation on a queue begins and ends with. A name that begins with _ is a parameter or a
 -- variable, never a column. Helpers are not for the server's role: it may run the operations alone (see migrate.py).
+-- What reads tables is PL/pgSQL, which keeps its plans for as long as the connection lives; SQL is for what is written
+-- into the statement that calls it.
 
 -- The time of a step: the one passed in by tests and the simulator, or the database's at this moment. Not now(), which
 -- is the moment the transaction began: steps that waited for each other would be out of order.
@@ -65,12 +67,14 @@ CREATE FUNCTION room_of(_q queues, _c counters) RETURNS bigint LANGUAGE sql IMMU
 $$;
 
 -- The queue at this moment, as answers begin.
-CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
-    CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
-    CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
-  FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue
-$$;
+CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (
+    SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
+      CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
+      CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
+    FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue);
+END $$;
 
 -- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
 CREATE FUNCTION standing(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
@@ -85,22 +89,22 @@ CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LA
 $$;
 
 -- An answer: the queue, and each ticket asked for in order (null where there is none), all of one moment.
-CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT json_build_array(view_of(_queue, _now), coalesce((
-    SELECT json_agg(CASE WHEN t.number IS NOT NULL THEN standing(t, p.rank, c.stopped) END ORDER BY a.i)
+CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT json_build_array(view_of(_queue, _now), coalesce((
+    SELECT json_agg(CASE WHEN t.number IS NOT NULL THEN standing(t, a.rank, c.stopped) END ORDER BY a.i)
     FROM counters c
-    CROSS JOIN unnest(_numbers) WITH ORDINALITY a(number, i)
+    CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN tickets t ON t.queue = _queue AND t.number = a.number
-    LEFT JOIN positions(_queue, _numbers) p ON p.number = a.number
-    WHERE c.queue = _queue), '[]'))
-$$;
+    WHERE c.queue = _queue), '[]')));
+END $$;
 
-CREATE FUNCTION whole_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT coalesce((
-    SELECT json_agg(CASE WHEN t.number IS NOT NULL THEN whole(t, p.rank, c.stopped) END ORDER BY a.i)
+CREATE FUNCTION whole_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce((
+    SELECT json_agg(CASE WHEN t.number IS NOT NULL THEN whole(t, a.rank, c.stopped) END ORDER BY a.i)
     FROM counters c
-    CROSS JOIN unnest(_numbers) WITH ORDINALITY a(number, i)
+    CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN tickets t ON t.queue = _queue AND t.number = a.number
-    LEFT JOIN positions(_queue, _numbers) p ON p.number = a.number
-    WHERE c.queue = _queue), '[]')
-$$;
+    WHERE c.queue = _queue), '[]'));
+END $$;

@@ -1,33 +1,37 @@
 -- 10_line.sql: the line: who is at which rank, and what place a ticket takes. line.py is the reference.
 -- A place is a turn times 2^24 and what orders those who share it; a block of the line is 64 turns.
 
--- The positions of those of the tickets that wait, from 1. Reads the blocks, and of each ticket's own block what is
--- ahead of it: never the whole line.
-CREATE FUNCTION positions(_queue bigint, _numbers bigint[]) RETURNS TABLE (number bigint, rank bigint)
-LANGUAGE sql STABLE AS $$
-  WITH asked AS MATERIALIZED (
-    SELECT DISTINCT t.number, t.place, t.place >> 30 AS block
-    FROM unnest(_numbers) a(number) JOIN tickets t ON t.queue = _queue AND t.number = a.number
-    WHERE t.status = 'waiting'
-  ), ahead AS MATERIALIZED (
-    SELECT b.block, sum(b.waiting) OVER (ORDER BY b.block) - b.waiting AS waiting
-    FROM blocks b WHERE b.queue = _queue AND b.block <= (SELECT max(block) FROM asked)
-  )
-  SELECT asked.number, ahead.waiting + (
-    SELECT count(*) FROM line l WHERE l.queue = _queue AND l.place BETWEEN asked.block << 30 AND asked.place)
-  FROM asked JOIN ahead USING (block)
-$$;
+-- The position of each ticket, from 1; null where it does not wait. Reads the blocks once, and of each ticket's own
+-- block what is ahead of it: never the whole line.
+CREATE FUNCTION ranks(_queue bigint, _numbers bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _blocks bigint[];
+  _ahead bigint[];
+BEGIN
+  SELECT array_agg(b.block), array_agg(b.ahead) INTO _blocks, _ahead FROM (
+    SELECT block, sum(waiting) OVER (ORDER BY block) - waiting AS ahead
+    FROM blocks WHERE queue = _queue ORDER BY block
+  ) b;
+  RETURN (
+    SELECT array_agg(CASE WHEN t.status = 'waiting' THEN _ahead[width_bucket(t.place >> 30, _blocks)] + (
+      SELECT count(*) FROM line l
+      WHERE l.queue = _queue AND l.place BETWEEN (t.place >> 30) << 30 AND t.place) END ORDER BY a.i)
+    FROM unnest(_numbers) WITH ORDINALITY a(number, i)
+    LEFT JOIN tickets t ON t.queue = _queue AND t.number = a.number);
+END $$;
 
 -- The place of whoever stands at a rank, from 0.
-CREATE FUNCTION place_at(_queue bigint, _rank bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT (SELECT l.place FROM line l WHERE l.queue = _queue AND l.place >= s.block << 30
-    ORDER BY l.place OFFSET _rank - s.ahead LIMIT 1)
-  FROM (
-    SELECT b.block, b.waiting, sum(b.waiting) OVER (ORDER BY b.block) - b.waiting AS ahead
-    FROM blocks b WHERE b.queue = _queue
-  ) s
-  WHERE _rank >= s.ahead AND _rank < s.ahead + s.waiting
-$$;
+CREATE FUNCTION place_at(_queue bigint, _rank bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (
+    SELECT (SELECT l.place FROM line l WHERE l.queue = _queue AND l.place >= s.block << 30
+      ORDER BY l.place OFFSET _rank - s.ahead LIMIT 1)
+    FROM (
+      SELECT b.block, b.waiting, sum(b.waiting) OVER (ORDER BY b.block) - b.waiting AS ahead
+      FROM blocks b WHERE b.queue = _queue
+    ) s
+    WHERE _rank >= s.ahead AND _rank < s.ahead + s.waiting);
+END $$;
 
 CREATE FUNCTION place_of(_turn bigint, _turns bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT (_turn << 24) + least(_turns - _turn, (1 << 24) - 1)
@@ -71,25 +75,29 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Keep the blocks in step with the line: so many more, or so many fewer, at these places.
-CREATE FUNCTION blocks_gain(_queue bigint, _places bigint[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION blocks_gain(_queue bigint, _places bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   INSERT INTO blocks AS b (queue, block, waiting)
   SELECT _queue, place >> 30, count(*) FROM unnest(_places) place GROUP BY 2
-  ON CONFLICT (queue, block) DO UPDATE SET waiting = b.waiting + excluded.waiting
-$$;
+  ON CONFLICT (queue, block) DO UPDATE SET waiting = b.waiting + excluded.waiting;
+END $$;
 
-CREATE FUNCTION blocks_lose(_queue bigint, _places bigint[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION blocks_lose(_queue bigint, _places bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   UPDATE blocks b SET waiting = b.waiting - gone.many
   FROM (SELECT place >> 30 AS block, count(*) AS many FROM unnest(_places) place GROUP BY 1) gone
   WHERE b.queue = _queue AND b.block = gone.block;
   DELETE FROM blocks b USING (SELECT DISTINCT place >> 30 AS block FROM unnest(_places) place) gone
   WHERE b.queue = _queue AND b.block = gone.block AND b.waiting = 0;
-$$;
+END $$;
 
 -- The next in the line. A row that someone outside of Fairline holds is passed over, and never holds up a desk; within
 -- Fairline none is ever held here, since the steps of a queue follow each other.
-CREATE FUNCTION next_in_line(_queue bigint, _many bigint) RETURNS bigint[] LANGUAGE sql AS $$
-  SELECT array_agg(n.number ORDER BY n.place) FROM (
-    SELECT l.number, l.place FROM line l WHERE l.queue = _queue
-    ORDER BY l.place LIMIT greatest(_many, 0) FOR UPDATE SKIP LOCKED
-  ) n
-$$;
+CREATE FUNCTION next_in_line(_queue bigint, _many bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (
+    SELECT array_agg(n.number ORDER BY n.place) FROM (
+      SELECT l.number, l.place FROM line l WHERE l.queue = _queue
+      ORDER BY l.place LIMIT greatest(_many, 0) FOR UPDATE SKIP LOCKED
+    ) n);
+END $$;

@@ -61,8 +61,9 @@ BEGIN
     FROM unnest(_numbers) WITH ORDINALITY a(number, i) JOIN moved m ON m.number = a.number
   )
   SELECT
-    (SELECT numbers FROM told) AS numbers,
-    (SELECT details FROM told) AS details,
+    CASE WHEN _action = 'recall' THEN (SELECT numbers FROM told) ELSE array_agg(number ORDER BY i) END AS numbers,
+    CASE WHEN _action = 'recall' THEN (SELECT details FROM told)
+      ELSE array_agg(coalesce(reason::text, nullif(counter, '')) ORDER BY i) END AS details,
     array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
     array_agg(place) FILTER (WHERE was = 'waiting' AND status <> 'waiting') AS places_left,
     array_agg(place) FILTER (WHERE status = 'waiting' AND was <> 'waiting') AS places_taken,

@@ -168,8 +168,7 @@ BEGIN
     IF _a.level > 0 THEN
       _c.turns[_a.level] := greatest(_c.turns[_a.level], _t.place >> 24);
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
-      _item := json_build_array('joined', '', whole(_t,
-        (SELECT rank FROM positions(_q.key, ARRAY[_t.number])), _c.stopped));
+      _item := json_build_array('joined', '', whole(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _c.stopped));
     ELSE
       -- Whoever has no priority is the last in line: the place has the highest turn there is.
       _places := _places || _t.place;

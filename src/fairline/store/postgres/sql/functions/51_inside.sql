@@ -59,7 +59,7 @@ BEGIN
   IF _t.status <> 'waiting' THEN
     RETURN NULL;
   END IF;
-  RETURN (SELECT rank FROM positions(_t.queue, ARRAY[_t.number]));
+  RETURN (ranks(_t.queue, ARRAY[_t.number]))[1];
 END $$;
 
 -- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate.

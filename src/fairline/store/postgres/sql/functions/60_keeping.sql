@@ -49,13 +49,14 @@ END $$;
 
 -- Bring `sweep_at` up to date where beats have moved the deadline since. Whoever is giving a sign of life at this moment
 -- is passed over: the next sweep will do.
-CREATE FUNCTION catch_up(_queue bigint, _clock double precision) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION catch_up(_queue bigint, _clock double precision) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   UPDATE tickets t SET sweep_at = t.due FROM (
     SELECT t.number FROM tickets t
     WHERE t.queue = _queue AND t.sweep_at <= _clock AND t.sweep_at < t.due
     FOR NO KEY UPDATE SKIP LOCKED
-  ) late WHERE t.queue = _queue AND t.number = late.number
-$$;
+  ) late WHERE t.queue = _queue AND t.number = late.number;
+END $$;
 
 -- What is due, oldest first: tickets, and idempotency keys of calls, revocations and passes.
 CREATE FUNCTION all_due(

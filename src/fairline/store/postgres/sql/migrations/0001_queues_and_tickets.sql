@@ -1,4 +1,4 @@
--- 0001: queues with their settings and counters, tickets, the line, holders, events, limits, statistics, admin keys.
+-- 0001: queues with their settings and counters, tickets, the line, holders, idempotency keys, passes.
 -- Times are milliseconds since 1970 by the store's clock; what is called due is in the queue's own time, which stands
 -- still in outages (docs/explanation/time.md).
 
@@ -167,60 +167,10 @@ CREATE TABLE passes (
 );
 CREATE INDEX passes_due ON passes (queue, due);
 
--- The times of the hits inside a sliding window, oldest first; after `until` none of them counts.
-CREATE TABLE limits (
-  queue bigint NOT NULL,
-  who text COLLATE "C" NOT NULL,
-  action text COLLATE "C" NOT NULL,
-  hits bigint[] NOT NULL,
-  until bigint NOT NULL,
-  PRIMARY KEY (queue, who, action)
-) WITH (fillfactor = 70);
-
--- The outbox: what happened, in the order of the steps, numbered without a gap in each queue.
-CREATE TABLE events (
-  queue bigint NOT NULL,
-  id bigint NOT NULL,
-  type text NOT NULL,
-  at bigint NOT NULL,
-  ticket bigint,
-  detail text,
-  PRIMARY KEY (queue, id)
-);
-
--- Counts by hour (h…), by minute (m…) and so far (total).
-CREATE TABLE stats (
-  queue bigint NOT NULL,
-  span text COLLATE "C" NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  value bigint NOT NULL,
-  PRIMARY KEY (queue, span, name)
-) WITH (fillfactor = 50);
-
 -- The table of transitions, written by every upgrade from the one in ticket.py.
 CREATE TABLE transitions (
   status status NOT NULL,
   action text COLLATE "C" NOT NULL,
   goes_to status NOT NULL,
   PRIMARY KEY (status, action)
-);
-
--- What belongs to the server rather than to a queue.
-CREATE TABLE admin_keys (
-  id text COLLATE "C" PRIMARY KEY,
-  role text NOT NULL,
-  name text NOT NULL,
-  digest text NOT NULL,
-  created bigint NOT NULL
-);
-
-CREATE TABLE generations (
-  one boolean PRIMARY KEY DEFAULT true CHECK (one),
-  generation bigint NOT NULL
-);
-INSERT INTO generations (generation) VALUES (1);
-
-CREATE TABLE alive (
-  part text COLLATE "C" PRIMARY KEY,
-  at bigint NOT NULL
 );
