@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -28,6 +29,8 @@ ANSWER_SECONDS = 7.0
 CONNECT_SECONDS = 2
 
 NO_QUEUE = "FL001"
+# The pool tells each failed try to connect to the log; whoever calls is told too, and says it once.
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 _REFUSED = (
     errors.InvalidPassword,
     errors.InvalidAuthorizationSpecification,
