@@ -23,6 +23,7 @@ from fairline.store.postgres import client as postgres_client
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
 from fairline.ticket import Action
+from tests.backends import FakeClock
 
 QUEUE = queue_id("trouble")
 CALM: dict[str, Any] = {"join_limit_per_ip": 0, "admission": "manual", "max_active": 100_000, "claim_seconds": 3600}
@@ -269,6 +270,22 @@ async def test_a_person_in_line_whom_someone_else_holds_does_not_hold_up_a_desk(
         await other.execute("SELECT 1 FROM fairline.line WHERE number = 1 FOR UPDATE")
         assert [ticket.number for ticket in await store.call_next(QUEUE, 1)] == [2]
     assert [ticket.number for ticket in await store.call_next(QUEUE, 2)] == [1, 3]
+
+
+async def test_a_sign_of_life_that_a_sweep_has_to_wait_for_is_honoured(server: EmbeddedPostgres, store: Store) -> None:
+    clock = FakeClock(await store.time())
+    keeper = await open_store(server.url, clock=clock)
+    try:
+        await keeper.join(QUEUE, [Arrival(), Arrival()])
+        clock.advance(90)
+        async with await connect(server.url) as worker, worker.transaction():
+            await worker.execute("SELECT fairline.beat(%s, %s, '{1}')", [QUEUE, clock()])
+            sweeping = asyncio.create_task(keeper.sweep(QUEUE, 10, every=1e9))
+            await asyncio.sleep(0.3)
+            assert not sweeping.done()
+        assert [lapse.number for lapse in (await sweeping).lapsed] == [2]
+    finally:
+        await keeper.close()
 
 
 async def test_a_statement_that_takes_too_long_is_ended(server: EmbeddedPostgres, store: Store) -> None:
