@@ -69,7 +69,7 @@ class Server(Protocol):
 
 
 async def open_postgres(
-    url: str, *, clock: Clock | None = None, server: Server | None = None, connections: int = 16
+    url: str, *, clock: Clock | None = None, server: Server | None = None, connections: int = 8
 ) -> PostgresStore:
     """Open the store at `url`, brought to the version this code needs; it has answered when this returns."""
     await _bring_up(url)
