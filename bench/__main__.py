@@ -15,7 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from bench import gate, grouping, http, memory, naive, scale, streams
+from bench import gate, grouping, http, memory, naive, postgres, scale, streams
 from bench.common import machine
 from fairline.errors import FairlineError
 
@@ -49,6 +49,7 @@ PARTS = {
     "grouping": Part("what it gains that calls which arrive together go to the store together", grouping.measure),
     "naive": Part("the script one would write oneself, on the same server", naive.measure),
     "durability": Part("what it costs that every call is on disk before it is answered", durability),
+    "postgres": Part("a counter a hundred times over on PostgreSQL, beside the plain way", postgres.measure),
     "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure),
     "gate": Part("what asking for the pass adds to a page through nginx (needs wrk and nginx)", gate.measure),
     "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),

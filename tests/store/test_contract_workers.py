@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import random
+import time
+from collections import Counter, deque
 from collections.abc import Sequence
 
 import pytest
@@ -100,6 +102,38 @@ async def test_two_desks_never_call_the_same_person(venue: OpenVenue, another_st
     called = [ticket.number for tickets in calls for ticket in tickets]
     assert sorted(called) == list(range(1, 41))
     assert all(tickets == sorted(tickets, key=lambda ticket: ticket.number) for tickets in calls)
+
+
+async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(
+    venue: OpenVenue, another_store: OpenStore
+) -> None:
+    waiting, presses = 3000, 200
+    v = await venue(admission="manual", max_active=10_000, claim_seconds=3600)
+    for _ in range(waiting // MANY):
+        await v.joins(MANY)
+    calls: list[tuple[float, float, bytes, list[int]]] = []
+
+    async def desk(number: int, store: Store) -> None:
+        for press in range(presses):
+            key, began = b"%d-%d" % (number, press), time.perf_counter()
+            called = await store.call_next(v.queue, 1, counter=f"Desk {number}", key=key)
+            calls.append((began, time.perf_counter(), key, [ticket.number for ticket in called]))
+
+    desks = await workers(another_store, 16)
+    await asyncio.gather(*(desk(number, store) for number, store in enumerate(desks)))
+    numbers = [number for *_, called in calls for number in called]
+    assert sorted(numbers) == list(range(1, waiting + 1))
+    assert sum(not called for *_, called in calls) == 16 * presses - waiting
+    # Of two calls that did not overlap, the earlier one called who came first.
+    answered = sorted((ended, called[0]) for _, ended, _, called in calls if called)
+    highest, rest = 0, deque(answered)
+    for began, _, _, called in sorted(call for call in calls if call[3]):
+        while rest and rest[0][0] < began:
+            highest = max(highest, rest.popleft()[1])
+        assert called[0] > highest
+    for _, _, key, called in random.sample(calls, 50):
+        again = await v.store.call_next(v.queue, 1, counter=f"Desk {key.partition(b'-')[0].decode()}", key=key)
+        assert not called or [ticket.number for ticket in again] == called
 
 
 async def test_a_press_that_arrives_twice_at_once_calls_one_person(venue: OpenVenue, another_store: OpenStore) -> None:

@@ -22,6 +22,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from fairline.errors import StoreFolderInUse, StoreNotSupported, StoreUnavailable
+from fairline.store import embedded as any_embedded
 from fairline.store.valkey import embedded
 from fairline.store.valkey.embedded import EmbeddedValkey, find_server
 
@@ -31,6 +32,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends
 OWNER = """
 import sys
 from pathlib import Path
+from fairline.store import embedded as any_embedded
 from fairline.store.valkey import embedded
 {before}
 server = embedded.EmbeddedValkey(Path(sys.argv[1]))
@@ -40,7 +42,7 @@ sys.stdin.read()
 {after}
 """
 # What it is where the system has no PR_SET_PDEATHSIG.
-UNBOUND = "embedded.BIND_TO_OWNER = 'import os, sys; os.execv(sys.argv[2], sys.argv[2:])'"
+UNBOUND = "any_embedded.BIND_TO_OWNER = 'import os, sys; os.execv(sys.argv[3], sys.argv[3:])'"
 
 
 class Owner:
@@ -308,7 +310,7 @@ def test_server_ends_with_a_killed_owner_and_keeps_its_data(make: Make, start_ow
 @linux_only
 def test_server_does_not_begin_when_its_owner_died_first() -> None:
     not_our_pid = os.getppid()
-    command = [sys.executable, "-c", embedded.BIND_TO_OWNER, str(not_our_pid), "/bin/echo", "begun"]
+    command = [sys.executable, "-c", any_embedded.BIND_TO_OWNER, str(not_our_pid), "15", "/bin/echo", "begun"]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b""
     command[3] = str(os.getpid())
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"begun\n"
@@ -360,7 +362,7 @@ def test_leftover_server_that_does_not_end_is_named(
     owner = start_owner(server.folder, before=UNBOUND)
     owner.end(signal.SIGKILL)
     os.kill(owner.server, signal.SIGSTOP)
-    monkeypatch.setattr(embedded, "ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(any_embedded, "ENDING_SECONDS", 0.2)
     with pytest.raises(StoreUnavailable, match=f"process {owner.server}\\b"):
         server.start()
     os.kill(owner.server, signal.SIGCONT)
@@ -417,7 +419,7 @@ def test_server_that_hangs_is_ended_all_the_same(make: Make, monkeypatch: pytest
     pid = server.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(embedded, "ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(any_embedded, "ENDING_SECONDS", 0.2)
     server.stop()
     assert not running(pid)
     assert leftovers(server.folder) == []
@@ -430,7 +432,7 @@ def test_server_that_does_not_answer_is_started_again(make: Make, monkeypatch: p
     pid = server.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(embedded, "ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(any_embedded, "ENDING_SECONDS", 0.2)
     with client(server.start()) as store:
         assert store.ping()
     assert server.pid != pid

@@ -8,10 +8,32 @@ import pytest
 
 from tests.web.running import RunningServer
 
+#: Where it matters which store there is: what people, staff and operators do goes all the way down.
+ON_EVERY_STORE = {
+    "test_people",
+    "test_streams",
+    "test_calling",
+    "test_joining",
+    "test_keys",
+    "test_live_events",
+    "test_queues",
+    "test_records",
+    "test_tickets",
+}
+STORES = ("embedded", "embedded-postgres")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The server runs on every store for the tests named above, on the embedded Valkey for the others."""
+    if "server" in metafunc.fixturenames:
+        module = metafunc.module.__name__.rpartition(".")[2]
+        stores = STORES if module in ON_EVERY_STORE else STORES[:1]
+        metafunc.parametrize("server", stores, indirect=True, scope="session")
+
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """One server with two workers for the session. A test that kills parts of it, or restarts it, leaves it ready."""
-    running = RunningServer(tmp_path_factory.mktemp("server"))
+    running = RunningServer(tmp_path_factory.mktemp("server"), store=request.param)
     yield running
     running.stop()

@@ -22,7 +22,9 @@ class RunningServer:
     """`python -m fairline serve` on a free port, with its data in one folder. `environ` adds FAIRLINE_* variables, in
     which `{base_url}` stands for the server's own address."""
 
-    def __init__(self, folder: Path, *, workers: int = 2, environ: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, workers: int = 2, store: str = "embedded", environ: dict[str, str] | None = None
+    ) -> None:
         self.host = HOST
         (self.port,) = free_ports(1)
         self.base_url = f"http://{self.host}:{self.port}"
@@ -33,7 +35,7 @@ class RunningServer:
         self._workers = workers
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
         theirs = {name: value.replace("{base_url}", self.base_url) for name, value in (environ or {}).items()}
-        self._environ = ours | theirs
+        self._environ = ours | {"FAIRLINE_STORE": store} | theirs
         self.start()
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.web.conftest import STORES
 from tests.web.crowd import everyone, join, make_queue, operator, watching
 from tests.web.running import RunningServer
 
@@ -77,8 +78,11 @@ async def _watch_inside(client: httpx.AsyncClient, queue: str, rush: Rush) -> No
 
 
 @pytest.mark.timeout(150)
-async def test_kills_of_a_worker_and_of_the_store_under_load(tmp_path_factory: pytest.TempPathFactory) -> None:
-    server = RunningServer(tmp_path_factory.mktemp("kills"))
+@pytest.mark.parametrize("store", STORES)
+async def test_kills_of_a_worker_and_of_the_store_under_load(
+    tmp_path_factory: pytest.TempPathFactory, store: str
+) -> None:
+    server = RunningServer(tmp_path_factory.mktemp("kills"), store=store)
     try:
         async with operator(server) as client:
             # Deadlines shorter than the outages would be: whoever expires was expired by us.

@@ -18,7 +18,7 @@ from rich.table import Table
 from fairline.cli.show import console
 from fairline.errors import FairlineError, StoreError, StoreFolderInUse
 from fairline.settings import ServerSettings, load
-from fairline.store import open_store
+from fairline.store import EMBEDDED, open_store
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
 FILES_WANTED = 20_000
@@ -81,7 +81,7 @@ def _secrets(settings: ServerSettings) -> Iterator[Finding]:
     if settings.secret:
         if len(settings.secret) >= LONG_ENOUGH:
             yield Finding("secret", "ok", "from the settings")
-    elif settings.store != "embedded":
+    elif settings.store not in EMBEDDED:
         advice = "Every machine makes its own, and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."
         yield Finding("secret", "warn", "generated on this machine", advice)
     else:
@@ -107,7 +107,7 @@ async def _store(settings: ServerSettings) -> list[Finding]:
         before = time.time()
         store = await open_store(settings.store, data=settings.data)
     except StoreFolderInUse:
-        return [Finding("store", "ok", "embedded, in use by a running server")]
+        return [Finding("store", "ok", f"{settings.store}, in use by a running server")]
     except FairlineError as error:
         return [Finding("store", "bad", error.message, "Start it, or name another with --store.")]
     try:

@@ -17,7 +17,11 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Where to listen. (default: 127.0.0.1)", show_default=False)] = None,
     port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one. (default: 8080)")] = None,
     store: Annotated[
-        str | None, typer.Option(help="embedded, valkey://…, redis://…, valkey+cluster://… (default: embedded)")
+        str | None,
+        typer.Option(
+            help="embedded, valkey://…, redis://…, valkey+cluster://…, postgresql://…, embedded-postgres "
+            "(default: embedded)"
+        ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the embedded store and of generated secrets.")] = None,
     workers: Annotated[int | None, typer.Option(help="HTTP processes. (default: one a core)")] = None,

@@ -29,14 +29,18 @@ from fairline.store.contract import (
     Visit,
     Visitor,
 )
+from fairline.store.embedded import EmbeddedServer
 
 __all__ = [
+    "EMBEDDED",
     "MAX_BATCH",
+    "POSTGRES",
     "AdminKey",
     "Arrival",
     "Caution",
     "Clock",
     "Configured",
+    "EmbeddedServer",
     "Hour",
     "Joined",
     "Lapsed",
@@ -52,31 +56,53 @@ __all__ = [
     "Totals",
     "Visit",
     "Visitor",
+    "embedded_server",
     "open_store",
 ]
 
 _VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
 
+POSTGRES = {"postgresql", "postgres"}
+#: Stores whose server belongs to us.
+EMBEDDED = {"embedded", "embedded-postgres"}
+
 
 async def open_store(url: str, *, data: Path | None = None, clock: Clock | None = None) -> Store:
     """Open a store by its address: `embedded` (kept in the folder `data`), `valkey://host:port/db`, `redis://…`,
-    `valkey+unix:///path`, `valkey+cluster://host:port`. The store answers when this returns."""
-    if url == "embedded":
-        from fairline.store.valkey.embedded import EmbeddedValkey
-        from fairline.store.valkey.store import open_valkey
-
+    `valkey+unix:///path`, `valkey+cluster://host:port`, `postgresql://user@host/database`, `embedded-postgres` (in the
+    folder too). The store answers when this returns."""
+    if url in EMBEDDED:
         if data is None:
             raise StoreNotSupported("The embedded store needs a data folder. Name one with --data.")
-        server = EmbeddedValkey(data)
+        server = embedded_server(url, data)
         try:
-            return await open_valkey(server.start(), clock=clock, server=server)
+            return await _open(server.start(), clock, server)
         except BaseException:
             server.stop()
             raise
+    return await _open(url, clock, None)
+
+
+def embedded_server(url: str, data: Path) -> EmbeddedServer:
+    """The server of an embedded store, with its data in the folder; not started yet."""
+    if url == "embedded-postgres":
+        from fairline.store.postgres.embedded import EmbeddedPostgres
+
+        return EmbeddedPostgres(data / "postgres")
+    from fairline.store.valkey.embedded import EmbeddedValkey
+
+    return EmbeddedValkey(data)
+
+
+async def _open(url: str, clock: Clock | None, server: EmbeddedServer | None) -> Store:
     scheme = urlsplit(url).scheme
     if scheme in _VALKEY:
         from fairline.store.valkey.store import open_valkey
 
-        return await open_valkey(url, clock=clock)
-    known = "embedded, valkey://…, redis://…, valkey+unix://…, valkey+cluster://…"
+        return await open_valkey(url, clock=clock, server=server)
+    if scheme in POSTGRES:
+        from fairline.store.postgres.store import open_postgres
+
+        return await open_postgres(url, clock=clock, server=server)
+    known = "embedded, valkey://…, redis://…, valkey+unix://…, valkey+cluster://…, postgresql://…, embedded-postgres"
     raise StoreNotSupported(f"There is no store for the address {scheme or url!r}. Use one of: {known}.")

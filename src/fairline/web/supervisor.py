@@ -24,8 +24,7 @@ from fairline.errors import InvalidSettings, StoreError
 from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.settings import ServerRole, ServerSettings
-from fairline.store import Role, open_store
-from fairline.store.valkey.embedded import EmbeddedValkey
+from fairline.store import EMBEDDED, EmbeddedServer, Role, embedded_server, open_store
 from fairline.token import Keyring
 from fairline.web.access import Access
 from fairline.web.metrics import FOLDER
@@ -66,7 +65,7 @@ class Supervisor:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._workers: dict[int, _Child] = {}
-        self._embedded: EmbeddedValkey | None = None
+        self._embedded: EmbeddedServer | None = None
         self._ending = False
         self._orders: Callable[[int], bytes] = lambda _: b""
         self._metrics = settings.data / "metrics" / str(os.getpid())
@@ -89,8 +88,8 @@ class Supervisor:
         if settings.role is not ServerRole.KEEPER:
             self._listening = _listen(settings.host, settings.port)
             self.port = self._listening.getsockname()[1]
-        if settings.store == "embedded":
-            self._embedded = EmbeddedValkey(settings.data)
+        if settings.store in EMBEDDED:
+            self._embedded = embedded_server(settings.store, settings.data)
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
         fd = self._listening.fileno() if self._listening else None

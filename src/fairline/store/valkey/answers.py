@@ -7,12 +7,6 @@ from typing import Any
 
 from fairline.errors import (
     FairlineError,
-    IdempotencyConflict,
-    NoRoom,
-    PassInvalid,
-    QueueFull,
-    QueueMaintenance,
-    RateLimited,
     SessionTaken,
     TicketNotFound,
     TransitionRefused,
@@ -20,6 +14,7 @@ from fairline.errors import (
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView
 from fairline.store.contract import Arrival, Joined, Reply
+from fairline.store.refusals import refusal
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
 
@@ -46,19 +41,8 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView
             ticket = unpack_ticket(int(number), rest, view.stopped)
             same_client = arrival.client != b"" and arrival.client == ticket.client
             return Joined(ticket, created=how == "joined", proven=how != "held" or same_client)
-        case "conflict":
-            return IdempotencyConflict()
-        case "maintenance":
-            return QueueMaintenance(queue)
-        case "full":
-            return QueueFull(queue, int(detail))
-        case "pass":
-            return PassInvalid(detail.decode())
-        case "no_room":
-            return NoRoom(queue)
-        case _:
-            who, _, wait = detail.decode().partition(" ")
-            return RateLimited(who, float(wait) / 1000)
+        case why:
+            return refusal(queue, why, detail if isinstance(detail, int) else detail.decode())
 
 
 def outcomes(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any, Protocol
 
 import msgspec
@@ -24,11 +23,10 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.events import Event
-from fairline.line import LEVELS
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
+from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
-    MAX_BATCH,
     Arrival,
     Clock,
     Configured,
@@ -43,12 +41,12 @@ from fairline.store.contract import (
     Visit,
     Visitor,
 )
+from fairline.store.stats import Counts, totals
 from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
 from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
-from fairline.store.valkey.stats import Counts, totals
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
 _CURSOR = re.compile(r"[1-4]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
@@ -145,9 +143,9 @@ class ValkeyStore:
     # People who wait
 
     async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
-        _check_batch(arrivals)
+        check_batch(arrivals)
         for a in arrivals:
-            _check_level(a.priority)
+            check_level(a.priority)
         args: list[Any] = []
         limits: list[str] = []
 
@@ -174,27 +172,27 @@ class ValkeyStore:
         return await self._standings("unload", queue, numbers)
 
     async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
-        _check_batch(numbers)
+        check_batch(numbers)
         view, items = await self._run("look", queue, numbers)
         rows = zip(numbers, rows_of(items, 3), strict=True)
         return Reply(view, [unpack_ticket(n, row, view.stopped) if row[2] else None for n, row in rows])
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
-        _check_level(level)
+        check_level(level)
         view, items = await self._run("prioritise", queue, [number, level])
         return whole_ticket(queue, Action.PRIORITISE, number, items, view)
 
     # Letting in
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
-        view, items = await self._run("admit", queue, [at_most, _ms(every), _ms(lease)])
+        view, items = await self._run("admit", queue, [at_most, milliseconds(every), milliseconds(lease)])
         return Reply(view, [int(number) for number in items])
 
     async def call_next(
         self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
         one = "" if number is None else str(number)
-        pressed = blake2b(f"{count} {one} {counter}".encode(), digest_size=8).hexdigest()
+        pressed = press_fingerprint(count, number, counter)
         view, items = await self._run("call", queue, [count, one, counter, key, pressed])
         outcome = items[0]
         if outcome == b"conflict":
@@ -213,14 +211,14 @@ class ValkeyStore:
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
     ) -> Reply[Standing | FairlineError]:
-        _check_batch(visitors)
+        check_batch(visitors)
         each = [part for visitor in visitors for part in Visitor(*visitor)]
         view, items = await self._run("visit", queue, [what, *each])
         action = Action.TOUCH if what == "touch" else Action.START
         return outcomes(queue, action, [visitor[0] for visitor in visitors], items, view)
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
-        _check_batch(numbers)
+        check_batch(numbers)
         if action not in ACTS:
             raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
         view, items = await self._run("act", queue, [action.value, *numbers])
@@ -241,20 +239,22 @@ class ValkeyStore:
     async def sweep(
         self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0, stalled: bool = False
     ) -> Swept:
-        _, (due, *lapsed) = await self._run("sweep", queue, [at_most, _ms(every), _ms(lease), int(stalled)])
+        _, (due, *lapsed) = await self._run(
+            "sweep", queue, [at_most, milliseconds(every), milliseconds(lease), int(stalled)]
+        )
         return Swept([Lapsed(int(n), Reason(why.decode())) for n, why in rows_of(lapsed, 2)], more=due >= at_most)
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
         if limit < 1:
             raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
-        _, (wait,) = await self._run("limit", queue, [limit, _ms(seconds)], [rate_key(queue, who, action)])
+        _, (wait,) = await self._run("limit", queue, [limit, milliseconds(seconds)], [rate_key(queue, who, action)])
         return float(wait) / 1000
 
     # Passes
 
     async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
-        _check_level(level)
-        await self._run("pass", queue, [pass_id, level, uses, _ms(seconds)])
+        check_level(level)
+        await self._run("pass", queue, [pass_id, level, uses, milliseconds(seconds)])
 
     async def passes(self, queue: QueueId) -> list[Pass]:
         now = (await self.view(queue)).now
@@ -297,7 +297,7 @@ class ValkeyStore:
     async def stats(self, queue: QueueId) -> Stats:
         view = await self.view(queue)
         async with mapped_errors():
-            counts = Counts(await self._client.hgetall(key(queue, "stats")))
+            counts = await self._counts(queue)
             last = await self._client.hget(key(queue, "queue"), "admitted_at")
         return Stats(
             view=view,
@@ -310,10 +310,14 @@ class ValkeyStore:
     async def hourly(self, queue: QueueId) -> list[Hour]:
         await self.view(queue)
         async with mapped_errors():
-            return Counts(await self._client.hgetall(key(queue, "stats"))).hourly()
+            return (await self._counts(queue)).hourly()
+
+    async def _counts(self, queue: QueueId) -> Counts:
+        found = await self._client.hgetall(key(queue, "stats"))
+        return Counts((field.decode(), int(value)) for field, value in found.items())
 
     async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
-        _check_batch(numbers)
+        check_batch(numbers)
         view, items = await self._run(name, queue, numbers)
         rows = zip(numbers, rows_of(items, 3), strict=True)
         return Reply(view, [unpack_standing(n, row, view.stopped) if row[2] else None for n, row in rows])
@@ -324,20 +328,6 @@ class ValkeyStore:
         now = self._clock() if self._clock else ""
         view, items = await self._runner.run(name, queue, [now, *args], more_keys)
         return view_of(view), items
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)
-
-
-def _check_batch(items: Sequence[Any]) -> None:
-    if len(items) > MAX_BATCH:
-        raise InvalidRequest("batch", f"must have at most {MAX_BATCH:,} items; got {len(items):,}")
-
-
-def _check_level(level: int) -> None:
-    if level not in LEVELS:
-        raise InvalidRequest("priority", f"must be one of {', '.join(map(str, LEVELS))}; got {level}")
 
 
 def _flat(settings: QueueSettings) -> list[str]:

@@ -1,10 +1,13 @@
-"""Reads the statistics hash: counts by hour, by minute and so far, with a histogram of waits."""
+"""Reads the statistics a store keeps: counts by hour, by minute and so far, with a histogram of waits.
+
+A count has a span and a name: `h490000:joined`, `m29400000:admitted`, `total:wait:12`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fairline.store.contract import Hour, Totals
 from fairline.ticket import Reason
@@ -47,18 +50,18 @@ def percentile(waits: list[tuple[int, int]], share: float) -> float | None:
 
 
 class Counts:
-    """The statistics hash, taken apart."""
+    """The counts of a queue, by span."""
 
-    def __init__(self, raw: Mapping[bytes, bytes]) -> None:
+    def __init__(self, fields: Iterable[tuple[str, int]]) -> None:
         self.total: dict[str, int] = {}
         self.hours: defaultdict[int, dict[str, int]] = defaultdict(dict)
         self.minutes: defaultdict[int, dict[str, int]] = defaultdict(dict)
-        for field, value in raw.items():
-            found = _FIELD.fullmatch(field.decode())
+        for field, value in fields:
+            found = _FIELD.fullmatch(field)
             if found:
                 _, hour, minute, name = found.groups()
                 counts = self.hours[int(hour)] if hour else self.minutes[int(minute)] if minute else self.total
-                counts[name] = int(value)
+                counts[name] = value
 
     def last_minute(self, name: str, now: int) -> int:
         """How many in the last full minute, or in this one if it has more already."""

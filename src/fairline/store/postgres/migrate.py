@@ -1,0 +1,160 @@
+"""Brings the schema of a database to the version this code needs, and says at which version it is.
+
+Each upgrade is one transaction under one lock: of several instances that start at once, one does it and the others find
+it done. Migrations add to each other and are never changed; functions and the table of transitions are made anew
+whenever they differ from the code's.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+from psycopg.sql import SQL, Identifier
+
+from fairline.errors import StoreNotSupported
+from fairline.store.postgres.statements import SCHEMA, Migration, digest, functions, migrations, operations
+from fairline.ticket import TRANSITIONS
+
+#: Any number will do that no other program takes on the same database.
+LOCK = 0x6661_6972_6C69_6E65
+OLDEST = 140_000
+
+Connection = AsyncConnection[TupleRow]
+
+
+class Schema(Struct, frozen=True):
+    """How far a database is."""
+
+    version: int
+    """The last migration it has; 0 if none."""
+    functions: str
+    """The digest of its functions."""
+
+    @property
+    def current(self) -> bool:
+        """It is what this code needs."""
+        return self.version == migrations()[-1].number and self.functions == digest()
+
+    @property
+    def newer(self) -> bool:
+        """It was upgraded by a later Fairline."""
+        return self.version > migrations()[-1].number
+
+    @property
+    def pending(self) -> list[Migration]:
+        """What an upgrade would do."""
+        return [each for each in migrations() if each.number > self.version]
+
+
+async def status(connection: Connection) -> Schema:
+    """How far the database is."""
+    there = await _one(connection, f"SELECT to_regclass('{SCHEMA}.migrations') IS NOT NULL")
+    if not there:
+        return Schema(0, "")
+    found = await connection.execute(f"SELECT number, functions FROM {SCHEMA}.migrations ORDER BY number DESC LIMIT 1")
+    row = await found.fetchone()
+    return Schema(*row) if row else Schema(0, "")
+
+
+async def upgrade(connection: Connection, *, role: str | None = None, upto: int | None = None) -> Schema:
+    """Bring the database to the newest version (or to `upto`, for tests), and let `role` run the operations."""
+    if connection.info.server_version < OLDEST:
+        found = connection.info.server_version // 10_000
+        raise StoreNotSupported(f"The store needs PostgreSQL {OLDEST // 10_000} or newer; this is {found}.")
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        # Whoever had the lock before may have been at it for longer than a statement may take.
+        await connection.execute("SET LOCAL statement_timeout = 0")
+        await connection.execute("SET LOCAL lock_timeout = '30s'")
+        before = await status(connection)
+        if before.newer:
+            raise StoreNotSupported(
+                f"The database is at version {before.version}, and this Fairline knows {migrations()[-1].number} at "
+                "most. Run the Fairline that upgraded it, or a newer one."
+            )
+        if not before.current or upto is not None:
+            await _prepare(connection)
+            for each in before.pending:
+                if upto is None or each.number <= upto:
+                    await _run(connection, each.body)
+                    await connection.execute(
+                        "INSERT INTO migrations (number, name) VALUES (%s, %s)", [each.number, each.name]
+                    )
+            if upto is None:
+                await _renew_functions(connection)
+        if role is not None:
+            await _grant(connection, role)
+        return await status(connection)
+
+
+async def _prepare(connection: Connection) -> None:
+    await _run(connection, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}; SET LOCAL search_path = {SCHEMA}, pg_temp")
+    await _run(
+        connection,
+        """CREATE TABLE IF NOT EXISTS migrations (
+             number integer PRIMARY KEY,
+             name text NOT NULL,
+             applied timestamptz NOT NULL DEFAULT now(),
+             functions text NOT NULL DEFAULT ''
+           );
+           CREATE TABLE IF NOT EXISTS grantees (role name PRIMARY KEY)""",
+    )
+
+
+async def _renew_functions(connection: Connection) -> None:
+    dropped = await connection.execute(
+        "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = %s::regnamespace", [SCHEMA]
+    )
+    for (signature,) in await dropped.fetchall():
+        await _run(connection, f"DROP FUNCTION {signature}")
+    # Bodies name functions that come later in the text.
+    await connection.execute("SET LOCAL check_function_bodies = off")
+    await _run(connection, functions())
+    for each in operations().values():
+        await _run(connection, f"ALTER FUNCTION {each.signature} SECURITY DEFINER")
+        await _run(connection, f"ALTER FUNCTION {each.signature} SET search_path = {SCHEMA}, pg_temp")
+        # The statements are large, and the right plan is always the one by the index: to plan each call anew would
+        # cost more than the call, and a plan made while the tables were empty must not read them whole later on.
+        await _run(connection, f"ALTER FUNCTION {each.signature} SET plan_cache_mode = force_generic_plan")
+        await _run(connection, f"ALTER FUNCTION {each.signature} SET enable_seqscan = off")
+    await _run(connection, f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM PUBLIC")
+    await _run(connection, "DELETE FROM transitions")
+    async with connection.cursor() as cursor:
+        await cursor.executemany(
+            "INSERT INTO transitions (status, action, goes_to) VALUES (%s::status, %s, %s::status)",
+            [(at.value, action.value, to.value) for (at, action), to in TRANSITIONS.items()],
+        )
+    await connection.execute(
+        "UPDATE migrations SET functions = %s WHERE number = (SELECT max(number) FROM migrations)", [digest()]
+    )
+    granted = await connection.execute("SELECT role FROM grantees JOIN pg_roles ON rolname = role")
+    for (role,) in await granted.fetchall():
+        await _grant(connection, role)
+
+
+async def _grant(connection: Connection, role: str) -> None:
+    """Let a role run the operations and nothing else: it cannot even read a table."""
+    who, schema = Identifier(role), Identifier(SCHEMA)
+    await connection.execute(
+        SQL("INSERT INTO {}.grantees (role) VALUES (%s) ON CONFLICT DO NOTHING").format(schema), [role]
+    )
+    await connection.execute(SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, who))
+    await connection.execute(SQL("GRANT SELECT ON {}.migrations TO {}").format(schema, who))
+    for each in operations().values():
+        await connection.execute(SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(_text(each.signature), who))
+
+
+async def _run(connection: Connection, text: str) -> None:
+    # Without parameters, so that a text of many statements is allowed and % is only a sign.
+    await connection.execute(_text(text))
+
+
+async def _one(connection: Connection, text: str) -> object:
+    row = await (await connection.execute(_text(text))).fetchone()
+    return row[0] if row else None
+
+
+def _text(text: str) -> SQL:
+    """Our own files and names: nothing that came from outside."""
+    return SQL(text)

@@ -1,0 +1,110 @@
+-- 00_common.sql: what every operation on a queue begins and ends with. A name that begins with _ is a parameter or a
+-- variable, never a column. Helpers are not for the server's role: it may run the operations alone (see migrate.py).
+-- What reads tables is PL/pgSQL, which keeps its plans for as long as the connection lives; SQL is for what is written
+-- into the statement that calls it.
+
+-- The time of a step: the one passed in by tests and the simulator, or the database's at this moment. Not now(), which
+-- is the moment the transaction began: steps that waited for each other would be out of order.
+CREATE FUNCTION moment(_at bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT coalesce(_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+$$;
+
+-- The counters of a queue, as they are.
+CREATE FUNCTION seen(_id text) RETURNS counters LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters;
+BEGIN
+  SELECT c.* INTO _c FROM queues q JOIN counters c ON c.queue = q.key WHERE q.id = _id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'there is no queue %', _id USING ERRCODE = 'FL001';
+  END IF;
+  RETURN _c;
+END $$;
+
+-- The counters of a queue, locked until the step is over: the steps that change a queue follow each other.
+CREATE FUNCTION locked(_id text) RETURNS counters LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters;
+BEGIN
+  SELECT c.* INTO _c FROM queues q JOIN counters c ON c.queue = q.key WHERE q.id = _id FOR NO KEY UPDATE OF c;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'there is no queue %', _id USING ERRCODE = 'FL001';
+  END IF;
+  RETURN _c;
+END $$;
+
+-- The settings of a queue; read after the lock, they are those that hold for the step.
+CREATE FUNCTION settings_of(_queue bigint) RETURNS queues LANGUAGE plpgsql AS $$
+DECLARE
+  _q queues;
+BEGIN
+  SELECT q.* INTO _q FROM queues q WHERE q.key = _queue;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the queue was removed' USING ERRCODE = 'FL001';
+  END IF;
+  RETURN _q;
+END $$;
+
+-- The queue's own time, in which every deadline is kept. It never goes back: if the store's does, the next sweep makes
+-- up for it, and what comes before that sweep must not be ended by it.
+CREATE FUNCTION clock_of(_c counters, _now bigint) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT (greatest(_now, _c.swept_at) - _c.stopped)::double precision
+$$;
+
+CREATE FUNCTION waiting_due(_q queues, _clock double precision) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN _q.heartbeat_timeout_seconds > 0
+    THEN _clock + (_q.heartbeat_timeout_seconds + _q.grace_seconds) * 1000 END
+$$;
+
+-- Room for how many more: what max_active leaves, and what is left to sell. Where that is not known yet, nobody is let
+-- in rather than too many.
+CREATE FUNCTION room_of(_q queues, _c counters) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT greatest(0, CASE
+    WHEN _q.stock IS NOT NULL THEN least(
+      _q.max_active - _c.admitted - _c.active, _q.stock - _c.completed - _c.admitted - _c.active)
+    WHEN _q.stock_url IS NOT NULL THEN 0
+    ELSE _q.max_active - _c.admitted - _c.active END)
+$$;
+
+-- The queue at this moment, as answers begin.
+CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (
+    SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
+      CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
+      CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
+    FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue);
+END $$;
+
+-- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
+CREATE FUNCTION standing(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
+    floor(_t.due)::bigint + _stopped, _t.leaving)
+$$;
+
+CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
+    floor(_t.due)::bigint + _stopped, _t.leaving, _t.place, _t.admitted, _t.started, _t.ended, _t.page_views,
+    nullif(_t.counter, ''), encode(_t.client, 'hex'), _t.person)
+$$;
+
+-- An answer: the queue, and each ticket asked for in order (null where there is none), all of one moment.
+CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT json_build_array(view_of(_queue, _now), coalesce((
+    SELECT json_agg(CASE WHEN t.number IS NOT NULL THEN standing(t, a.rank, c.stopped) END ORDER BY a.i)
+    FROM counters c
+    CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
+    LEFT JOIN tickets t ON t.queue = _queue AND t.number = a.number
+    WHERE c.queue = _queue), '[]')));
+END $$;
+
+CREATE FUNCTION whole_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce((
+    SELECT json_agg(CASE WHEN t.number IS NOT NULL THEN whole(t, a.rank, c.stopped) END ORDER BY a.i)
+    FROM counters c
+    CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
+    LEFT JOIN tickets t ON t.queue = _queue AND t.number = a.number
+    WHERE c.queue = _queue), '[]'));
+END $$;

@@ -1,0 +1,140 @@
+-- 30_move.sql: take tickets along the table of transitions, with everything that belongs to it: the line, the deadline,
+-- the holder, the counters, the statistics, the events.
+-- `_why` has a reason for each where it ends them. A ticket that is named more than once is moved once, and told of each
+-- time: only recalling is the same when it is repeated. The caller holds the lock of the queue.
+-- Returns the numbers that moved, in the order asked; where the table does not allow it, nothing was done.
+CREATE FUNCTION move(
+  _q queues, _now bigint, _clock double precision, _numbers bigint[], _action text,
+  _why reason[] DEFAULT NULL, _counter text DEFAULT NULL, _by bytea DEFAULT NULL
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters;
+  _m record;
+  _stay double precision;
+BEGIN
+  -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
+  PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) ORDER BY t.number FOR NO KEY UPDATE;
+  SELECT * INTO _c FROM counters WHERE queue = _q.key;
+
+  WITH going AS MATERIALIZED (
+    SELECT a.i, t.number, t.status AS was, tr.goes_to, a.why, t.place, t.joined, t.admitted AS admitted_at,
+      CASE tr.goes_to
+        WHEN 'waiting' THEN waiting_due(_q, _clock)
+        WHEN 'admitted' THEN _clock + _q.claim_seconds * 1000
+        WHEN 'active' THEN least(_clock + _q.session_seconds * 1000,
+          CASE WHEN t.status = 'admitted' THEN _clock + _q.session_max_seconds * 1000 ELSE t.cap END)
+        ELSE _clock + _q.retain_seconds * 1000 END AS next_due
+    FROM (
+      SELECT DISTINCT ON (number) * FROM unnest(_numbers, _why) WITH ORDINALITY a(number, why, i) ORDER BY number, i
+    ) a
+    JOIN tickets t ON t.queue = _q.key AND t.number = a.number
+    JOIN transitions tr ON tr.status = t.status AND tr.action = _action
+  ), moved AS (
+    UPDATE tickets t SET
+      status = g.goes_to,
+      leaving = false,
+      reason = CASE WHEN g.goes_to = 'expired' THEN g.why END,
+      admitted = CASE WHEN g.goes_to = 'waiting' THEN 0
+        WHEN g.goes_to = 'admitted' AND g.was = 'waiting' THEN _now ELSE t.admitted END,
+      counter = CASE WHEN g.goes_to = 'waiting' THEN NULL ELSE coalesce(_counter, t.counter) END,
+      started = CASE WHEN g.goes_to = 'active' AND g.was = 'admitted' THEN _now ELSE t.started END,
+      started_by = CASE WHEN g.goes_to = 'active' AND g.was = 'admitted' THEN _by ELSE t.started_by END,
+      cap = CASE WHEN g.goes_to = 'active' AND g.was = 'admitted'
+        THEN _clock + _q.session_max_seconds * 1000 ELSE t.cap END,
+      ended = CASE WHEN g.goes_to IN ('completed', 'expired') THEN _now ELSE t.ended END,
+      due = g.next_due,
+      sweep_at = g.next_due
+    FROM going g WHERE t.queue = _q.key AND t.number = g.number
+    RETURNING g.i, t.number, g.was, t.status, t.reason, t.counter, t.place, t.holder, t.joined, g.admitted_at
+  ), out_of_line AS (
+    DELETE FROM line l USING moved m
+    WHERE m.was = 'waiting' AND m.status <> 'waiting' AND l.queue = _q.key AND l.place = m.place
+  ), into_line AS (
+    INSERT INTO line (queue, place, number)
+    SELECT _q.key, place, number FROM moved WHERE status = 'waiting' AND was <> 'waiting'
+  ), freed AS (
+    DELETE FROM holders h USING moved m
+    WHERE m.status IN ('completed', 'expired') AND h.queue = _q.key AND h.holder = m.holder
+  ), told AS (
+    SELECT array_agg(m.number ORDER BY a.i) AS numbers,
+      array_agg(coalesce(m.reason::text, nullif(m.counter, '')) ORDER BY a.i) AS details
+    FROM unnest(_numbers) WITH ORDINALITY a(number, i) JOIN moved m ON m.number = a.number
+  )
+  SELECT
+    CASE WHEN _action = 'recall' THEN (SELECT numbers FROM told) ELSE array_agg(number ORDER BY i) END AS numbers,
+    CASE WHEN _action = 'recall' THEN (SELECT details FROM told)
+      ELSE array_agg(coalesce(reason::text, nullif(counter, '')) ORDER BY i) END AS details,
+    array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
+    array_agg(place) FILTER (WHERE was = 'waiting' AND status <> 'waiting') AS places_left,
+    array_agg(place) FILTER (WHERE status = 'waiting' AND was <> 'waiting') AS places_taken,
+    array_agg(greatest(0, _now - joined)) FILTER (WHERE was = 'waiting' AND status = 'admitted') AS waits,
+    array_agg(greatest(0, _now - admitted_at) / 1000.0::double precision ORDER BY i)
+      FILTER (WHERE was <> 'waiting' AND status IN ('completed', 'expired')) AS stays,
+    count(*) FILTER (WHERE status = 'waiting') - count(*) FILTER (WHERE was = 'waiting') AS waiting,
+    count(*) FILTER (WHERE status = 'admitted') - count(*) FILTER (WHERE was = 'admitted') AS admitted,
+    count(*) FILTER (WHERE status = 'active') - count(*) FILTER (WHERE was = 'active') AS active,
+    count(*) FILTER (WHERE status = 'completed') AS completed,
+    count(*) FILTER (WHERE status = 'expired') AS expired,
+    count(*) FILTER (WHERE was = 'waiting' AND status IN ('completed', 'expired')) AS gave_up,
+    count(*) FILTER (WHERE status = 'waiting' AND was = 'admitted') AS returned
+  INTO _m FROM moved;
+  IF _m.numbers IS NULL THEN
+    RETURN '{}';
+  END IF;
+
+  IF _m.places_left IS NOT NULL THEN PERFORM blocks_lose(_q.key, _m.places_left); END IF;
+  IF _m.places_taken IS NOT NULL THEN PERFORM blocks_gain(_q.key, _m.places_taken); END IF;
+  FOREACH _stay IN ARRAY coalesce(_m.stays, '{}') LOOP
+    _c.stay_count := least(_c.stay_count + 1, 50);
+    _c.stay_mean := _c.stay_mean + (_stay - _c.stay_mean) / _c.stay_count;
+  END LOOP;
+  UPDATE counters SET
+    waiting = waiting + _m.waiting,
+    admitted = admitted + _m.admitted,
+    active = active + _m.active,
+    completed = completed + _m.completed,
+    stay_mean = _c.stay_mean,
+    stay_count = _c.stay_count,
+    flow_left = flow_left + _m.gave_up,
+    flow_called = flow_called + coalesce(cardinality(_m.waits), 0),
+    admitted_at = CASE WHEN _m.waits IS NULL THEN admitted_at ELSE _now END
+  WHERE queue = _q.key;
+  PERFORM tell(_q.key, _now, ARRAY[coalesce(CASE _action
+    WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
+    WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' END, 'expired')], _m.numbers, _m.details);
+  PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
+    greatest(_c.waiting, _c.waiting + _m.waiting));
+  RETURN _m.numbers;
+END $$;
+
+-- The statistics of a move. Waits are counted in buckets an eighth of a doubling wide: see stats.py.
+CREATE FUNCTION tally_moved(
+  _queue bigint, _now bigint, _waits bigint[], _returned bigint, _completed bigint, _expired bigint, _reasons text[],
+  _waiting bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  _names text[] := '{}';
+  _counts bigint[] := '{}';
+BEGIN
+  IF _waits IS NOT NULL THEN
+    SELECT array_agg('wait:' || floor(8 * ln(1 + wait / 1000.0::double precision) / ln(2.0::double precision))),
+      array_agg(1) INTO _names, _counts FROM unnest(_waits) wait;
+    _names := _names || ARRAY['admitted', 'wait_ms'];
+    _counts := _counts || ARRAY[cardinality(_waits), (SELECT sum(wait) FROM unnest(_waits) wait)::bigint];
+  END IF;
+  IF _returned > 0 THEN
+    _names := _names || 'returned'::text;
+    _counts := _counts || _returned;
+  END IF;
+  IF _completed > 0 THEN
+    _names := _names || 'completed'::text;
+    _counts := _counts || _completed;
+  END IF;
+  IF _expired > 0 THEN
+    _names := _names || 'expired'::text || (SELECT array_agg('expired:' || why) FROM unnest(_reasons) why);
+    _counts := _counts || _expired || array_fill(1::bigint, ARRAY[cardinality(_reasons)]);
+  END IF;
+  IF cardinality(_names) > 0 THEN
+    PERFORM tally(_queue, _now, _names, _counts, _waiting);
+  END IF;
+END $$;

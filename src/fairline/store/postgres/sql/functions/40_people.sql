@@ -1,0 +1,295 @@
+-- 40_people.sql: people who wait: join, give a sign of life, ask where they stand, close the page, are moved up.
+
+-- How long until one more hit is allowed under a limit over a sliding window, in ms; 0 is now. Hits that have left the
+-- window are passed over from the oldest on, as they were counted. After a limit was lowered there may be more hits
+-- than it allows: as many as must leave first.
+CREATE FUNCTION blocked(_hits bigint[], _limit int, _window bigint, _now bigint) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  _many int := coalesce(cardinality(_hits), 0);
+  _first int := 1;
+BEGIN
+  WHILE _first <= _many AND _hits[_first] <= _now - _window LOOP
+    _first := _first + 1;
+  END LOOP;
+  IF _many - _first + 1 < _limit THEN
+    RETURN 0;
+  END IF;
+  RETURN _hits[_many - _limit + 1] + _window - _now;
+END $$;
+
+CREATE FUNCTION blocked_for(_queue bigint, _who text, _action text, _limit int, _window bigint, _now bigint)
+RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT blocked(hits, _limit, _window, _now)
+    FROM limits WHERE queue = _queue AND who = _who AND action = _action), 0)
+$$;
+
+CREATE FUNCTION hit(_queue bigint, _who text, _action text, _window bigint, _now bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _hits bigint[];
+BEGIN
+  SELECT hits INTO _hits FROM limits WHERE queue = _queue AND who = _who AND action = _action;
+  WHILE cardinality(_hits) > 0 AND _hits[1] <= _now - _window LOOP
+    _hits := _hits[2:];
+  END LOOP;
+  INSERT INTO limits (queue, who, action, hits, until)
+  VALUES (_queue, _who, _action, coalesce(_hits, '{}') || _now, _now + _window)
+  ON CONFLICT (queue, who, action) DO UPDATE SET hits = excluded.hits, until = excluded.until;
+END $$;
+
+-- join: give each arrival a ticket at its place in the line, or the one its holder has already.
+-- Returns for each: outcome, detail, ticket. Outcomes: joined, held (by its holder), again (by its idempotency key), or
+-- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait).
+CREATE FUNCTION "join"(
+  _id text, _at bigint, _clients bytea[], _users bytea[], _phones bytea[], _addresses bytea[], _keys bytea[],
+  _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _minute CONSTANT bigint := 60000;
+  _hour CONSTANT bigint := 3600000;
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _due double precision := waiting_due(_q, clock_of(_c, _now));
+  _waiting bigint := _c.waiting;
+  _peak bigint := _c.waiting;
+  _a record;
+  _t tickets;
+  _holder bytea;
+  _found record;
+  _wait bigint;
+  _ip text;
+  _phone text;
+  _items json[] := '{}';
+  _item json;
+  _standing_at int[] := '{}';     -- which items tell of a ticket that was there already, and which that is
+  _standing_for bigint[] := '{}';
+  _joined bigint[] := '{}';
+  _details text[] := '{}';
+  _places bigint[] := '{}';       -- taken, and not counted in the blocks yet
+BEGIN
+  FOR _a IN
+    SELECT * FROM unnest(_clients, _users, _phones, _addresses, _keys, _fingerprints, _levels, _passes, _limited,
+      _people) WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, i)
+  LOOP
+    _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
+      WHEN 'ip' THEN _a.address ELSE '' END;
+    _holder := CASE WHEN _holder <> '' THEN left(_q.one_per, 1)::bytea || _holder END;
+    _ip := CASE WHEN _a.limited AND _a.address <> '' AND _q.join_limit_per_ip > 0
+      THEN 'ip:' || encode(_a.address, 'hex') END;
+    _phone := CASE WHEN _a.limited AND _a.phone <> '' AND _q.join_limit_per_phone > 0
+      THEN 'phone:' || encode(_a.phone, 'hex') END;
+    _item := NULL;
+
+    -- The same again, by its key or by its holder.
+    IF _a.key <> '' THEN
+      SELECT number, fingerprint INTO _found FROM join_keys WHERE queue = _q.key AND key = _a.key;
+      IF FOUND AND _found.fingerprint <> _a.fingerprint THEN
+        _items := _items || json_build_array('conflict', '', NULL);
+        CONTINUE;
+      ELSIF FOUND THEN
+        _item := '["again", "", null]';
+      END IF;
+    END IF;
+    IF _item IS NULL AND _holder IS NOT NULL THEN
+      SELECT number INTO _found FROM holders WHERE queue = _q.key AND holder = _holder;
+      IF FOUND THEN
+        _item := '["held", "", null]';
+      END IF;
+    END IF;
+    IF _item IS NOT NULL THEN
+      _items := _items || _item;
+      _standing_at := _standing_at || _a.i::int;
+      _standing_for := _standing_for || _found.number;
+      CONTINUE;
+    END IF;
+
+    -- What speaks against it.
+    IF _q.status = 'maintenance' THEN
+      _item := json_build_array('maintenance', '', NULL);
+    ELSIF _waiting >= _q.max_queue_size THEN
+      _item := json_build_array('full', _waiting::text, NULL);
+    END IF;
+    IF _item IS NULL AND _a.pass <> '' THEN
+      SELECT level, uses, used, expires INTO _found FROM passes WHERE queue = _q.key AND id = _a.pass;
+      IF NOT FOUND OR _found.expires <= _now THEN
+        _item := json_build_array('pass', 'it has ended or was withdrawn', NULL);
+      ELSIF _found.used >= _found.uses THEN
+        _item := json_build_array('pass', 'it is used up', NULL);
+      ELSE
+        _a.level := _found.level;
+      END IF;
+    END IF;
+    IF _item IS NULL AND _ip IS NOT NULL THEN
+      _wait := blocked_for(_q.key, _ip, 'join', _q.join_limit_per_ip, _minute, _now);
+      IF _wait > 0 THEN _item := json_build_array('limited', 'address ' || _wait, NULL); END IF;
+    END IF;
+    IF _item IS NULL AND _phone IS NOT NULL THEN
+      _wait := blocked_for(_q.key, _phone, 'join', _q.join_limit_per_phone, _hour, _now);
+      IF _wait > 0 THEN _item := json_build_array('limited', 'phone ' || _wait, NULL); END IF;
+    END IF;
+    IF _item IS NOT NULL THEN
+      _items := _items || _item;
+      CONTINUE;
+    END IF;
+
+    -- A new ticket. One that goes ahead of others needs the line as it is, and moves those who were told of theirs.
+    _c.number := _c.number + 1;
+    IF _a.level > 0 THEN
+      PERFORM blocks_gain(_q.key, _places);
+      _places := '{}';
+      _items := told(_q.key, _items, _standing_at, _standing_for);
+      _standing_at := '{}';
+      _standing_for := '{}';
+    END IF;
+    _t := NULL;
+    _t.queue := _q.key;
+    _t.number := _c.number;
+    _t.status := 'waiting';
+    _t.level := _a.level;
+    _t.leaving := false;
+    _t.place := next_place(_q, _waiting, _c.number + _c.moves, _a.level, _c.turns);
+    _t.joined := _now;
+    _t.admitted := 0;
+    _t.started := 0;
+    _t.ended := 0;
+    _t.due := _due;
+    _t.sweep_at := _due;
+    _t.cap := 0;
+    _t.page_views := 0;
+    _t.client := _a.client;
+    _t.holder := _holder;
+    _t.key := nullif(_a.key, '');
+    _t.person := _a.person;
+    INSERT INTO tickets SELECT _t.*;
+    INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
+    _waiting := _waiting + 1;
+    IF _a.level > 0 THEN
+      _c.turns[_a.level] := greatest(_c.turns[_a.level], _t.place >> 24);
+      PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
+      _item := json_build_array('joined', '', whole(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _c.stopped));
+    ELSE
+      -- Whoever has no priority is the last in line: the place has the highest turn there is.
+      _places := _places || _t.place;
+      _item := json_build_array('joined', '', whole(_t, _waiting, _c.stopped));
+    END IF;
+    _items := _items || _item;
+    _joined := _joined || _t.number;
+    _details := _details || CASE WHEN _a.level > 0 THEN _a.level::text END;
+    IF _holder IS NOT NULL THEN
+      INSERT INTO holders (queue, holder, number) VALUES (_q.key, _holder, _t.number);
+    END IF;
+    IF _a.key <> '' THEN
+      INSERT INTO join_keys (queue, key, fingerprint, number) VALUES (_q.key, _a.key, _a.fingerprint, _t.number);
+    END IF;
+    IF _a.pass <> '' THEN
+      UPDATE passes SET used = used + 1 WHERE queue = _q.key AND id = _a.pass;
+    END IF;
+    IF _ip IS NOT NULL THEN PERFORM hit(_q.key, _ip, 'join', _minute, _now); END IF;
+    IF _phone IS NOT NULL THEN PERFORM hit(_q.key, _phone, 'join', _hour, _now); END IF;
+  END LOOP;
+
+  IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
+  IF cardinality(_joined) > 0 THEN
+    UPDATE counters SET number = _c.number, turns = _c.turns, waiting = _waiting WHERE queue = _q.key;
+    PERFORM tell(_q.key, _now, ARRAY['joined'], _joined, _details);
+    PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[cardinality(_joined)::bigint], _waiting);
+  END IF;
+  _items := told(_q.key, _items, _standing_at, _standing_for);
+  RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
+END $$;
+
+-- Items of a join that tell of a ticket that was there already, with the ticket as it is now.
+CREATE FUNCTION told(_queue bigint, _items json[], _at int[], _numbers bigint[]) RETURNS json[] LANGUAGE plpgsql AS $$
+DECLARE
+  _tickets json;
+BEGIN
+  IF cardinality(_at) > 0 THEN
+    _tickets := whole_tickets(_queue, _numbers);
+    FOR _i IN 1 .. cardinality(_at) LOOP
+      _items[_at[_i]] := json_build_array(_items[_at[_i]] -> 0, '', _tickets -> (_i - 1));
+    END LOOP;
+  END IF;
+  RETURN _items;
+END $$;
+
+-- beat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up.
+-- It does not wait for the steps of the queue: what it changes is the deadline alone.
+CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := seen(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _due double precision := waiting_due(_q, clock_of(_c, _now));
+BEGIN
+  UPDATE tickets t SET leaving = false, due = _due,
+    sweep_at = CASE WHEN _due IS NOT NULL THEN least(t.sweep_at, _due) END
+  FROM (
+    SELECT t.number FROM tickets t
+    WHERE t.queue = _q.key AND t.number = ANY (_numbers) AND t.status = 'waiting'
+    ORDER BY t.number FOR NO KEY UPDATE
+  ) alive WHERE t.queue = _q.key AND t.number = alive.number;
+  RETURN standings(_q.key, _now, _numbers);
+END $$;
+
+-- unload: the page of someone who waits was closed: they have the grace to come back, then they have left.
+CREATE FUNCTION unload(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := seen(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _due double precision := clock_of(_c, _now) + _q.grace_seconds * 1000;
+BEGIN
+  UPDATE tickets t SET leaving = true, due = _due, sweep_at = least(t.sweep_at, _due) FROM (
+    SELECT t.number FROM tickets t
+    WHERE t.queue = _q.key AND t.number = ANY (_numbers) AND t.status = 'waiting' AND NOT t.leaving
+    ORDER BY t.number FOR NO KEY UPDATE
+  ) closed WHERE t.queue = _q.key AND t.number = closed.number;
+  RETURN standings(_q.key, _now, _numbers);
+END $$;
+
+-- look: tickets as they are now, changing nothing. `_whole` answers all that is kept of them.
+CREATE FUNCTION look(_id text, _at bigint, _numbers bigint[], _whole boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _now bigint := moment(_at);
+BEGIN
+  IF _whole THEN
+    RETURN json_build_array(view_of(_c.queue, _now), whole_tickets(_c.queue, _numbers));
+  END IF;
+  RETURN standings(_c.queue, _now, _numbers);
+END $$;
+
+-- prioritise: move someone who waits up, by the queue's policy; never back.
+-- Returns outcome (done, refused, missing) and the ticket.
+CREATE FUNCTION prioritise(_id text, _at bigint, _number bigint, _level int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _outcome text := 'done';
+  _t tickets;
+  _place bigint;
+BEGIN
+  SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    _outcome := 'missing';
+  ELSIF NOT EXISTS (SELECT 1 FROM transitions WHERE status = _t.status AND action = 'prioritise') THEN
+    _outcome := 'refused';
+  ELSE
+    DELETE FROM line WHERE queue = _q.key AND place = _t.place;
+    PERFORM blocks_lose(_q.key, ARRAY[_t.place]);
+    _place := next_place(_q, _c.waiting - 1, _c.number + _c.moves + 1, _level, _c.turns);
+    IF _level > 0 THEN
+      _c.turns[_level] := greatest(_c.turns[_level], _place >> 24);
+    END IF;
+    _place := least(_t.place, _place);
+    INSERT INTO line (queue, place, number) VALUES (_q.key, _place, _number);
+    PERFORM blocks_gain(_q.key, ARRAY[_place]);
+    UPDATE tickets SET place = _place, level = greatest(level, _level) WHERE queue = _q.key AND number = _number;
+    UPDATE counters SET moves = moves + 1, turns = _c.turns WHERE queue = _q.key;
+    PERFORM tell(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
+  END IF;
+  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+END $$;

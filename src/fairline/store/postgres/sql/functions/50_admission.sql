@@ -1,0 +1,104 @@
+-- 50_admission.sql: letting in: by itself, as rate, room and stock allow, or by hand.
+
+-- admit: let the next tickets in, as many as rate, room and stock allow; measure how the line drains.
+-- `_every` is the ms between ticks; nothing is done if someone did it less than `_lease` ms ago.
+-- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
+CREATE FUNCTION admit(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _elapsed bigint := greatest(0, _now - coalesce(_c.tokens_at, _now));
+  _seconds double precision := greatest(0, _now - coalesce(_c.flow_at, _now)) / 1000.0::double precision;
+  _fade double precision;
+  _burst double precision := coalesce(_q.burst, greatest(1, _q.admission_rate));
+  _tokens double precision := coalesce(_c.tokens, _burst);
+  _limit double precision := _burst;
+  _free bigint := room_of(_q, _c);
+  _going bigint := 0;
+  _held boolean := false;
+  _admitted bigint[] := '{}';
+BEGIN
+  -- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
+  IF _now >= _c.tokens_at AND _elapsed < _lease THEN
+    RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
+  END IF;
+
+  -- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token
+  -- must not lose by a late tick, so then what two ticks bring is added to the fraction left.
+  IF _c.held THEN
+    _limit := greatest(_burst, least(1, _tokens) + 2 * _q.admission_rate * _every / 1000);
+  END IF;
+  _tokens := least(_limit, _tokens + _q.admission_rate * _elapsed / 1000);
+  IF _q.status = 'active' AND _q.admission = 'auto' AND _q.admission_rate > 0 THEN
+    _going := least(floor(_tokens)::bigint, _free, _c.waiting, _at_most);
+    _tokens := _tokens - _going;
+    _held := _c.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
+  ELSE
+    _tokens := least(_tokens, _burst);
+  END IF;
+
+  -- Fade what was measured, and add the time since. Time nobody kept is not measured.
+  IF _seconds > 60 THEN _seconds := 0; END IF;
+  _fade := exp(-_seconds / 600);
+  UPDATE counters SET
+    tokens = _tokens, tokens_at = _now, held = _held, flow_at = _now,
+    flow_waited = flow_waited * _fade + waiting * _seconds,
+    flow_span = flow_span * _fade + CASE WHEN waiting > 0 THEN _seconds ELSE 0 END,
+    flow_left = flow_left * _fade,
+    flow_called = flow_called * _fade
+  WHERE queue = _q.key;
+  IF _going > 0 THEN
+    _admitted := move(_q, _now, clock_of(_c, _now), next_in_line(_q.key, _going), 'admit');
+  END IF;
+  RETURN json_build_array(view_of(_q.key, _now), array_to_json(_admitted));
+END $$;
+
+-- call_next: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
+-- Returns outcome (called, again, conflict, paused, refused, missing) and the tickets.
+CREATE FUNCTION call_next(
+  _id text, _at bigint, _many bigint, _number bigint, _counter text, _key bytea, _fingerprint text
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _clock double precision := clock_of(_c, _now);
+  _outcome text := 'called';
+  _numbers bigint[] := '{}';
+  _was status;
+  _before presses;
+BEGIN
+  IF _key <> '' THEN
+    SELECT * INTO _before FROM presses WHERE queue = _q.key AND key = _key;
+  END IF;
+  IF _before.key IS NOT NULL THEN
+    _outcome := CASE WHEN _before.fingerprint = _fingerprint THEN 'again' ELSE 'conflict' END;
+    _numbers := CASE WHEN _outcome = 'again' THEN _before.numbers ELSE '{}' END;
+  ELSIF _q.status <> 'active' THEN
+    _outcome := 'paused';
+  ELSIF _number IS NULL THEN
+    _numbers := next_in_line(_q.key, least(_many, room_of(_q, _c)));
+  ELSE
+    SELECT status INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
+    IF NOT FOUND THEN
+      _outcome := 'missing';
+    ELSIF NOT EXISTS (SELECT 1 FROM transitions WHERE status = _was AND action = 'call') THEN
+      _outcome := 'refused';
+      _numbers := ARRAY[_number];
+    ELSIF room_of(_q, _c) > 0 THEN
+      _numbers := ARRAY[_number];
+    END IF;
+  END IF;
+
+  _numbers := coalesce(_numbers, '{}');
+  IF _outcome = 'called' AND cardinality(_numbers) > 0 THEN
+    _numbers := move(_q, _now, _clock, _numbers, 'call', _counter => _counter);
+    IF _key <> '' THEN
+      INSERT INTO presses (queue, key, fingerprint, numbers, due)
+      VALUES (_q.key, _key, _fingerprint, _numbers, _clock + 86400000);
+    END IF;
+  END IF;
+  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
+END $$;

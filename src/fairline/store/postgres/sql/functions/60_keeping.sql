@@ -1,0 +1,168 @@
+-- 60_keeping.sql: what falls due, limits, priority passes.
+
+-- sweep: end the tickets whose deadline has passed, and clear away what has been kept long enough. `_every` is the ms
+-- between sweeps; nothing is done if someone did it less than `_lease` ms ago.
+-- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
+-- It also stands still while nobody who waits can reach us (`_stalled`).
+-- Returns how many were due, and the number and reason of each ticket that lapsed.
+CREATE FUNCTION sweep(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint, _stalled boolean)
+RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _away bigint := _now - _c.swept_at;
+  _clock double precision;
+  _due record;
+  _lapsed bigint[];
+  _why reason[];
+BEGIN
+  IF _away >= 0 AND _away < _lease THEN
+    RETURN json_build_array(view_of(_q.key, _now), json_build_array(0, '[]'::json));
+  END IF;
+  IF _away < 0 OR _stalled THEN
+    _c.stopped := _c.stopped + _away; -- set back, the store's clock; or nobody can be reached: it goes on from where it was
+  ELSIF _away > 1.5 * _every THEN
+    _c.stopped := _c.stopped + _away - _every;
+    PERFORM tell(_q.key, _now, ARRAY['clock_stopped'], _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
+  END IF;
+  UPDATE counters SET stopped = _c.stopped, swept_at = _now WHERE queue = _q.key;
+  _clock := _now - _c.stopped;
+
+  PERFORM catch_up(_q.key, _clock);
+  _due := all_due(_q.key, _clock, _at_most);
+  -- A beat may have come since: who is locked now, and still due, lapses.
+  PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_due.tickets) ORDER BY t.number FOR NO KEY UPDATE;
+  SELECT array_agg(t.number ORDER BY a.i), array_agg(lapse_of(t, _q) ORDER BY a.i) INTO _lapsed, _why
+  FROM unnest(_due.tickets) WITH ORDINALITY a(number, i)
+  JOIN tickets t ON t.queue = _q.key AND t.number = a.number
+  WHERE t.ended = 0 AND t.due <= _clock;
+  PERFORM clear(_q.key, _clock, _due.tickets, _due.presses, _due.revoked, _due.passes);
+  IF _lapsed IS NOT NULL THEN
+    PERFORM move(_q, _now, _clock, _lapsed, 'lapse', _why);
+  END IF;
+  PERFORM trim_stats(_c, _now);
+  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_due.many, coalesce((
+    SELECT json_agg(json_build_array(number, why) ORDER BY i)
+    FROM unnest(_lapsed, _why) WITH ORDINALITY l(number, why, i)), '[]')));
+END $$;
+
+-- Bring `sweep_at` up to date where beats have moved the deadline since. Whoever is giving a sign of life at this moment
+-- is passed over: the next sweep will do.
+CREATE FUNCTION catch_up(_queue bigint, _clock double precision) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE tickets t SET sweep_at = t.due FROM (
+    SELECT t.number FROM tickets t
+    WHERE t.queue = _queue AND t.sweep_at <= _clock AND t.sweep_at < t.due
+    FOR NO KEY UPDATE SKIP LOCKED
+  ) late WHERE t.queue = _queue AND t.number = late.number;
+END $$;
+
+-- What is due, oldest first: tickets, and idempotency keys of calls, revocations and passes.
+CREATE FUNCTION all_due(
+  _queue bigint, _clock double precision, _at_most bigint,
+  OUT many bigint, OUT tickets bigint[], OUT presses bytea[], OUT revoked bigint[], OUT passes text[]
+) LANGUAGE sql STABLE AS $$
+  SELECT count(*), array_agg(number ORDER BY due, member) FILTER (WHERE kind = 't'),
+    array_agg(key) FILTER (WHERE kind = 'k'), array_agg(number) FILTER (WHERE kind = 'r'),
+    array_agg(id) FILTER (WHERE kind = 'p')
+  FROM (
+    (SELECT 't' AS kind, t.sweep_at AS due, t.number::text COLLATE "C" AS member, t.number, NULL::bytea AS key,
+      NULL AS id FROM tickets t
+      WHERE t.queue = _queue AND t.sweep_at <= _clock AND t.due <= _clock
+      ORDER BY t.sweep_at, t.number::text COLLATE "C" LIMIT _at_most)
+    UNION ALL
+    (SELECT 'k', k.due, 'k' || encode(k.key, 'hex'), NULL, k.key, NULL FROM presses k
+      WHERE k.queue = _queue AND k.due <= _clock)
+    UNION ALL
+    (SELECT 'r', r.due, 'r' || r.number, r.number, NULL, NULL FROM revoked r
+      WHERE r.queue = _queue AND r.due <= _clock)
+    UNION ALL
+    (SELECT 'p', p.due, 'p' || p.id, NULL, NULL, p.id FROM passes p WHERE p.queue = _queue AND p.due <= _clock)
+    ORDER BY due, member LIMIT _at_most
+  ) found
+$$;
+
+-- A lapse has its reason from the state it ends.
+CREATE FUNCTION lapse_of(_t tickets, _q queues) RETURNS reason LANGUAGE sql IMMUTABLE AS $$
+  SELECT (CASE _t.status
+    WHEN 'waiting' THEN CASE WHEN _t.leaving THEN 'left' ELSE 'heartbeat_timeout' END
+    WHEN 'admitted' THEN CASE WHEN _q.admission = 'manual' THEN 'no_show' ELSE 'claim_timeout' END
+    ELSE 'session_timeout' END)::reason
+$$;
+
+-- Remove what was kept long enough: ended tickets with their idempotency keys, and the rest of what is due.
+CREATE FUNCTION clear(
+  _queue bigint, _clock double precision, _tickets bigint[], _presses bytea[], _revoked bigint[], _passes text[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  WITH purged AS (
+    DELETE FROM tickets WHERE queue = _queue AND number = ANY (_tickets) AND ended > 0 AND due <= _clock RETURNING key
+  )
+  DELETE FROM join_keys k USING purged p WHERE k.queue = _queue AND k.key = p.key;
+  IF _presses IS NOT NULL THEN DELETE FROM presses WHERE queue = _queue AND key = ANY (_presses); END IF;
+  IF _revoked IS NOT NULL THEN DELETE FROM revoked WHERE queue = _queue AND number = ANY (_revoked); END IF;
+  IF _passes IS NOT NULL THEN DELETE FROM passes WHERE queue = _queue AND id = ANY (_passes); END IF;
+END $$;
+
+-- Once an hour, drop statistics older than two days, minutes older than two hours, and limits that hold nobody back.
+CREATE FUNCTION trim_stats(_c counters, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  _hour bigint := _now / 3600000;
+BEGIN
+  IF _c.stats_hour = _hour THEN
+    RETURN;
+  END IF;
+  UPDATE counters SET stats_hour = _hour WHERE queue = _c.queue;
+  DELETE FROM stats WHERE queue = _c.queue AND span <> 'total' AND substr(span, 2)::bigint <
+    CASE left(span, 1) WHEN 'h' THEN _hour - 48 ELSE _now / 60000 - 120 END;
+  DELETE FROM limits WHERE queue = _c.queue AND until <= _now;
+END $$;
+
+-- try_limit: count one try against a limit over a sliding window of `_window` ms.
+-- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+CREATE FUNCTION try_limit(_id text, _at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _now bigint := moment(_at);
+  _wait bigint := blocked_for(_c.queue, _who, _action, _limit, _window, _now);
+BEGIN
+  IF _wait = 0 THEN
+    PERFORM hit(_c.queue, _who, _action, _window, _now);
+  END IF;
+  RETURN to_json(_wait);
+END $$;
+
+-- issue_pass: let a priority pass be used so many times, for `_lasts` ms.
+CREATE FUNCTION issue_pass(_id text, _at bigint, _pass text, _level int, _uses bigint, _lasts bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _now bigint := moment(_at);
+BEGIN
+  INSERT INTO passes (queue, id, level, uses, expires, due)
+  VALUES (_c.queue, _pass, _level, _uses, _now + _lasts, clock_of(_c, _now) + _lasts)
+  ON CONFLICT (queue, id) DO UPDATE SET
+    level = excluded.level, uses = excluded.uses, used = 0, expires = excluded.expires, due = excluded.due;
+  RETURN 'null';
+END $$;
+
+-- withdraw_pass: make a pass useless at once. Returns whether there was one that had not ended.
+CREATE FUNCTION withdraw_pass(_id text, _at bigint, _pass text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _ends bigint;
+BEGIN
+  DELETE FROM passes WHERE queue = _c.queue AND id = _pass RETURNING expires INTO _ends;
+  RETURN to_json(coalesce(_ends > moment(_at), false));
+END $$;
+
+-- all_passes: the passes that have not ended, by id.
+CREATE FUNCTION all_passes(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(id, level, uses, used, expires) ORDER BY id), '[]')
+    FROM passes WHERE queue = _c.queue AND expires > moment(_at));
+END $$;

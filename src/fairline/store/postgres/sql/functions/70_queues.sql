@@ -1,0 +1,135 @@
+-- 70_queues.sql: queues: made, changed, removed, listed, and in figures.
+
+-- all_queues: the names of all queues, sorted.
+CREATE FUNCTION all_queues() RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT coalesce(json_agg(id ORDER BY id), '[]') FROM queues
+$$;
+
+-- create_queue: make a queue that is not there yet. Returns whether it was made.
+-- The version counts on from the moment of creation: a queue made anew never looks like the one before it.
+CREATE FUNCTION create_queue(_id text, _at bigint, _settings jsonb) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+  _key bigint := nextval(pg_get_serial_sequence('queues', 'key'));
+BEGIN
+  INSERT INTO queues SELECT (jsonb_populate_record(NULL::queues, _settings
+    || jsonb_build_object('key', _key, 'id', _id, 'version', _now, 'created', _now))).*
+  ON CONFLICT (id) DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN 'false';
+  END IF;
+  INSERT INTO counters (queue, swept_at, turns) VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]));
+  PERFORM tell(_key, _now, ARRAY['queue_created']);
+  RETURN 'true';
+END $$;
+
+-- settings: the settings of a queue, with their version.
+CREATE FUNCTION settings(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT json_build_array(q.version, to_jsonb(q) - ARRAY['key', 'id', 'version', 'created'])
+    FROM queues q WHERE q.key = _c.queue);
+END $$;
+
+-- configure: write the settings of a queue, all at once.
+-- Returns the version found: it was written if that is the one expected.
+CREATE FUNCTION configure(_id text, _at bigint, _version bigint, _settings jsonb) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+BEGIN
+  IF _q.version = _version THEN
+    DELETE FROM queues WHERE key = _q.key;
+    INSERT INTO queues SELECT (jsonb_populate_record(_q, _settings || jsonb_build_object('version', _version + 1))).*;
+    PERFORM tell(_q.key, moment(_at), ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
+  END IF;
+  RETURN to_json(_q.version);
+END $$;
+
+-- remove_queue: remove a queue with all its tickets.
+CREATE FUNCTION remove_queue(_id text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+BEGIN
+  DELETE FROM line WHERE queue = _c.queue;
+  DELETE FROM blocks WHERE queue = _c.queue;
+  DELETE FROM tickets WHERE queue = _c.queue;
+  DELETE FROM holders WHERE queue = _c.queue;
+  DELETE FROM join_keys WHERE queue = _c.queue;
+  DELETE FROM presses WHERE queue = _c.queue;
+  DELETE FROM revoked WHERE queue = _c.queue;
+  DELETE FROM passes WHERE queue = _c.queue;
+  DELETE FROM limits WHERE queue = _c.queue;
+  DELETE FROM events WHERE queue = _c.queue;
+  DELETE FROM stats WHERE queue = _c.queue;
+  DELETE FROM counters WHERE queue = _c.queue;
+  DELETE FROM queues WHERE key = _c.queue;
+  RETURN 'null';
+END $$;
+
+-- list_tickets: tickets in order, a page at a time: by place those who wait, by number the others.
+-- `_part` and `_after` are where to go on: 1 waiting, 2 admitted, 3 active, 4 ended, and the place or number seen.
+-- A page looks at a bounded number of tickets, so one that filters may be short and still not be the last.
+-- Returns the part and the place or number to go on from (null at the end), and the tickets.
+CREATE FUNCTION list_tickets(_id text, _status status, _part int, _after bigint, _many bigint) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _first int := CASE _status WHEN 'waiting' THEN 1 WHEN 'admitted' THEN 2 WHEN 'active' THEN 3
+    WHEN 'completed' THEN 4 WHEN 'expired' THEN 4 END;
+  _last int := coalesce(_first, 4);
+  _found record;
+  _numbers bigint[] := '{}';
+BEGIN
+  _part := coalesce(_part, _first, 1);
+  WHILE _part <= _last AND _many > 0 LOOP
+    IF _part = 1 THEN
+      SELECT array_agg(number ORDER BY place) AS numbers, max(place) AS last, count(*) AS many INTO _found FROM (
+        SELECT number, place FROM line WHERE queue = _c.queue AND place > coalesce(_after, -9223372036854775808)
+        ORDER BY place LIMIT _many) page;
+    ELSIF _part < 4 THEN
+      SELECT array_agg(number ORDER BY number) AS numbers, max(number) AS last, count(*) AS many INTO _found FROM (
+        SELECT number FROM tickets WHERE queue = _c.queue AND status = CASE _part WHEN 2 THEN 'admitted'::status
+          ELSE 'active' END AND status IN ('admitted', 'active') AND number > coalesce(_after, 0)
+        ORDER BY number LIMIT _many) page;
+    ELSE
+      SELECT array_agg(number ORDER BY number) FILTER (WHERE _status IS NULL OR status = _status) AS numbers,
+        max(number) AS last, count(*) AS many INTO _found FROM (
+          SELECT number, status FROM tickets WHERE queue = _c.queue AND status IN ('completed', 'expired')
+            AND number > coalesce(_after, 0)
+          ORDER BY number LIMIT _many) page;
+    END IF;
+    _numbers := _numbers || coalesce(_found.numbers, '{}');
+    _after := coalesce(_found.last, _after);
+    _many := _many - _found.many;
+    IF _many > 0 THEN
+      _part := _part + 1;
+      _after := NULL;
+    END IF;
+  END LOOP;
+  RETURN json_build_array(CASE WHEN _part <= _last THEN _part END, _after, whole_tickets(_c.queue, _numbers));
+END $$;
+
+-- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
+CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id), '[]') FROM (
+    SELECT * FROM events WHERE queue = _c.queue AND id > coalesce(_after, 0) ORDER BY id LIMIT _many) page);
+END $$;
+
+-- last_event: the id of the newest event.
+CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT to_json((seen(_id)).event)
+$$;
+
+-- figures: the queue at this moment, when someone was last let in, and all counts.
+CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN json_build_array(view_of(_c.queue, moment(_at)), _c.admitted_at, (
+    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue));
+END $$;

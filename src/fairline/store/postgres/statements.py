@@ -1,0 +1,79 @@
+"""The SQL of the store: numbered migrations, and functions of which each operation is one.
+
+Everything is in `sql/*.sql`. An operation is a function that answers JSON and whose comment begins with its name; how
+to call it is read from its declaration, so no statement is written twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+SCHEMA = "fairline"
+_MIGRATION = re.compile(r"(\d{4})_(\w+)\.sql")
+_OPERATION = re.compile(
+    r'^-- (?P<name>\w+): [^\n]*\n(?:--[^\n]*\n)*CREATE FUNCTION "?(?P=name)"?\((?P<takes>[^)]*)\)\s+RETURNS json\b',
+    re.MULTILINE,
+)
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    number: int
+    name: str
+    body: str
+
+
+class Operation(NamedTuple):
+    """A function that the server may run."""
+
+    name: str
+    signature: str
+    call: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All steps, in order; the last one is the version this code needs."""
+    found = []
+    for file in (resources.files(__package__) / "sql" / "migrations").iterdir():
+        named = _MIGRATION.fullmatch(file.name)
+        if named:
+            found.append(Migration(int(named[1]), named[2], file.read_text(encoding="utf-8")))
+    return tuple(sorted(found))
+
+
+@cache
+def functions() -> str:
+    """All functions, to be made anew by every upgrade."""
+    files = (resources.files(__package__) / "sql" / "functions").iterdir()
+    named = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql"))
+    return "\n".join(body for _, body in named)
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    """What the server may run, by name."""
+    return {found["name"]: _operation(found["name"], found["takes"]) for found in _OPERATION.finditer(functions())}
+
+
+def _operation(name: str, takes: str) -> Operation:
+    types = [parameter.split(maxsplit=1)[1] for parameter in takes.split(",")] if takes.strip() else []
+    full = f'{SCHEMA}."{name}"'
+    call = f"SELECT {full}({', '.join(f'%s::{kind}' for kind in _qualified(types))})::text"
+    return Operation(name, f"{full}({', '.join(_qualified(types))})", call)
+
+
+def _qualified(types: list[str]) -> list[str]:
+    """Types of our own with their schema: the server's role needs no search path."""
+    return [f"{SCHEMA}.{kind}" if kind in {"status", "reason"} else kind for kind in types]
+
+
+@cache
+def digest() -> str:
+    """What the functions are, in short: where the database has others, they are made anew."""
+    return hashlib.sha256(functions().encode()).hexdigest()[:16]

@@ -1,0 +1,312 @@
+"""The store on PostgreSQL: every operation is one function, one transaction, one round trip."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from fairline.errors import (
+    FairlineError,
+    IdempotencyConflict,
+    InvalidRequest,
+    PassNotFound,
+    QueueExists,
+    QueuePaused,
+    SettingsChanged,
+    StoreNotSupported,
+    TicketNotFound,
+    TransitionRefused,
+)
+from fairline.events import Event
+from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.contract import (
+    ACTS,
+    Arrival,
+    Clock,
+    Configured,
+    Hour,
+    Joined,
+    Lapsed,
+    Page,
+    Pass,
+    Reply,
+    Stats,
+    Swept,
+    Visit,
+)
+from fairline.store.postgres.answers import (
+    decode,
+    event_of,
+    joined,
+    outcomes,
+    standing_of,
+    ticket_of,
+    view_of,
+    whole_ticket,
+)
+from fairline.store.postgres.client import Client, connect, mapped_errors
+from fairline.store.postgres.migrate import status as schema_status
+from fairline.store.postgres.migrate import upgrade
+from fairline.store.postgres.registry import PostgresRegistry
+from fairline.store.stats import Counts, totals
+from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket
+
+_CURSOR = re.compile(r"([1-4]):(-?[0-9]{1,18})", re.ASCII)
+_EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
+_json = msgspec.json.encode
+
+
+class Server(Protocol):
+    """A server process that belongs to the store."""
+
+    def stop(self) -> None:
+        """End it, with everything safe on disk."""
+
+
+async def open_postgres(
+    url: str, *, clock: Clock | None = None, server: Server | None = None, connections: int = 8
+) -> PostgresStore:
+    """Open the store at `url`, brought to the version this code needs; it has answered when this returns."""
+    await _bring_up(url)
+    store = PostgresStore(Client(url, connections), clock, server)
+    try:
+        await store.open()
+        await store.time()
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+async def _bring_up(url: str) -> None:
+    """Upgrade a database that is behind, if we may; else say who has to."""
+    async with mapped_errors(), await connect(url) as connection:
+        found = await schema_status(connection)
+        if found.current:
+            return
+        may = await connection.execute("SELECT has_database_privilege(current_database(), 'CREATE')")
+        row = await may.fetchone()
+        if not (row and row[0]) and not found.newer:
+            raise StoreNotSupported(
+                f"The database is at version {found.version} and has to be upgraded, which this role may not do. "
+                "Run 'fairline db upgrade --role …' as its owner."
+            )
+        await upgrade(connection)
+
+
+class PostgresStore:
+    """See `contract.Store`."""
+
+    def __init__(self, client: Client, clock: Clock | None, server: Server | None) -> None:
+        self.registry = PostgresRegistry(client, clock)
+        self._client = client
+        self._clock = clock
+        self._server = server
+
+    async def open(self) -> None:
+        """Connect."""
+        await self._client.open()
+
+    async def close(self) -> None:
+        await self._client.close()
+        if self._server:
+            await asyncio.to_thread(self._server.stop)
+
+    async def time(self) -> int:
+        now = int(decode(await self._client.call("store_time")))
+        return self._clock() if self._clock else now
+
+    # Queues
+
+    async def queues(self) -> list[QueueId]:
+        return [QueueId(name) for name in decode(await self._client.call("all_queues"))]
+
+    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
+        if not await self._call("create_queue", queue, _json(settings).decode()):
+            raise QueueExists(queue)
+
+    async def settings(self, queue: QueueId) -> Configured:
+        version, found = decode(await self._client.call("settings", queue, queue=queue))
+        return Configured(msgspec.convert(found, QueueSettings), version)
+
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
+        found = await self._call("configure", queue, version, _json(settings).decode())
+        if found != version:
+            raise SettingsChanged(version, found)
+        return Configured(settings, version + 1)
+
+    async def delete(self, queue: QueueId) -> None:
+        await self._client.call("remove_queue", queue, queue=queue)
+
+    async def view(self, queue: QueueId) -> QueueView:
+        view, _ = await self._call("look", queue, [], False)
+        return view_of(view)
+
+    # People who wait
+
+    async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
+        check_batch(arrivals)
+        for a in arrivals:
+            check_level(a.priority)
+        columns = (
+            [a.client for a in arrivals],
+            [a.user for a in arrivals],
+            [a.phone for a in arrivals],
+            [a.address for a in arrivals],
+            [a.key for a in arrivals],
+            [a.fingerprint for a in arrivals],
+            [a.priority for a in arrivals],
+            [a.pass_id for a in arrivals],
+            [a.limited for a in arrivals],
+            [_json(a.person).decode() for a in arrivals],
+        )
+        view, rows = await self._call("join", queue, *columns)
+        pairs = zip(arrivals, rows, strict=True)
+        return Reply(view_of(view), [joined(queue, arrival, row) for arrival, row in pairs])
+
+    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        check_batch(numbers)
+        return _standings(await self._call("beat", queue, list(numbers)))
+
+    async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        check_batch(numbers)
+        return _standings(await self._call("look", queue, list(numbers), False))
+
+    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        check_batch(numbers)
+        return _standings(await self._call("unload", queue, list(numbers)))
+
+    async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
+        check_batch(numbers)
+        view, rows = await self._call("look", queue, list(numbers), True)
+        return Reply(view_of(view), [ticket_of(row) if row else None for row in rows])
+
+    async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
+        check_level(level)
+        answer = await self._call("prioritise", queue, number, level)
+        return whole_ticket(queue, Action.PRIORITISE, number, answer)
+
+    # Letting in
+
+    async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
+        view, numbers = await self._call("admit", queue, at_most, milliseconds(every), milliseconds(lease))
+        return Reply(view_of(view), numbers)
+
+    async def call_next(
+        self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
+    ) -> list[Ticket]:
+        pressed = press_fingerprint(count, number, counter)
+        _, (outcome, rows) = await self._call("call_next", queue, count, number, counter, key, pressed)
+        match outcome:
+            case "conflict":
+                raise IdempotencyConflict
+            case "paused":
+                raise QueuePaused(queue, (await self.settings(queue)).settings.status)
+            case "missing":
+                raise TicketNotFound(queue, number or 0)
+            case "refused":
+                raise TransitionRefused(Action.CALL, rows[0][1])
+        return [ticket_of(row) for row in rows if row]
+
+    # Inside, and out
+
+    async def visit(
+        self, queue: QueueId, what: Visit, visitors: Sequence[tuple[int, bytes]]
+    ) -> Reply[Standing | FairlineError]:
+        check_batch(visitors)
+        numbers = [number for number, _ in visitors]
+        answer = await self._call("visit", queue, what, numbers, [by for _, by in visitors])
+        return outcomes(queue, Action.TOUCH if what == "touch" else Action.START, numbers, answer)
+
+    async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
+        check_batch(numbers)
+        if action not in ACTS:
+            raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
+        why = REASONS.get(action)
+        answer = await self._call("act", queue, action.value, why.value if why else None, list(numbers))
+        return outcomes(queue, action, numbers, answer)
+
+    async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
+        return whole_ticket(queue, Action.REVOKE, number, await self._call("revoke", queue, number, reason))
+
+    async def revoked(self, queue: QueueId) -> dict[int, str]:
+        return dict(decode(await self._client.call("all_revoked", queue, queue=queue)))
+
+    # Keeping
+
+    async def sweep(
+        self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0, stalled: bool = False
+    ) -> Swept:
+        answer = await self._call("sweep", queue, at_most, milliseconds(every), milliseconds(lease), stalled)
+        _, (due, lapsed) = answer
+        return Swept([Lapsed(number, Reason(why)) for number, why in lapsed], more=due >= at_most)
+
+    async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
+        if limit < 1:
+            raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
+        return float(await self._call("try_limit", queue, who, action, limit, milliseconds(seconds))) / 1000
+
+    # Passes
+
+    async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+        check_level(level)
+        await self._call("issue_pass", queue, pass_id, level, uses, milliseconds(seconds))
+
+    async def passes(self, queue: QueueId) -> list[Pass]:
+        return [Pass(*row) for row in await self._call("all_passes", queue)]
+
+    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+        if not await self._call("withdraw_pass", queue, pass_id):
+            raise PassNotFound(queue, pass_id)
+
+    # Reading
+
+    async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
+        found = _CURSOR.fullmatch(cursor) if cursor is not None else None
+        if cursor is not None and not found:
+            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        part, seen = (int(found[1]), int(found[2])) if found else (None, None)
+        wanted = status.value if status else None
+        answer = await self._client.call("list_tickets", queue, wanted, part, seen, limit, queue=queue)
+        part, seen, rows = decode(answer)
+        return Page([ticket_of(row) for row in rows], None if part is None else f"{part}:{seen}")
+
+    async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
+        if after and not _EVENT_ID.fullmatch(after):
+            raise InvalidRequest("after", f"must be the id of an event; got {after!r:.80}")
+        last = int(after) if after else None
+        rows = decode(await self._client.call("list_events", queue, last, limit, queue=queue))
+        return [event_of(row) for row in rows]
+
+    async def last_event(self, queue: QueueId) -> str:
+        return await self._client.call("last_event", queue, queue=queue)
+
+    async def stats(self, queue: QueueId) -> Stats:
+        view, last, fields = await self._call("figures", queue)
+        counts, now = Counts(fields), view_of(view)
+        return Stats(
+            view=now,
+            totals=totals(counts.total),
+            joins_per_minute=counts.last_minute("joined", now.now),
+            admissions_per_minute=counts.last_minute("admitted", now.now),
+            last_admission=last,
+        )
+
+    async def hourly(self, queue: QueueId) -> list[Hour]:
+        _, _, fields = await self._call("figures", queue)
+        return Counts(fields).hourly()
+
+    async def _call(self, name: str, queue: QueueId, *args: Any) -> Any:
+        """Run an operation that takes the queue and the time."""
+        now = self._clock() if self._clock else None
+        return decode(await self._client.call(name, queue, now, *args, queue=queue))
+
+
+def _standings(answer: Sequence[Any]) -> Reply[Standing | None]:
+    view, rows = answer
+    return Reply(view_of(view), [standing_of(row) if row else None for row in rows])

@@ -1,0 +1,394 @@
+"""PostgreSQL in trouble: killed, frozen, full, slow, restarted, a replica. Nothing half-done, nobody expired by it, and
+whoever asks meanwhile is told so within a bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
+from fairline.queue import QueueId, checked, queue_id
+from fairline.store import Arrival, Joined, Store, open_store
+from fairline.store.postgres import client as postgres_client
+from fairline.store.postgres.client import connect
+from fairline.store.postgres.embedded import EmbeddedPostgres
+from fairline.ticket import Action
+from tests.backends import FakeClock
+
+QUEUE = queue_id("trouble")
+CALM: dict[str, Any] = {"join_limit_per_ip": 0, "admission": "manual", "max_active": 100_000, "claim_seconds": 3600}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A server of our own, as the embedded store runs it, but with few connections."""
+    with EmbeddedPostgres(tmp_path_factory.mktemp("trouble"), options={"max_connections": "30"}) as started:
+        yield started
+
+
+@pytest.fixture
+async def store(server: EmbeddedPostgres) -> AsyncIterator[Store]:
+    opened = await open_store(server.start())
+    await opened.create(QUEUE, checked(CALM))
+    yield opened
+    server.start()
+    await until(lambda: opened.delete(QUEUE))
+    await opened.close()
+
+
+async def until(ask: Any, seconds: float = 15) -> Any:
+    """Ask again until the store is back, as clients do."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return await ask()
+        except StoreUnavailable:
+            assert time.monotonic() < deadline, "the store did not come back by itself"
+            await asyncio.sleep(0.05)
+
+
+#: What must be true of a queue at any moment; each counts what is not.
+WHOLE = {
+    "the line has who waits": """SELECT count(*) FROM (SELECT queue, number, place FROM fairline.tickets
+        WHERE status = 'waiting') t FULL JOIN fairline.line l USING (queue, number, place)
+        WHERE t IS NULL OR l IS NULL""",
+    "the blocks have the line": """SELECT count(*) FROM (SELECT queue, place >> 30 AS block, count(*)::int AS waiting
+        FROM fairline.line GROUP BY 1, 2) l FULL JOIN fairline.blocks b USING (queue, block, waiting)
+        WHERE l IS NULL OR b IS NULL""",
+    "the counters have the tickets": """SELECT count(*) FROM fairline.counters c WHERE
+        (waiting, admitted, active) <> (SELECT count(*) FILTER (WHERE status = 'waiting'),
+          count(*) FILTER (WHERE status = 'admitted'), count(*) FILTER (WHERE status = 'active')
+          FROM fairline.tickets t WHERE t.queue = c.queue)""",
+    "every live ticket has its holder": """SELECT count(*) FROM (SELECT queue, number, holder FROM fairline.tickets
+        WHERE status IN ('waiting', 'admitted', 'active') AND holder IS NOT NULL) t
+        FULL JOIN fairline.holders h USING (queue, number, holder) WHERE t IS NULL OR h IS NULL""",
+    "events have no gap": """SELECT count(*) FROM fairline.counters c
+        WHERE event <> (SELECT count(*) FROM fairline.events e WHERE e.queue = c.queue)""",
+    "every join is told and counted": """SELECT count(*) FROM fairline.counters c
+        WHERE number <> (SELECT count(*) FROM fairline.events e WHERE e.queue = c.queue AND type = 'joined')
+        OR number <> coalesce((SELECT value FROM fairline.stats s
+          WHERE s.queue = c.queue AND span = 'total' AND name = 'joined'), 0)""",
+}
+
+
+async def nothing_half_done(url: str) -> None:
+    async with await connect(url) as connection:
+        for promise, query in WHOLE.items():
+            row = await (await connection.execute(query)).fetchone()
+            assert row == (0,), promise
+
+
+class Rush:
+    """Workers that join and call, each trying again what was not answered, until told to stop."""
+
+    def __init__(self, store: Store, queue: QueueId = QUEUE) -> None:
+        self._store, self._queue = store, queue
+        self.joined: dict[bytes, int] = {}
+        self.called: dict[bytes, list[int]] = {}
+        self.refused = 0
+        self._over = False
+
+    async def run(self, joiners: int = 6, desks: int = 2) -> None:
+        await asyncio.gather(*map(self._join, range(joiners)), *map(self._call, range(desks)))
+
+    def stop(self) -> None:
+        self._over = True
+
+    async def until(self, joined: int) -> None:
+        while len(self.joined) < joined:  # noqa: ASYNC110 - it is the workers that count
+            await asyncio.sleep(0.01)
+
+    async def _join(self, joiner: int) -> None:
+        for batch in range(1_000_000):
+            if self._over:
+                return
+            keys = [b"%d-%d-%d" % (joiner, batch, i) for i in range(5)]
+            reply = await self._again(
+                lambda keys=keys: self._store.join(
+                    self._queue, [Arrival(client=key, key=key, fingerprint=key) for key in keys]
+                )
+            )
+            for key, item in zip(keys, reply.items, strict=True):
+                assert isinstance(item, Joined), item
+                self.joined[key] = item.ticket.number
+
+    async def _call(self, desk: int) -> None:
+        for press in range(1_000_000):
+            if self._over:
+                return
+            key = b"press-%d-%d" % (desk, press)
+            called = await self._again(lambda key=key: self._store.call_next(self._queue, 1, key=key))
+            self.called[key] = [ticket.number for ticket in called]
+
+    async def _again(self, ask: Any) -> Any:
+        while True:
+            try:
+                return await ask()
+            except StoreUnavailable:
+                self.refused += 1
+                await asyncio.sleep(0.02)
+
+
+async def test_a_kill_of_the_database_under_load_loses_nothing_and_leaves_nothing_half_done(
+    server: EmbeddedPostgres, store: Store
+) -> None:
+    rush = Rush(store)
+    running = asyncio.create_task(rush.run())
+    for _ in range(3):
+        before = len(rush.joined)
+        await rush.until(before + 200)
+        assert server.pid
+        os.kill(server.pid, signal.SIGKILL)
+        await asyncio.sleep(0.2)
+        acknowledged = sorted(rush.joined.values())[-1000:]
+        url = await asyncio.to_thread(server.start)
+        await nothing_half_done(url)
+        assert all((await until(partial(store.look_up, QUEUE, acknowledged))).items)
+    rush.stop()
+    await running
+    assert rush.refused > 0
+    assert len(set(rush.joined.values())) == len(rush.joined)
+    called = [number for numbers in rush.called.values() for number in numbers]
+    assert len(set(called)) == len(called)
+    stats = await store.stats(QUEUE)
+    assert stats.totals.joined == len(rush.joined), "a retry made a second ticket, or one was lost"
+    assert stats.totals.admitted == len(called)
+    await nothing_half_done(server.url)
+
+
+WORKER = """
+import asyncio, sys
+from fairline.store import Arrival, open_store
+from fairline.queue import queue_id
+
+async def work():
+    store = await open_store(sys.argv[1])
+    for batch in range(1_000_000):
+        keys = [b"%d-%d-%d" % (int(sys.argv[2]), batch, i) for i in range(50)]
+        reply = await store.join(queue_id("trouble"), [Arrival(client=key) for key in keys])
+        print(*(item.ticket.number for item in reply.items), flush=True)
+        await store.call_next(queue_id("trouble"), 20)
+
+asyncio.run(work())
+"""
+
+
+async def test_a_kill_of_a_worker_in_mid_transaction_leaves_nothing_half_done(
+    server: EmbeddedPostgres, store: Store
+) -> None:
+    acknowledged: list[int] = []
+    for turn in range(4):
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", WORKER, server.url, str(turn), stdout=subprocess.PIPE
+        )
+        assert worker.stdout
+        for _ in range(4):
+            acknowledged += map(int, (await worker.stdout.readline()).split())
+        await asyncio.sleep(0.002 * turn)
+        worker.kill()
+        said, _ = await worker.communicate()
+        whole = said[: said.rfind(b"\n") + 1]  # the last line may be cut off
+        acknowledged += map(int, whole.split())
+    # What it was at goes on to its end in the database, or is undone: the next one only has to wait for it.
+    await store.join(QUEUE, [Arrival()])
+    await nothing_half_done(server.url)
+    for first in range(0, len(acknowledged), 1000):
+        assert all((await store.look_up(QUEUE, acknowledged[first : first + 1000])).items)
+
+
+async def test_a_restart_is_waited_out_and_expires_nobody(server: EmbeddedPostgres, store: Store) -> None:
+    quick = checked(CALM | {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 1, "grace_seconds": 0.5})
+    await store.configure(QUEUE, quick, (await store.settings(QUEUE)).version)
+    await store.join(QUEUE, [Arrival(client=b"%d" % i) for i in range(50)])
+    assert (await store.sweep(QUEUE, 1000, every=0.5)).lapsed == []
+    await asyncio.to_thread(server.stop)
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.beat(QUEUE, [1])
+    assert refused.value.retry_after
+    await asyncio.sleep(2)  # longer than anyone may be silent
+    await asyncio.to_thread(server.start)
+    assert (await until(lambda: store.sweep(QUEUE, 1000, every=0.5))).lapsed == []
+    view = await store.view(QUEUE)
+    assert (view.waiting, view.stopped > 1000) == (50, True)
+
+
+async def test_a_database_that_is_frozen_is_given_up_within_a_bounded_time(
+    server: EmbeddedPostgres, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_client, "ANSWER_SECONDS", 1.0)
+    (joined,) = (await store.join(QUEUE, [Arrival()])).items
+    assert isinstance(joined, Joined)
+    async with await connect(server.url) as other:
+        found = await other.execute(
+            """SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"""
+        )
+        frozen = [pid for (pid,) in await found.fetchall()]
+    assert frozen
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="no answer within"):
+            await store.beat(QUEUE, [joined.ticket.number])
+        assert time.monotonic() - began < 5
+    finally:
+        for pid in frozen:
+            os.kill(pid, signal.SIGCONT)
+    assert (await until(lambda: store.beat(QUEUE, [joined.ticket.number]))).items[0]
+
+
+async def test_a_lock_that_someone_else_holds_is_not_waited_for_for_ever(
+    server: EmbeddedPostgres, store: Store
+) -> None:
+    impatient = await open_store(f"{server.url}&options=-c%20lock_timeout%3D200")
+    try:
+        async with await connect(server.url) as other, other.transaction():
+            await other.execute("SELECT 1 FROM fairline.counters FOR UPDATE")
+            with pytest.raises(StoreUnavailable, match="lock timeout"):
+                await impatient.join(QUEUE, [Arrival()])
+            assert (await impatient.view(QUEUE)).waiting == 0  # reading waits for nobody
+        assert len((await impatient.join(QUEUE, [Arrival()])).items) == 1
+    finally:
+        await impatient.close()
+
+
+async def test_a_person_in_line_whom_someone_else_holds_does_not_hold_up_a_desk(
+    server: EmbeddedPostgres, store: Store
+) -> None:
+    await store.join(QUEUE, [Arrival()] * 3)
+    async with await connect(server.url) as other, other.transaction():
+        await other.execute("SELECT 1 FROM fairline.line WHERE number = 1 FOR UPDATE")
+        assert [ticket.number for ticket in await store.call_next(QUEUE, 1)] == [2]
+    assert [ticket.number for ticket in await store.call_next(QUEUE, 2)] == [1, 3]
+
+
+async def test_a_sign_of_life_that_a_sweep_has_to_wait_for_is_honoured(server: EmbeddedPostgres, store: Store) -> None:
+    clock = FakeClock(await store.time())
+    keeper = await open_store(server.url, clock=clock)
+    try:
+        await keeper.join(QUEUE, [Arrival(), Arrival()])
+        clock.advance(90)
+        async with await connect(server.url) as worker, worker.transaction():
+            await worker.execute("SELECT fairline.beat(%s, %s, '{1}')", [QUEUE, clock()])
+            sweeping = asyncio.create_task(keeper.sweep(QUEUE, 10, every=1e9))
+            await asyncio.sleep(0.3)
+            assert not sweeping.done()
+        assert [lapse.number for lapse in (await sweeping).lapsed] == [2]
+    finally:
+        await keeper.close()
+
+
+async def test_a_statement_that_takes_too_long_is_ended(server: EmbeddedPostgres, store: Store) -> None:
+    async with await connect(server.url) as connection:
+        found = await connection.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")
+        assert await found.fetchone() == ("5s", "3s")
+    impatient = await open_store(f"{server.url}&options=-c%20statement_timeout%3D40")
+    try:
+        with pytest.raises(StoreUnavailable, match="statement timeout"):
+            await impatient.join(QUEUE, [Arrival()] * 1000)
+    finally:
+        await impatient.close()
+    await nothing_half_done(server.url)
+
+
+async def test_where_all_connections_are_taken_the_refusal_is_clear_and_ends_with_the_cause(
+    server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await connect(server.url) as owner:
+        await owner.execute("CREATE ROLE poor LOGIN CONNECTION LIMIT 2")
+        await owner.execute("GRANT fairline TO poor")
+    url = server.url.replace("//fairline@", "//poor@")
+    monkeypatch.setattr(postgres_client, "POOL_SECONDS", 0.5)
+    store = await open_store(url)
+    try:
+        taken = [await connect(url)]
+        assert await store.queues() == []
+        with pytest.raises(StoreUnavailable, match="too many connections"):
+            await open_store(url)
+        # One connection serves all callers, one after the other.
+        assert await asyncio.gather(*(store.queues() for _ in range(20))) == [[]] * 20
+        for each in taken:
+            await each.close()
+        assert await until(store.queues) == []
+    finally:
+        await store.close()
+
+
+async def test_a_server_that_became_a_replica_is_left_and_found_again(server: EmbeddedPostgres, store: Store) -> None:
+    async with await connect(server.url) as owner:
+        await owner.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        await owner.execute("SELECT pg_reload_conf()")
+        try:
+            await asyncio.sleep(0.2)  # until every session has read the settings again
+            with pytest.raises(StoreUnavailable, match="read-only"):
+                await store.join(QUEUE, [Arrival()])
+        finally:
+            await owner.execute("SET default_transaction_read_only = off")
+            await owner.execute("ALTER SYSTEM RESET default_transaction_read_only")
+            await owner.execute("SELECT pg_reload_conf()")
+    assert (await until(lambda: store.join(QUEUE, [Arrival()]))).items
+
+
+async def test_what_happened_wakes_whoever_listens_and_tells_them_nothing(
+    server: EmbeddedPostgres, store: Store
+) -> None:
+    async with await connect(server.url) as listener:
+        await listener.execute("LISTEN fairline_events")
+        await store.join(QUEUE, [Arrival()] * 3)
+        await store.beat(QUEUE, [1])  # no event
+        await store.act(QUEUE, Action.LEAVE, [1])
+        heard = [note async for note in listener.notifies(timeout=2, stop_after=2)]
+        assert len(heard) == 2
+        assert {note.payload for note in heard} == {heard[0].payload}
+        assert heard[0].payload.isdigit()  # the key of the queue, not what happened
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "says"),
+    [
+        ("postgresql://nobody-there@127.0.0.1:1/x", StoreUnavailable, "refused"),
+        ("postgresql://host:port/x", StoreError, "port"),
+        ("postgresql://x@/x?nonsense=1", StoreNotSupported, "nonsense"),
+    ],
+)
+async def test_an_address_that_cannot_be_used_is_explained(url: str, error: type[StoreError], says: str) -> None:
+    with pytest.raises(error, match=says):
+        await open_store(url)
+
+
+async def test_a_database_or_role_that_is_not_there_is_named(server: EmbeddedPostgres) -> None:
+    with pytest.raises(StoreError, match="nowhere"):
+        await open_store(server.url.replace("/postgres?", "/nowhere?"))
+    with pytest.raises(StoreError, match="stranger"):
+        await open_store(server.url.replace("//fairline@", "//stranger@"))
+
+
+async def test_a_deleted_queue_is_gone_for_calls_under_way(store: Store) -> None:
+    other = queue_id("short-lived")
+    await store.create(other, checked(CALM))
+    await store.join(other, [Arrival()] * 1000)
+    outcomes = await asyncio.gather(
+        *(store.beat(other, [i]) for i in range(1, 20)), store.delete(other), return_exceptions=True
+    )
+    assert all(not isinstance(outcome, Exception) or isinstance(outcome, QueueNotFound) for outcome in outcomes)
+
+
+async def test_the_embedded_one_is_opened_by_its_name(tmp_path: Path) -> None:
+    store = await open_store("embedded-postgres", data=tmp_path)
+    await store.create(QUEUE, checked({}))
+    await store.close()
+    again = await open_store("embedded-postgres", data=tmp_path)
+    try:
+        assert await again.queues() == [QUEUE]
+    finally:
+        await again.close()

@@ -1,0 +1,194 @@
+"""The schema on PostgreSQL: from empty and from every earlier version to the same, by one of many at once, and what the
+server's role may do with it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from fairline.errors import StoreNotSupported
+from fairline.queue import QueueSettings, queue_id
+from fairline.store import open_store
+from fairline.store.postgres import migrate
+from fairline.store.postgres.client import connect
+from fairline.store.postgres.migrate import Connection, status, upgrade
+from fairline.store.postgres.statements import Migration, functions, migrations, operations
+from fairline.ticket import TRANSITIONS, Reason, Status
+from tests.backends import OWNERS, ROLE, Servers
+
+VERSIONS = [each.number for each in migrations()]
+
+
+@pytest.fixture(scope="module", params=["postgres", "postgres15"])
+def owner(request: pytest.FixtureRequest, servers: Servers) -> str:
+    """The address of the owner of a database on each server."""
+    return OWNERS[servers.url(request.param)]
+
+
+@pytest.fixture
+async def empty(owner: str) -> AsyncIterator[str]:
+    """The address of a database with nothing in it."""
+    name = f"empty_{secrets.token_hex(4)}"
+    async with await connect(owner) as connection:
+        await connection.execute(f"CREATE DATABASE {name}")
+        yield owner.replace("/postgres?", f"/{name}?")
+        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def described(connection: Connection) -> dict[str, list[tuple[object, ...]]]:
+    """All that makes up the schema, as the catalogue has it."""
+    queries = {
+        "columns": """SELECT table_name, column_name, data_type, udt_name, is_nullable, column_default, collation_name
+                      FROM information_schema.columns WHERE table_schema = 'fairline' ORDER BY 1, ordinal_position""",
+        "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'fairline' ORDER BY 1, 2",
+        "constraints": """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+                          WHERE connamespace = 'fairline'::regnamespace ORDER BY 1, 2""",
+        "options": """SELECT relname, relkind, reloptions FROM pg_class
+                      WHERE relnamespace = 'fairline'::regnamespace ORDER BY 1""",
+        "enums": """SELECT typname, enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid
+                    WHERE typnamespace = 'fairline'::regnamespace ORDER BY 1, enumsortorder""",
+        "functions": """SELECT oid::regprocedure::text, prosrc, prosecdef, proconfig, proacl::text FROM pg_proc
+                        WHERE pronamespace = 'fairline'::regnamespace ORDER BY 1""",
+        "transitions": "SELECT status::text, action, goes_to::text FROM fairline.transitions ORDER BY 1, 2",
+        "versions": "SELECT number, name, functions FROM fairline.migrations ORDER BY 1",
+    }
+    return {name: await (await connection.execute(query)).fetchall() for name, query in queries.items()}
+
+
+async def fresh(url: str) -> dict[str, list[tuple[object, ...]]]:
+    async with await connect(url) as connection:
+        await upgrade(connection)
+        found = await described(connection)
+        await connection.execute("DROP SCHEMA fairline CASCADE")
+        return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_schema_upgraded_from_any_version_is_the_same_as_a_fresh_one(empty: str, version: int) -> None:
+    wanted = await fresh(empty)
+    async with await connect(empty) as connection:
+        before = await upgrade(connection, upto=version)
+        assert (before.version, before.current) == (version, False)
+        assert [each.number for each in before.pending] == VERSIONS[version:]
+        after = await upgrade(connection)
+        assert after.current
+        assert await described(connection) == wanted
+
+
+async def test_an_upgrade_is_done_once(empty: str) -> None:
+    async with await connect(empty) as connection:
+        assert await status(connection) == migrate.Schema(0, "")
+        first = await upgrade(connection)
+        before = await described(connection)
+        assert await upgrade(connection) == first == await status(connection)
+        assert await described(connection) == before
+
+
+async def test_many_that_start_at_once_upgrade_once(empty: str) -> None:
+    stores = await asyncio.gather(*(open_store(empty) for _ in range(8)))
+    try:
+        name = queue_id("first")
+        await stores[0].create(name, QueueSettings())
+        assert [await store.queues() for store in stores] == [[name]] * 8
+    finally:
+        for store in stores:
+            await store.close()
+    async with await connect(empty) as connection:
+        found = await connection.execute("SELECT number FROM fairline.migrations ORDER BY number")
+        assert [number for (number,) in await found.fetchall()] == VERSIONS
+
+
+async def test_an_upgrade_that_fails_leaves_the_schema_as_it_was(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Migration(VERSIONS[-1] + 1, "broken", "CREATE TABLE half (a int); SELECT 1 / 0")
+    async with await connect(empty) as connection:
+        await upgrade(connection)
+        before = await described(connection)
+        monkeypatch.setattr(migrate, "migrations", lambda: (*migrations(), broken))
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await upgrade(connection)
+        assert await described(connection) == before
+
+
+async def test_a_schema_of_a_newer_fairline_is_left_alone(empty: str) -> None:
+    async with await connect(empty) as connection:
+        await upgrade(connection)
+        await connection.execute("INSERT INTO fairline.migrations (number, name) VALUES (9999, 'of tomorrow')")
+        before = await described(connection)
+        with pytest.raises(StoreNotSupported, match="9999"):
+            await upgrade(connection)
+        with pytest.raises(StoreNotSupported, match="9999"):
+            await open_store(empty)
+        assert await described(connection) == before
+
+
+async def test_a_role_that_may_not_upgrade_is_told_who_has_to(empty: str) -> None:
+    with pytest.raises(StoreNotSupported, match="fairline db upgrade --role"):
+        await open_store(empty.replace("//fairline@", f"//{ROLE}@"))
+
+
+async def test_what_a_role_was_given_survives_upgrades(empty: str) -> None:
+    async with await connect(empty) as connection:
+        await upgrade(connection, role=ROLE)
+        await connection.execute("UPDATE fairline.migrations SET functions = 'old'")
+        await upgrade(connection)
+    store = await open_store(empty.replace("//fairline@", f"//{ROLE}@"))
+    try:
+        assert await store.queues() == []
+    finally:
+        await store.close()
+
+
+async def test_the_servers_role_can_run_the_operations_and_nothing_else(owner: str) -> None:
+    async with await connect(owner.replace("//fairline@", f"//{ROLE}@")) as connection:
+        tables = ("queues", "tickets", "line", "holders", "events", "admin_keys", "counters", "generations")
+        for statement in [
+            *(f"SELECT 1 FROM fairline.{table}" for table in tables),
+            *(f"DELETE FROM fairline.{table}" for table in tables),
+            "UPDATE fairline.migrations SET number = 0",
+            "SELECT fairline.view_of(1, 1)",
+            "CREATE TABLE fairline.mine (a int)",
+            "CREATE TABLE public.mine (a int)",
+        ]:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await connection.execute(statement)
+        found = await connection.execute(
+            """SELECT proname FROM pg_proc WHERE pronamespace = 'fairline'::regnamespace
+               AND has_function_privilege(oid, 'EXECUTE')"""
+        )
+        assert {name for (name,) in await found.fetchall()} == set(operations())
+
+
+async def test_a_role_cannot_change_what_an_operation_means_by_its_search_path(owner: str) -> None:
+    async with await connect(owner.replace("//fairline@", f"//{ROLE}@")) as connection:
+        await connection.execute("CREATE TEMP TABLE admin_keys AS SELECT 'mine' AS id, 'admin' AS role, 1 AS created")
+        await connection.execute("SET search_path = pg_temp, public")
+        found = await (await connection.execute("SELECT fairline.all_admin_keys('mine')::text")).fetchone()
+        assert found == ("[]",)
+
+
+def test_the_states_in_the_schema_are_those_of_the_code() -> None:
+    text = migrations()[0].body
+    for name, values in (("status", Status), ("reason", Reason)):
+        found = re.search(rf"CREATE TYPE {name} AS ENUM \((.*?)\)", text, re.DOTALL)
+        assert found
+        assert re.findall(r"'(\w+)'", found[1]) == [value.value for value in values]
+
+
+async def test_the_transitions_in_the_database_are_those_of_the_code(owner: str) -> None:
+    async with await connect(owner) as connection:
+        found = await connection.execute("SELECT status::text, action, goes_to::text FROM fairline.transitions")
+        rows = {(at, action): to for at, action, to in await found.fetchall()}
+    assert rows == {(at.value, action.value): to.value for (at, action), to in TRANSITIONS.items()}
+
+
+def test_every_operation_says_what_it_is() -> None:
+    declared = re.findall(r'^CREATE FUNCTION "?(\w+)"?\(', functions(), re.MULTILINE)
+    assert len(declared) == len(set(declared))
+    assert set(operations()) <= set(declared)
+    assert "SKIP LOCKED" in functions()
+    assert len(operations()) == 33
