@@ -33,8 +33,8 @@ $(STAMP): pyproject.toml constraints.txt
 	  $(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $@
 
-run: setup ## run the server (ARGS="--port 9000")
-	$(BIN)/fairline serve $(ARGS)
+run: setup ## run the server with a small shop behind it (ARGS="--port 9000")
+	$(BIN)/python -m examples.shop $(ARGS)
 
 test: setup ## run the tests (ARGS="-k name")
 	@scripts/system-packages $(TEST_PACKAGES)
