@@ -38,6 +38,38 @@ BEGIN
   ON CONFLICT (queue, who, action) DO UPDATE SET hits = excluded.hits, until = excluded.until;
 END $$;
 
+-- What speaks against one more ticket, as an item of a join; null where nothing does. `_ip` and `_phone` are whose joins
+-- are limited, by the minute and by the hour.
+CREATE FUNCTION why_not(_q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _p passes;
+  _wait bigint;
+BEGIN
+  IF _q.status = 'maintenance' THEN
+    RETURN json_build_array('maintenance', '', NULL);
+  ELSIF _waiting >= _q.max_queue_size THEN
+    RETURN json_build_array('full', _waiting::text, NULL);
+  END IF;
+  IF _pass <> '' THEN
+    SELECT * INTO _p FROM passes WHERE queue = _q.key AND id = _pass;
+    IF NOT FOUND OR _p.expires <= _now THEN
+      RETURN json_build_array('pass', 'it has ended or was withdrawn', NULL);
+    ELSIF _p.used >= _p.uses THEN
+      RETURN json_build_array('pass', 'it is used up', NULL);
+    END IF;
+  END IF;
+  IF _ip IS NOT NULL THEN
+    _wait := blocked_for(_q.key, _ip, 'join', _q.join_limit_per_ip, 60000, _now);
+    IF _wait > 0 THEN RETURN json_build_array('limited', 'address ' || _wait, NULL); END IF;
+  END IF;
+  IF _phone IS NOT NULL THEN
+    _wait := blocked_for(_q.key, _phone, 'join', _q.join_limit_per_phone, 3600000, _now);
+    IF _wait > 0 THEN RETURN json_build_array('limited', 'phone ' || _wait, NULL); END IF;
+  END IF;
+  RETURN NULL;
+END $$;
+
 -- join: give each arrival a ticket at its place in the line, or the one its holder has already.
 -- Returns for each: outcome, detail, ticket. Outcomes: joined, held (by its holder), again (by its idempotency key), or
 -- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait).
@@ -46,19 +78,15 @@ CREATE FUNCTION "join"(
   _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _minute CONSTANT bigint := 60000;
-  _hour CONSTANT bigint := 3600000;
   _c counters := locked(_id);
   _q queues := settings_of(_c.queue);
   _now bigint := moment(_at);
   _due double precision := waiting_due(_q, clock_of(_c, _now));
   _waiting bigint := _c.waiting;
-  _peak bigint := _c.waiting;
   _a record;
   _t tickets;
   _holder bytea;
   _found record;
-  _wait bigint;
   _ip text;
   _phone text;
   _items json[] := '{}';
@@ -105,33 +133,13 @@ BEGIN
       CONTINUE;
     END IF;
 
-    -- What speaks against it.
-    IF _q.status = 'maintenance' THEN
-      _item := json_build_array('maintenance', '', NULL);
-    ELSIF _waiting >= _q.max_queue_size THEN
-      _item := json_build_array('full', _waiting::text, NULL);
-    END IF;
-    IF _item IS NULL AND _a.pass <> '' THEN
-      SELECT level, uses, used, expires INTO _found FROM passes WHERE queue = _q.key AND id = _a.pass;
-      IF NOT FOUND OR _found.expires <= _now THEN
-        _item := json_build_array('pass', 'it has ended or was withdrawn', NULL);
-      ELSIF _found.used >= _found.uses THEN
-        _item := json_build_array('pass', 'it is used up', NULL);
-      ELSE
-        _a.level := _found.level;
-      END IF;
-    END IF;
-    IF _item IS NULL AND _ip IS NOT NULL THEN
-      _wait := blocked_for(_q.key, _ip, 'join', _q.join_limit_per_ip, _minute, _now);
-      IF _wait > 0 THEN _item := json_build_array('limited', 'address ' || _wait, NULL); END IF;
-    END IF;
-    IF _item IS NULL AND _phone IS NOT NULL THEN
-      _wait := blocked_for(_q.key, _phone, 'join', _q.join_limit_per_phone, _hour, _now);
-      IF _wait > 0 THEN _item := json_build_array('limited', 'phone ' || _wait, NULL); END IF;
-    END IF;
+    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone);
     IF _item IS NOT NULL THEN
       _items := _items || _item;
       CONTINUE;
+    END IF;
+    IF _a.pass <> '' THEN
+      UPDATE passes SET used = used + 1 WHERE queue = _q.key AND id = _a.pass RETURNING level INTO _a.level;
     END IF;
 
     -- A new ticket. One that goes ahead of others needs the line as it is, and moves those who were told of theirs.
@@ -183,11 +191,8 @@ BEGIN
     IF _a.key <> '' THEN
       INSERT INTO join_keys (queue, key, fingerprint, number) VALUES (_q.key, _a.key, _a.fingerprint, _t.number);
     END IF;
-    IF _a.pass <> '' THEN
-      UPDATE passes SET used = used + 1 WHERE queue = _q.key AND id = _a.pass;
-    END IF;
-    IF _ip IS NOT NULL THEN PERFORM hit(_q.key, _ip, 'join', _minute, _now); END IF;
-    IF _phone IS NOT NULL THEN PERFORM hit(_q.key, _phone, 'join', _hour, _now); END IF;
+    IF _ip IS NOT NULL THEN PERFORM hit(_q.key, _ip, 'join', 60000, _now); END IF;
+    IF _phone IS NOT NULL THEN PERFORM hit(_q.key, _phone, 'join', 3600000, _now); END IF;
   END LOOP;
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;

@@ -21,7 +21,8 @@ BEGIN
     RETURN json_build_array(view_of(_q.key, _now), json_build_array(0, '[]'::json));
   END IF;
   IF _away < 0 OR _stalled THEN
-    _c.stopped := _c.stopped + _away; -- set back, the store's clock; or nobody can be reached: it goes on from where it was
+    -- The store's clock was set back, or nobody can be reached: the queue's goes on from where it was.
+    _c.stopped := _c.stopped + _away;
   ELSIF _away > 1.5 * _every THEN
     _c.stopped := _c.stopped + _away - _every;
     PERFORM tell(_q.key, _now, ARRAY['clock_stopped'], _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
@@ -48,13 +49,13 @@ BEGIN
 END $$;
 
 -- Bring `sweep_at` up to date where beats have moved the deadline since. Whoever is giving a sign of life at this moment
--- is passed over: the next sweep will do.
+-- is passed over, and so is what would hold up the queue for long: the next sweep will do.
 CREATE FUNCTION catch_up(_queue bigint, _clock double precision) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE tickets t SET sweep_at = t.due FROM (
     SELECT t.number FROM tickets t
     WHERE t.queue = _queue AND t.sweep_at <= _clock AND t.sweep_at < t.due
-    FOR NO KEY UPDATE SKIP LOCKED
+    ORDER BY t.sweep_at LIMIT 10000 FOR NO KEY UPDATE SKIP LOCKED
   ) late WHERE t.queue = _queue AND t.number = late.number;
 END $$;
 
