@@ -25,6 +25,7 @@ from examples.shop.shop import Shop
 from fairline.gate.asgi import FairlineMiddleware
 from fairline.settings import ServerSettings, load
 
+STOCK = 50
 QUEUE = {
     "id": "shop",
     "name": "The lamp shop",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
+    NoRoom,
     PassInvalid,
     QueueFull,
     QueueMaintenance,
@@ -24,6 +25,8 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
             return QueueFull(queue, int(detail))
         case "pass":
             return PassInvalid(str(detail))
+        case "no_room":
+            return NoRoom(queue)
         case _:
             who, _, wait = str(detail).partition(" ")
             return RateLimited(who, float(wait) / 1000)

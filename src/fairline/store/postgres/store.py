@@ -38,6 +38,7 @@ from fairline.store.contract import (
     Stats,
     Swept,
     Visit,
+    Visitor,
 )
 from fairline.store.postgres.answers import (
     decode,
@@ -164,6 +165,7 @@ class PostgresStore:
             [a.pass_id for a in arrivals],
             [a.limited for a in arrivals],
             [_json(a.person).decode() for a in arrivals],
+            [a.through for a in arrivals],
         )
         view, rows = await self._call("join", queue, *columns)
         pairs = zip(arrivals, rows, strict=True)
@@ -216,11 +218,13 @@ class PostgresStore:
     # Inside, and out
 
     async def visit(
-        self, queue: QueueId, what: Visit, visitors: Sequence[tuple[int, bytes]]
+        self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
     ) -> Reply[Standing | FairlineError]:
         check_batch(visitors)
-        numbers = [number for number, _ in visitors]
-        answer = await self._call("visit", queue, what, numbers, [by for _, by in visitors])
+        each = [Visitor(*visitor) for visitor in visitors]
+        numbers = [visitor.number for visitor in each]
+        by, views = [visitor.by for visitor in each], [visitor.views for visitor in each]
+        answer = await self._call("visit", queue, what, numbers, by, views)
         return outcomes(queue, Action.TOUCH if what == "touch" else Action.START, numbers, answer)
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:

@@ -66,6 +66,27 @@ CREATE FUNCTION room_of(_q queues, _c counters) RETURNS bigint LANGUAGE sql IMMU
     ELSE _q.max_active - _c.admitted - _c.active END)
 $$;
 
+-- Whether people are let in by themselves.
+CREATE FUNCTION lets_in(_q queues) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT _q.status = 'active' AND _q.admission = 'auto' AND _q.admission_rate > 0
+$$;
+
+CREATE FUNCTION burst_of(_q queues) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(_q.burst, greatest(1, _q.admission_rate))
+$$;
+
+-- The tokens in the bucket. They are kept as a fraction with the time they were counted. Someone who waits for nothing
+-- but the next token must not lose by a late tick, so then what two ticks bring is added to the fraction left.
+CREATE FUNCTION tokens_of(_q queues, _c counters, _now bigint, _every bigint) RETURNS double precision
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT least(
+    CASE WHEN _c.held
+      THEN greatest(burst_of(_q), least(1, coalesce(_c.tokens, burst_of(_q))) + 2 * _q.admission_rate * _every / 1000)
+      ELSE burst_of(_q) END,
+    coalesce(_c.tokens, burst_of(_q))
+      + _q.admission_rate * greatest(0, _now - coalesce(_c.tokens_at, _now)) / 1000)
+$$;
+
 -- The queue at this moment, as answers begin.
 CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN

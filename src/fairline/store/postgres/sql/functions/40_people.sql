@@ -72,10 +72,11 @@ END $$;
 
 -- join: give each arrival a ticket at its place in the line, or the one its holder has already.
 -- Returns for each: outcome, detail, ticket. Outcomes: joined, held (by its holder), again (by its idempotency key), or
--- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait).
+-- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room (to go straight `_through`).
 CREATE FUNCTION "join"(
   _id text, _at bigint, _clients bytea[], _users bytea[], _phones bytea[], _addresses bytea[], _keys bytea[],
-  _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[]
+  _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[],
+  _through boolean[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
@@ -93,13 +94,17 @@ DECLARE
   _item json;
   _standing_at int[] := '{}';     -- which items tell of a ticket that was there already, and which that is
   _standing_for bigint[] := '{}';
-  _joined bigint[] := '{}';
+  _joined bigint := 0;
+  _went bigint[] := '{}';         -- straight through: how long each of them waited
+  _told_of bigint[] := '{}';      -- events: of whom, which, and what about it
+  _types text[] := '{}';
   _details text[] := '{}';
   _places bigint[] := '{}';       -- taken, and not counted in the blocks yet
 BEGIN
   FOR _a IN
     SELECT * FROM unnest(_clients, _users, _phones, _addresses, _keys, _fingerprints, _levels, _passes, _limited,
-      _people) WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, i)
+      _people, _through)
+      WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, through, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
@@ -134,6 +139,12 @@ BEGIN
     END IF;
 
     _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone);
+    -- Nobody goes past people who wait, and room and rate are those of everyone.
+    IF _item IS NULL AND _a.through AND NOT (
+      lets_in(_q) AND _waiting = 0 AND room_of(_q, _c) > 0 AND tokens_of(_q, _c, _now, 0) >= 1
+    ) THEN
+      _item := '["no_room", "", null]';
+    END IF;
     IF _item IS NOT NULL THEN
       _items := _items || _item;
       CONTINUE;
@@ -154,16 +165,16 @@ BEGIN
     _t := NULL;
     _t.queue := _q.key;
     _t.number := _c.number;
-    _t.status := 'waiting';
+    _t.status := CASE WHEN _a.through THEN 'admitted' ELSE 'waiting' END;
     _t.level := _a.level;
     _t.leaving := false;
     _t.place := next_place(_q, _waiting, _c.number + _c.moves, _a.level, _c.turns);
     _t.joined := _now;
-    _t.admitted := 0;
+    _t.admitted := CASE WHEN _a.through THEN _now ELSE 0 END;
     _t.started := 0;
     _t.ended := 0;
-    _t.due := _due;
-    _t.sweep_at := _due;
+    _t.due := CASE WHEN _a.through THEN clock_of(_c, _now) + _q.claim_seconds * 1000 ELSE _due END;
+    _t.sweep_at := _t.due;
     _t.cap := 0;
     _t.page_views := 0;
     _t.client := _a.client;
@@ -171,20 +182,38 @@ BEGIN
     _t.key := nullif(_a.key, '');
     _t.person := _a.person;
     INSERT INTO tickets SELECT _t.*;
-    INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
-    _waiting := _waiting + 1;
     IF _a.level > 0 THEN
       _c.turns[_a.level] := greatest(_c.turns[_a.level], _t.place >> 24);
+    END IF;
+    _told_of := _told_of || _t.number;
+    _types := _types || 'joined'::text;
+    _details := _details || CASE WHEN _a.level > 0 THEN _a.level::text END;
+    _joined := _joined + 1;
+    IF _a.through THEN
+      _c.tokens := tokens_of(_q, _c, _now, 0) - 1;
+      _c.tokens_at := _now;
+      _c.held := false;
+      _c.admitted := _c.admitted + 1;
+      _c.admitted_at := _now;
+      _c.flow_called := _c.flow_called + 1;
+      _told_of := _told_of || _t.number;
+      _types := _types || 'admitted'::text;
+      _details := _details || NULL::text;
+      _went := _went || 0::bigint;
+      _item := json_build_array('joined', '', whole(_t, NULL, _c.stopped));
+    ELSIF _a.level > 0 THEN
+      INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
+      _waiting := _waiting + 1;
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
       _item := json_build_array('joined', '', whole(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _c.stopped));
     ELSE
       -- Whoever has no priority is the last in line: the place has the highest turn there is.
+      INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
+      _waiting := _waiting + 1;
       _places := _places || _t.place;
       _item := json_build_array('joined', '', whole(_t, _waiting, _c.stopped));
     END IF;
     _items := _items || _item;
-    _joined := _joined || _t.number;
-    _details := _details || CASE WHEN _a.level > 0 THEN _a.level::text END;
     IF _holder IS NOT NULL THEN
       INSERT INTO holders (queue, holder, number) VALUES (_q.key, _holder, _t.number);
     END IF;
@@ -196,10 +225,16 @@ BEGIN
   END LOOP;
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
-  IF cardinality(_joined) > 0 THEN
-    UPDATE counters SET number = _c.number, turns = _c.turns, waiting = _waiting WHERE queue = _q.key;
-    PERFORM tell(_q.key, _now, ARRAY['joined'], _joined, _details);
-    PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[cardinality(_joined)::bigint], _waiting);
+  IF _joined > 0 THEN
+    UPDATE counters SET number = _c.number, turns = _c.turns, waiting = _waiting, admitted = _c.admitted,
+      admitted_at = _c.admitted_at, flow_called = _c.flow_called, tokens = _c.tokens, tokens_at = _c.tokens_at,
+      held = _c.held
+    WHERE queue = _q.key;
+    PERFORM tell(_q.key, _now, _types, _told_of, _details);
+    PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[_joined], _waiting);
+  END IF;
+  IF cardinality(_went) > 0 THEN
+    PERFORM tally_moved(_q.key, _now, _went, 0, 0, 0, NULL, _waiting);
   END IF;
   _items := told(_q.key, _items, _standing_at, _standing_for);
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));

@@ -9,34 +9,25 @@ DECLARE
   _c counters := locked(_id);
   _q queues := settings_of(_c.queue);
   _now bigint := moment(_at);
-  _elapsed bigint := greatest(0, _now - coalesce(_c.tokens_at, _now));
   _seconds double precision := greatest(0, _now - coalesce(_c.flow_at, _now)) / 1000.0::double precision;
   _fade double precision;
-  _burst double precision := coalesce(_q.burst, greatest(1, _q.admission_rate));
-  _tokens double precision := coalesce(_c.tokens, _burst);
-  _limit double precision := _burst;
+  _tokens double precision := tokens_of(_q, _c, _now, _every);
   _free bigint := room_of(_q, _c);
   _going bigint := 0;
   _held boolean := false;
   _admitted bigint[] := '{}';
 BEGIN
   -- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
-  IF _now >= _c.tokens_at AND _elapsed < _lease THEN
+  IF _now >= _c.flow_at AND _now - _c.flow_at < _lease THEN
     RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
   END IF;
 
-  -- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token
-  -- must not lose by a late tick, so then what two ticks bring is added to the fraction left.
-  IF _c.held THEN
-    _limit := greatest(_burst, least(1, _tokens) + 2 * _q.admission_rate * _every / 1000);
-  END IF;
-  _tokens := least(_limit, _tokens + _q.admission_rate * _elapsed / 1000);
-  IF _q.status = 'active' AND _q.admission = 'auto' AND _q.admission_rate > 0 THEN
+  IF lets_in(_q) THEN
     _going := least(floor(_tokens)::bigint, _free, _c.waiting, _at_most);
     _tokens := _tokens - _going;
     _held := _c.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
   ELSE
-    _tokens := least(_tokens, _burst);
+    _tokens := least(_tokens, burst_of(_q));
   END IF;
 
   -- Fade what was measured, and add the time since. Time nobody kept is not measured.

@@ -1,9 +1,11 @@
 -- 51_inside.sql: inside, and out: sessions, what staff and people do with a ticket, revocation.
 
 -- visit: someone is inside: start the session, or note their activity. `_what` is start, touch, or visit (start if need
--- be, then touch); `_by` says who comes, for each. A session belongs to who started it.
+-- be, then touch); `_by` says who comes, and `_views` how many page views that were, for each: without any, a session
+-- that runs already is only asked for. A session belongs to who started it.
 -- Returns for each: outcome (done, taken, refused, missing) and where the ticket stands.
-CREATE FUNCTION visit(_id text, _at bigint, _what text, _numbers bigint[], _by bytea[]) RETURNS json
+CREATE FUNCTION visit(_id text, _at bigint, _what text, _numbers bigint[], _by bytea[], _views bigint[])
+RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := seen(_id);
@@ -24,7 +26,9 @@ BEGIN
   END IF;
   _now := moment(_at);
   _clock := clock_of(_c, _now);
-  PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) ORDER BY t.number FOR NO KEY UPDATE;
+  IF 0 < ANY (_views) THEN
+    PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) ORDER BY t.number FOR NO KEY UPDATE;
+  END IF;
   FOR _i IN 1 .. cardinality(_numbers) LOOP
     SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _numbers[_i];
     IF NOT FOUND THEN
@@ -41,10 +45,10 @@ BEGIN
       _outcome := 'taken';
     ELSE
       _outcome := 'done';
-      IF _what <> 'start' THEN
+      IF _what <> 'start' AND _views[_i] > 0 THEN
         _t.due := least(_clock + _q.session_seconds * 1000, _t.cap);
         _t.sweep_at := least(_t.sweep_at, _t.due);
-        UPDATE tickets SET page_views = page_views + 1, due = _t.due, sweep_at = _t.sweep_at
+        UPDATE tickets SET page_views = page_views + _views[_i], due = _t.due, sweep_at = _t.sweep_at
         WHERE queue = _q.key AND number = _t.number;
       END IF;
     END IF;
