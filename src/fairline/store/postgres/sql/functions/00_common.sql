@@ -89,12 +89,18 @@ $$;
 
 -- The queue at this moment, as answers begin.
 CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _view json;
 BEGIN
-  RETURN (
-    SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
-      CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
-      CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
-    FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue);
+  SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
+    CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
+    CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
+  INTO _view FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
+  -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the queue was removed' USING ERRCODE = 'FL001';
+  END IF;
+  RETURN _view;
 END $$;
 
 -- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
