@@ -210,6 +210,20 @@ async def test_a_body_too_large_is_refused_before_it_is_sent(raw: Raw, queue: Qu
 
 
 @BOTH_LANES
+async def test_an_expectation_nobody_knows_is_refused(raw: Raw, queue: QueueId, lane: Any) -> None:
+    await raw.send(join(queue, lane, expect="a-miracle"))
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (417, "expectation_failed", True)
+
+
+@BOTH_LANES
+async def test_a_request_that_names_no_host_is_refused(raw: Raw, queue: QueueId, lane: Any) -> None:
+    await raw.send(join(queue, lane).replace(b"host: fairline.test\r\n", b""))
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (400, "bad_request", True)
+
+
+@BOTH_LANES
 async def test_http_1_0_is_answered_and_closed(server: RunningServer, queue: QueueId, lane: Any) -> None:
     for headers in ({}, {"connection": "keep-alive"}):
         body = b'{"client_id":"an old client"}'

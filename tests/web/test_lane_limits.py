@@ -103,10 +103,13 @@ ENDLESS = {
     "the name of a header": (b"GET /api/v1/status HTTP/1.1\r\nhost: x\r\n", b"x"),
     "headers": (b"GET /api/v1/status HTTP/1.1\r\nhost: x\r\n", b"a: b\r\n"),
     "empty lines": (b"", b"\r\n"),
-    "a trailer": (b"POST /api/v1/heartbeat HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x"),
-    "trailers": (b"POST /api/v1/heartbeat HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n"),
-    "a chunk's extension": (b"POST /api/v1/heartbeat HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1;", b"x"),
-    "a trailer, full lane": (b"POST /nowhere HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x"),
+    "a trailer": (b"POST /api/v1/heartbeat HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x"),
+    "trailers": (b"POST /api/v1/heartbeat HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n"),
+    "a chunk's extension": (
+        b"POST /api/v1/heartbeat HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1;",
+        b"x",
+    ),
+    "a trailer, full lane": (b"POST /nowhere HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x"),
 }
 
 

@@ -87,6 +87,9 @@ class FastLane(Connection):
             self._encoding = value.lower()
         elif value.lower() == b"100-continue":
             self.expect_100_continue = True
+        else:
+            self.refuse("expectation_failed", "The only expectation known here is 100-continue.")
+            raise Refused
 
     def on_headers_complete(self) -> None:
         method = self.parser.get_method().decode("ascii")
@@ -95,6 +98,9 @@ class FastLane(Connection):
             self._check(method, version)
         if self.parser.should_upgrade():
             return
+        if version == "1.1" and not any(name == b"host" for name, _ in self.headers):
+            self.refuse("bad_request", "A request of HTTP/1.1 must name its host.")
+            raise Refused
         self._in_headers = False
         self._length = 0
         if version == "1.0":

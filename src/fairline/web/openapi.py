@@ -79,7 +79,7 @@ _STATUS_HEADERS = {
 }
 
 #: Any call may be refused with these, before or beside what it is about.
-ANY_CALL = ("bad_request", "request_timeout", "headers_too_large", "internal_error")
+ANY_CALL = ("bad_request", "request_timeout", "expectation_failed", "headers_too_large", "internal_error")
 _STORE = ("store_unavailable", "store_overloaded")
 #: Headers that can be wrong.
 _CHECKED_HEADERS = {"Idempotency-Key", "If-Match"}

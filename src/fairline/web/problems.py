@@ -52,6 +52,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "body_too_large": (413, "The body is too large"),
     "headers_too_large": (431, "The headers are too large"),
     "request_timeout": (408, "The request took too long"),
+    "expectation_failed": (417, "What the request expects cannot be met"),
     "bad_request": (400, "Not a proper HTTP request"),
     "store_error": (500, "The store refused a call"),
     "store_unavailable": (503, "The store is away"),
