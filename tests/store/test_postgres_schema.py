@@ -95,6 +95,7 @@ async def test_many_that_start_at_once_upgrade_once(empty: str) -> None:
         name = queue_id("first")
         await stores[0].create(name, QueueSettings())
         assert [await store.queues() for store in stores] == [[name]] * 8
+        assert await stores[0].registry.last_alive("keeper") is None
     finally:
         for store in stores:
             await store.close()

@@ -163,7 +163,8 @@ class Client:
                 await self._doubt(connection, error)
                 raise
             assert row is not None
-            return str(row[0])
+            assert isinstance(row[0], str), f"{name} answered no JSON"
+            return row[0]
 
     async def setting(self, name: str) -> str | None:
         """A setting of the server; None where it does not tell."""

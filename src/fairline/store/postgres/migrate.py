@@ -7,6 +7,9 @@ whenever they differ from the code's.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from msgspec import Struct
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
@@ -62,11 +65,7 @@ async def upgrade(connection: Connection, *, role: str | None = None, upto: int 
     if connection.info.server_version < OLDEST:
         found = connection.info.server_version // 10_000
         raise StoreNotSupported(f"The store needs PostgreSQL {OLDEST // 10_000} or newer; this is {found}.")
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        # Whoever had the lock before may have been at it for longer than a statement may take.
-        await connection.execute("SET LOCAL statement_timeout = 0")
-        await connection.execute("SET LOCAL lock_timeout = '30s'")
+    async with _alone(connection), connection.transaction():
         before = await status(connection)
         if before.newer:
             raise StoreNotSupported(
@@ -86,6 +85,23 @@ async def upgrade(connection: Connection, *, role: str | None = None, upto: int 
         if role is not None:
             await _grant(connection, role)
         return await status(connection)
+
+
+@asynccontextmanager
+async def _alone(connection: Connection) -> AsyncIterator[None]:
+    """One upgrade at a time. The lock is taken before the transaction begins: what another one made while we waited is
+    only sure to be seen in a transaction that begins afterwards."""
+    # Whoever has the lock may be at it for longer than a statement may usually take.
+    await connection.execute("SET statement_timeout = 0")
+    await connection.execute("SET lock_timeout = '60s'")
+    await connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+            await connection.execute("RESET statement_timeout")
+            await connection.execute("RESET lock_timeout")
 
 
 async def _prepare(connection: Connection) -> None:

@@ -43,5 +43,5 @@ $$;
 
 -- last_alive: when that was last noted, null if never.
 CREATE FUNCTION last_alive(_part text) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT to_json((SELECT at FROM alive WHERE part = _part))
+  SELECT coalesce((SELECT to_json(at) FROM alive WHERE part = _part), 'null')
 $$;
