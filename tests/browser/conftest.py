@@ -1,4 +1,8 @@
-"""One browser, one server with two workers and one site for the session; everyone who comes has their own profile."""
+"""One browser, one server with two workers and one site for a module; everyone who comes has their own profile.
+
+Not for the whole session: as long as it is open, the browser has an event loop running in the main thread, in which no
+test of another folder could run its own.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def a_venue(browser: Browser, folder: Path) -> Iterator[Venue]:
         site.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
@@ -58,7 +62,7 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def venue(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Venue]:
     with a_venue(browser, tmp_path_factory.mktemp("venue")) as found:
         yield found
