@@ -3,7 +3,7 @@
 Every page of a protected site is a question whether someone may go on, and a sign that they are there. The question
 must be answered at once; the sign moves a deadline that is minutes or hours away, and adds to a count. So the signs of
 a second are written in one call, with one wait for the disk. A worker that is killed takes those of its last second
-with it: a few page views, and nobody's place. See docs/decisions/0005-signs-of-life-inside-are-written-together.md.
+with it: a few page views, and nobody's place. See docs/decisions/0006-signs-of-life-inside-are-written-together.md.
 """
 
 from __future__ import annotations

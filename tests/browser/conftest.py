@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.venue import Person, Site, Venue, person
+from tests.web.conftest import STORES
 from tests.web.running import RunningServer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -33,8 +34,19 @@ def a_browser() -> Iterator[Browser]:
         browser.close()
 
 
+#: Where it matters which store there is.
+ON_EVERY_STORE = {"test_waiting"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The server runs on every store for the modules named above, on the embedded Valkey for the others."""
+    if "venue" in metafunc.fixturenames:
+        stores = STORES if metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_STORE else STORES[:1]
+        metafunc.parametrize("venue", stores, indirect=True, scope="module")
+
+
 @contextmanager
-def a_venue(browser: Browser, folder: Path) -> Iterator[Venue]:
+def a_venue(browser: Browser, folder: Path, store: str = STORES[0]) -> Iterator[Venue]:
     """A server with two workers, and a site behind it."""
     site = Site()
     environ = {
@@ -44,7 +56,7 @@ def a_venue(browser: Browser, folder: Path) -> Iterator[Venue]:
         "FAIRLINE_CORS_ORIGINS": site.url,
     }
     try:
-        server = RunningServer(folder, environ=environ)
+        server = RunningServer(folder, store=store, environ=environ)
         try:
             site.fairline = server.base_url
             yield Venue(server, site, browser)
@@ -63,8 +75,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def venue(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Venue]:
-    with a_venue(browser, tmp_path_factory.mktemp("venue")) as found:
+def venue(
+    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Venue]:
+    with a_venue(browser, tmp_path_factory.mktemp("venue"), request.param) as found:
         yield found
 
 
