@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +30,7 @@ class Service:
         self.asked = 0
         self.hangs = threading.Event()
         self.hangs.set()
+        self.drips = False
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -39,7 +42,10 @@ class Service:
                 for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(body)
+                for piece in (bytes([byte]) for byte in body * 100) if service.drips else (body,):
+                    with contextlib.suppress(OSError):
+                        self.wfile.write(piece)
+                        time.sleep(0.02 if service.drips else 0)
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
@@ -172,9 +178,26 @@ async def test_one_that_hangs_is_given_up(service: Service) -> None:
 async def test_an_operator_who_sets_it_meanwhile_is_not_overruled(room: Room, service: Service) -> None:
     service.hangs.clear()
     await room.create("sale", {"stock_url": service.url})
-    taking_once = asyncio.create_task(Stocktaker(room).take())
+    taking_once = asyncio.create_task(Stocktaker(room).take(QUEUE))
     await until(lambda: service.asked == 1)
     await room.set_stock(QUEUE, 7)
     service.hangs.set()
     await taking_once
     assert await stock(room) == 7
+
+
+async def test_one_that_drips_is_given_up_too(service: Service) -> None:
+    service.drips = True
+    with pytest.raises(TimeoutError, match="not complete"):
+        await asyncio.to_thread(fetch_seats, service.url, 0.5)
+
+
+async def test_one_that_hangs_holds_up_nobody_elses_queue(room: Room, service: Service) -> None:
+    service.hangs.clear()
+    good = Service()
+    await room.create("stuck", {"stock_url": service.url})
+    async with taking(room):
+        await until(lambda: service.asked > 0)
+        await room.create("sale", {"stock_url": good.url})
+        await becomes(room, 50)
+    good.stop()

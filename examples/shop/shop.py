@@ -32,15 +32,21 @@ def _ticket(request: Request) -> str:
     return str(visit.ticket) if visit is not None else request.headers.get("x-fairline-ticket", "")
 
 
+def _visit(request: Request) -> tuple[str, str]:
+    """Which visit this is: the ticket, and the pass, which the gate has checked."""
+    return _ticket(request), request.cookies.get("fairline_session", "")
+
+
 class Shop:
-    """Sells `stock` lamps. Who is inside is known by their ticket."""
+    """Sells `stock` lamps. Who is inside is known by their pass."""
 
     def __init__(self, fairline: str, stock: int) -> None:
         self._fairline = fairline.rstrip("/")
         self._left = stock
-        self._inside: set[str] = set()
+        self._inside: set[tuple[str, str]] = set()
+        self._left_again: set[tuple[str, str]] = set()
         self.most_inside = 0
-        self.sold: Counter[str] = Counter()
+        self.sold: Counter[tuple[str, str]] = Counter()
         self.app = Starlette(
             routes=[
                 Route("/", self.front),
@@ -54,36 +60,42 @@ class Shop:
 
     async def front(self, request: Request) -> Response:
         """The one page there is."""
-        ticket = _ticket(request)
-        self._inside.add(ticket)
+        visit = _visit(request)
+        if visit in self._left_again:
+            return HTMLResponse(
+                PAGE.format(title="Goodbye", body="<p>You have left. Join the line to come again.</p>"), 410
+            )
+        if visit[0]:  # whoever needs no pass has no ticket
+            self._inside.add(visit)
         self.most_inside = max(self.most_inside, len(self._inside))
         body = (
             "<p>Hand-made, numbered, and the last of their kind.</p>"
             '<form method="post" action="/buy"><button name="buy">Buy one</button></form>'
             '<form method="post" action="/leave"><button>Not today</button></form>'
-            f"<p><small>You came in with ticket {html.escape(ticket)}. Asked for: {html.escape(str(request.url.path))}"
-            "</small></p>"
+            f"<p><small>You came in with ticket {html.escape(_ticket(request))}. "
+            f"Asked for: {html.escape(str(request.url.path))}</small></p>"
         )
         return HTMLResponse(PAGE.format(title="One lamp each", body=body))
 
     async def buy(self, request: Request) -> Response:
         """Sell one, and say so: the place inside is free for the next."""
-        ticket = _ticket(request)
-        if self._left < 1 or self.sold[ticket]:
+        visit = _visit(request)
+        if self._left < 1 or self.sold[visit] or visit in self._left_again:
             return HTMLResponse(PAGE.format(title="Sorry", body="<p>There is none left for you.</p>"), 409)
         self._left -= 1
-        self.sold[ticket] += 1
-        await self._done(request, ticket, "complete")
+        self.sold[visit] += 1
+        await self._done(visit, "complete")
         return HTMLResponse(PAGE.format(title="Thank you", body="<p>It is yours.</p>"))
 
     async def leave(self, request: Request) -> Response:
         """Someone goes without: the lamp they could have had goes to the next."""
-        await self._done(request, _ticket(request), "leave")
+        await self._done(_visit(request), "leave")
         return HTMLResponse(PAGE.format(title="Goodbye", body="<p>Come again.</p>"))
 
-    async def _done(self, request: Request, ticket: str, how: str) -> None:
-        self._inside.discard(ticket)
-        await asyncio.to_thread(self._tell, how, request.cookies.get("fairline_session", ""))
+    async def _done(self, visit: tuple[str, str], how: str) -> None:
+        self._inside.discard(visit)
+        self._left_again.add(visit)
+        await asyncio.to_thread(self._tell, how, visit[1])
 
     def _tell(self, how: str, session: str) -> None:
         headers = {"authorization": f"Bearer {session}"}

@@ -38,7 +38,9 @@ def path_passes(uri: str, patterns: Sequence[str]) -> bool:
     """Whether an address that was asked for is one of the named ones. One that a server behind us might read in another
     way (`/static/../checkout`, `/static/%2e%2e/checkout`) never is."""
     path = unquote(uri.partition("?")[0], errors="surrogateescape")
-    doubtful = "%" in path or "\\" in path or "//" in path or ";" in path or not path.isprintable()
+    doubtful = (
+        "%" in path or "\\" in path or "//" in path or not path.isprintable() or any(mark in path for mark in ";?#")
+    )
     if doubtful or any(part in (".", "..") for part in path.split("/")):
         return False
     return any(fnmatchcase(path, pattern) for pattern in patterns)

@@ -161,6 +161,10 @@ class Signer(Generic[C]):
             raise TokenExpired
         return claims
 
+    def knows(self, token: str) -> bool:
+        """Whether a token looks like one of this kind, signed with a key of ours. It is not checked."""
+        return token.partition(".")[0] in self._keys
+
     def _verify(self, token: str) -> C:
         head, _, rest = token.partition(".")
         key = self._keys.get(head)

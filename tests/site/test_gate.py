@@ -65,7 +65,7 @@ async def test_a_link_that_was_passed_on_lets_nobody_else_in(venue: Venue, site:
     async with Visitor(site, "holder") as holder, Visitor(site, "friend") as friend:
         way_in = await let_in(holder)
         assert (await holder.goes_in(way_in)).status_code == 200
-        waiting_page(await friend.goes_in(way_in))
+        waiting_page(await friend.asks(way_in))
         assert (await holder.asks("/")).status_code == 200
 
 
@@ -130,6 +130,56 @@ async def test_what_needs_no_pass_passes(venue: Venue, site: Site) -> None:
         await gets(robot, "/")
         for path in ("/", "/static/%2e%2e/lamp", "/lamp?/static/x"):
             waiting_page(await someone.asks(path))
+
+
+async def test_only_what_the_proxy_says_was_asked_for_counts(venue: Venue, site: Site) -> None:
+    venue.queue(site.url, bypass_paths=["/static/*"])
+    async with Visitor(site) as someone:
+        await gets(someone, "/static/shop.css")
+        for name in ("x-original-uri", "x-forwarded-uri"):
+            waiting_page(await someone.asks("/lamp", headers={name: "/static/shop.css"}))
+
+
+async def test_a_site_may_have_an_authorization_of_its_own(venue: Venue, site: Site) -> None:
+    venue.queue(site.url)
+    async with Visitor(site) as someone:
+        await someone.goes_in(await let_in(someone))
+        answer = await someone.asks("/lamp", headers={"authorization": "Bearer the-sites-own"})
+        assert answer.status_code == 200
+
+
+async def test_nothing_is_made_up_on_the_way(venue: Venue, site: Site) -> None:
+    venue.queue(site.url, bypass_paths=["/lamp"])
+    async with Visitor(site) as someone, Visitor(site, "passer-by") as passer_by:
+        await someone.goes_in(await let_in(someone))
+        cookies = [(await someone.asks("/")).headers.get_list("set-cookie") for _ in range(3)]
+        assert cookies[1:] == [[], []]
+        await gets(passer_by, "/lamp")
+        answer = await passer_by.asks("/lamp", headers={"x-fairline-ticket": "1"})
+        assert "with ticket ." in answer.text
+        assert "set-cookie" not in answer.headers
+
+
+async def test_a_link_with_a_used_pass_throws_nobody_out(venue: Venue, site: Site) -> None:
+    venue.queue(site.url)
+    async with Visitor(site, "inside") as inside, Visitor(site, "other") as other:
+        await inside.goes_in(await let_in(inside))
+        others = await let_in(other)
+        await other.goes_in(others)
+        arrived = await inside.asks(others)
+        assert arrived.status_code == 302
+        assert (await inside.asks(arrived.headers["location"])).text.count("with ticket 1.") == 1
+
+
+async def test_parts_of_one_page_are_one_person(venue: Venue, site: Site) -> None:
+    venue.queue(site.url, passthrough=True)
+    async with Visitor(site) as someone:
+        await gets(someone, "/lamp")
+        await someone.browser.post("/buy")
+        old = {"cookie": f"fairline_session={someone.browser.cookies['fairline_session']}"}
+        answers = await asyncio.gather(*(someone.asks("/lamp", headers=old) for _ in range(6)))
+        assert {answer.status_code for answer in answers} <= {200, 302}
+        assert venue.stats()["joined_total"] == 2
 
 
 async def test_without_a_rush_nobody_sees_a_page_of_ours(venue: Venue, site: Site) -> None:

@@ -26,6 +26,8 @@ async def test_nobody_is_too_much_and_nothing_is_sold_twice(venue: Venue, tmp_pa
         chance = random.Random(7)
         fates = await asyncio.gather(*(_visit(site, number, chance.random() < 0.3) for number in range(PEOPLE)))
         watching.cancel()
+        (watched,) = await asyncio.gather(watching, return_exceptions=True)
+        assert isinstance(watched, asyncio.CancelledError), watched
         report, stats = site.report(), venue.stats()
     assert report["sold"] == report["buyers"] == STOCK == fates.count("bought")
     assert 0 < report["most_inside"] <= ROOM

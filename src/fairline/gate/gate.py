@@ -189,6 +189,10 @@ class Gate:
         except ServerAway:
             if session.refused:
                 raise session.refused from None
+            # A cookie cannot be checked here; but what the server has said of this pass still holds.
+            other = self._sessions.of_pass(token)
+            if other is not None and other is not session:
+                raise other.refused or _taken() from None
             # Whoever brings the server's cookie was let in before, by another process of the site perhaps.
             if not visitor.client and session.confirmed_at is None and self.options.on_error == "closed":
                 raise
@@ -297,6 +301,10 @@ class Gate:
 
 def _missing() -> PassRefused:
     return PassRefused(Refusal.MISSING, "A pass is needed.")
+
+
+def _taken() -> PassRefused:
+    return PassRefused(Refusal.TAKEN, "The pass is used by another client.")
 
 
 def _completed() -> PassRefused:

@@ -8,7 +8,8 @@ for again by unsetting it.
 from __future__ import annotations
 
 import asyncio
-import urllib.error
+import contextlib
+import time
 import urllib.request
 from http.client import HTTPException, HTTPMessage
 from typing import IO, Annotated
@@ -53,8 +54,13 @@ _seats = msgspec.json.Decoder(Seats).decode
 def fetch_seats(url: str, seconds: float = TIMEOUT_SECONDS) -> int:
     """How many seats a service says there are; raises OSError, HTTPException or ValueError where it cannot be had."""
     request = urllib.request.Request(url, headers={"accept": "application/json", "user-agent": "Fairline"})
+    deadline = time.monotonic() + seconds
+    content = b""
     with _opener.open(request, timeout=seconds) as answer:
-        content = answer.read(ANSWER_LIMIT)
+        while len(content) < ANSWER_LIMIT and (part := answer.read1(4096)):
+            content += part
+            if time.monotonic() > deadline:  # the time-out is for each part, and one that drips has many
+                raise TimeoutError(f"the answer was not complete within {seconds:g} s")
     try:
         return _seats(content).seats
     except msgspec.MsgspecError as error:
@@ -70,21 +76,30 @@ class Stocktaker:
         self._room = room
         self._round_seconds = round_seconds
         self._retry_seconds = retry_seconds
+        self._asking: dict[QueueId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Go round until cancelled. An outage of the store is waited out."""
-        while True:
-            try:
-                await self.take()
-            except StoreError as error:
-                log.debug("stock.store_away", error=error.message)
-            await asyncio.sleep(self._round_seconds)
+        """Go round until cancelled. An outage of the store is waited out, and no service holds up another's queue."""
+        try:
+            while True:
+                with contextlib.suppress(StoreError):
+                    for queue in await self._room.queues():
+                        if queue not in self._asking:
+                            self._asking[queue] = asyncio.ensure_future(self._asked_for(queue))
+                await asyncio.sleep(self._round_seconds)
+        finally:
+            for task in self._asking.values():
+                task.cancel()
 
-    async def take(self) -> None:
-        """One round over all queues."""
-        await asyncio.gather(*(self._take_of(queue) for queue in await self._room.queues()))
+    async def _asked_for(self, queue: QueueId) -> None:
+        try:
+            with contextlib.suppress(StoreError):
+                await self.take(queue)
+        finally:
+            del self._asking[queue]
 
-    async def _take_of(self, queue: QueueId) -> None:
+    async def take(self, queue: QueueId) -> None:
+        """Take stock of one queue, if that is needed and it is our turn."""
         try:
             settings = (await self._room.settings(queue)).settings
             if settings.stock_url and settings.stock_unknown and await self._is_our_turn(queue):

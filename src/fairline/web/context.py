@@ -201,20 +201,30 @@ class Context:
 
     def session_claims(self, request: Request) -> SessionClaims:
         """Whose session a call is about, or 401."""
-        token = token_of(request, SESSION_COOKIE, query=SESSION_COOKIE)
-        return self.room.keyring.sessions.check(token, time.time())
+        signer, cookie = self.room.keyring.sessions, request.cookies.get(SESSION_COOKIE)
+        bearer = request.bearer()
+        if cookie and bearer and not signer.knows(bearer):
+            return signer.check(cookie, time.time())  # what they authorise themselves with is the site's own
+        return signer.check(token_of(request, SESSION_COOKIE, query=SESSION_COOKIE), time.time())
+
+    def is_bound(self, request: Request, claims: SessionClaims) -> bool:
+        """Whether the client brings the cookie that names it for this session."""
+        return self._client_of(request, claims) is not None
+
+    def _client_of(self, request: Request, claims: SessionClaims) -> str | None:
+        token = request.cookies.get(CLIENT_COOKIE)
+        if not token:
+            return None
+        try:
+            client = self.room.keyring.clients.check(token, time.time())
+        except TokenError:
+            return None
+        return client.by if (client.queue, client.number) == (claims.queue, claims.number) else None
 
     def visitor(self, request: Request, claims: SessionClaims) -> str:
         """Which client comes: the one our cookie names, or else this browser at this address."""
-        token = request.cookies.get(CLIENT_COOKIE)
-        if token:
-            try:
-                client = self.room.keyring.clients.check(token, time.time())
-            except TokenError:
-                client = None
-            if client and client.queue == claims.queue and client.number == claims.number:
-                return client.by
-        return _seen(self.address(request), request.header(b"user-agent"))
+        by = self._client_of(request, claims)
+        return _seen(self.address(request), request.header(b"user-agent")) if by is None else by
 
     def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
         """Cookies that let the same client go on, from another address too."""

@@ -5,13 +5,14 @@ Whoever has a pass goes on. Whoever arrives with one in the address is given it 
 without it. Whoever has none may be let straight through, or is sent to the waiting page and from there back to the
 address they asked for.
 
-Proxies differ in what they do with a refusal. nginx wants 401 and makes the answer itself, from `X-Fairline-Redirect`;
-others hand our answer to the browser as it is: with `answer=redirect` it is a redirect, or JSON for programs.
+Proxies differ in what they do with a refusal. nginx wants 401, and then asks us once more for an answer to the browser
+(`answer=refused`); others hand our first answer to the browser as it is (`answer=redirect`).
 """
 
 from __future__ import annotations
 
 import time
+from hashlib import sha256
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -24,7 +25,7 @@ from fairline.queue import QueueId, QueueSettings
 from fairline.room import Answer
 from fairline.ticket import Status
 from fairline.token import SessionClaims
-from fairline.web.context import CLIENT_COOKIE, SESSION_COOKIE, Context, local, same_ticket
+from fairline.web.context import SESSION_COOKIE, Context, local, same_ticket
 from fairline.web.http import (
     NO_STORE,
     Headers,
@@ -59,13 +60,16 @@ class Errand(Struct, frozen=True):
     """The pass that was in it."""
     reads: bool = True
     """Whether it can be asked for again: what was sent with a POST would be lost."""
-    redirect: bool = False
-    """Whether the answer is for the browser, rather than for the proxy."""
+    answer: str = ""
+    """Who reads the answer: the proxy; or the browser too, where it is no (`redirect`), or in any case (`refused`)."""
+    clear: bool = True
+    """Whether it is clear which address was asked for: a client may send headers that its proxy does not know of."""
 
 
 def errand_of(request: Request) -> Errand:
     """What a proxy asks for, by its headers and our query."""
-    uri = request.text(b"x-original-uri") or request.text(b"x-forwarded-uri") or ""
+    original, forwarded = request.text(b"x-original-uri"), request.text(b"x-forwarded-uri")
+    uri = original or forwarded or ""
     method = request.text(b"x-original-method") or request.text(b"x-forwarded-method") or "GET"
     path, mark, query = uri.partition("?")
     parts = query.split("&") if mark else []
@@ -76,7 +80,8 @@ def errand_of(request: Request) -> Errand:
         uri=local(path + ("?" + "&".join(kept) if kept else "")) if uri else "",
         arriving=passes[-1] if passes else "",
         reads=method in ("GET", "HEAD"),
-        redirect=request.args.get("answer") == "redirect",
+        answer=request.args.get("answer", ""),
+        clear=not original or not forwarded or original == forwarded,
     )
 
 
@@ -92,7 +97,7 @@ class Gate:
         errand = errand_of(request)
         try:
             if errand.arriving and (claims := self._arrived(errand)):
-                return self._settle_in(request, errand, claims)
+                return self._arrival(request, errand, claims)
             claims = self._context.session_claims(request)
             _check_queue(claims, errand)
         except TokenError as error:
@@ -101,16 +106,18 @@ class Gate:
         named = msgspec.structs.replace(errand, queue=claims.queue)
         return Pending(
             self._room.visit(QueueId(claims.queue), claims.number, by),
-            lambda answer: self._let_through(request, claims, answer, by),
+            lambda answer: self._let_through(request, errand, claims, answer, by),
             recover=lambda error: self._without_pass(request, named, error),
         )
 
-    def _let_through(self, request: Request, claims: SessionClaims, answer: Answer, by: str) -> Response:
+    def _let_through(
+        self, request: Request, errand: Errand, claims: SessionClaims, answer: Answer, by: str
+    ) -> Response:
         """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
         headers = _who(same_ticket(claims, answer))
-        if CLIENT_COOKIE not in request.cookies:
+        if not self._context.is_bound(request, claims):
             headers += self._context.visitor_cookies(request, claims, by)
-        return Response(200, headers=headers)
+        return _yes(errand, headers)
 
     # With a pass in the address
 
@@ -123,13 +130,29 @@ class Gate:
             return None
         return claims
 
-    def _settle_in(self, request: Request, errand: Errand, claims: SessionClaims) -> Response:
+    def _arrival(self, request: Request, errand: Errand, claims: SessionClaims) -> Outcome:
+        """The pass begins its session. One that does not is someone else's: it must not take the place of a pass that
+        the browser has already."""
+        by = self._context.visitor(request, claims)
+        settled: Headers = (self._pass_cookie(request, errand.arriving, claims.expires),)
+        if not self._context.is_bound(request, claims) and errand.answer == "refused":
+            settled += self._context.visitor_cookies(request, claims, by)
+        named = msgspec.structs.replace(errand, queue=claims.queue)
+
+        def refused(error: FairlineError) -> Outcome:
+            if SESSION_COOKIE in request.cookies and not isinstance(error, StoreError):
+                return self._settle_in(request, errand, ())
+            return self._without_pass(request, named, error)
+
+        visit = self._room.visit(QueueId(claims.queue), claims.number, by)
+        return Pending(visit, lambda _: self._settle_in(request, errand, settled), recover=refused)
+
+    def _settle_in(self, request: Request, errand: Errand, cookies: Headers) -> Response:
         """The pass goes into a cookie and out of the address, where it could be copied."""
-        headers = (*NO_STORE, self._pass_cookie(request, errand.arriving, claims.expires))
-        if errand.redirect:
-            return Response(302, headers=((b"location", errand.uri.encode()), *headers))
+        if errand.answer:
+            return Response(302, headers=((b"location", errand.uri.encode()), *NO_STORE, *cookies))
         refusal = failure(request, TokenInvalid("it is in the address; it goes into a cookie"), status=401)
-        refusal.headers += ((b"x-fairline-redirect", errand.uri.encode()), headers[-1])
+        refusal.headers += ((b"x-fairline-redirect", errand.uri.encode()), *cookies)
         return refusal
 
     def _pass_cookie(self, request: Request, token: str, expires: float) -> tuple[bytes, bytes]:
@@ -150,21 +173,24 @@ class Gate:
         except QueueNotFound:
             return self._turned_away(request, errand, error, None)
         if self._bypasses(request, errand, state.settings):
-            return Response(200, headers=((*NO_STORE, (b"x-fairline-bypass", b"1"))))
-        if state.settings.passthrough and (let_in := await self._straight_through(request, queue)):
+            return _yes(errand, (*NO_STORE, (b"x-fairline-bypass", b"1")))
+        if state.settings.passthrough and (let_in := await self._straight_through(request, errand, queue)):
             return let_in
         return self._turned_away(request, errand, error, state)
 
     def _bypasses(self, request: Request, errand: Errand, settings: QueueSettings) -> bool:
         return (
-            (errand.uri != "" and path_passes(errand.uri, settings.bypass_paths))
+            (errand.uri != "" and errand.clear and path_passes(errand.uri, settings.bypass_paths))
             or agent_passes(request.text(b"user-agent") or "", settings.bypass_agents)
             or address_passes(self._context.address(request), settings.bypass_addresses)
         )
 
-    async def _straight_through(self, request: Request, queue: QueueId) -> Response | None:
+    async def _straight_through(self, request: Request, errand: Errand, queue: QueueId) -> Response | None:
         """Join, be let in and begin the session, while there is room and nobody waits."""
-        caller = self._context.caller(request, queue, visitor=visitor_of(request))
+        # A browser whose pass has ended asks for several things at once: it is one person all the same.
+        ended = request.cookies.get(SESSION_COOKIE)
+        visitor = sha256(ended.encode()).hexdigest() if ended else visitor_of(request)
+        caller = self._context.caller(request, queue, visitor=visitor)
         try:
             welcome = await self._room.join(queue, JoinRequest(), caller, through=True)
             if welcome.standing.status not in (Status.ADMITTED, Status.ACTIVE):
@@ -176,21 +202,22 @@ class Gate:
             raise
         except FairlineError:
             return None  # no room, a limit, someone else's session: they can wait like everyone
-        return Response(200, headers=(*_who(answer), self._pass_cookie(request, token, claims.expires)))
+        return _yes(errand, (*_who(answer), self._pass_cookie(request, token, claims.expires)))
 
     def _turned_away(self, request: Request, errand: Errand, error: FairlineError, state: State | None) -> Response:
         """No: with the way to the waiting page, and from there back."""
         page = self._page(errand)
-        if errand.redirect and state is not None:
-            return self._told(request, page, state)
+        if errand.answer and state is not None:
+            return self._told(request, errand, page, state)
         refusal = failure(request, error, status=401)
         if errand.queue:
             refusal.headers += ((b"x-fairline-redirect", page.encode()),)
         return refusal
 
-    def _told(self, request: Request, page: str, state: State) -> Response:
-        """The answer for whoever asked: a browser goes to the page, a program is told of the queue."""
-        if not wants_json(request):
+    def _told(self, request: Request, errand: Errand, page: str, state: State) -> Response:
+        """The answer for whoever asked: a browser goes to the page, a program or a script is told of the queue."""
+        navigates = request.text(b"sec-fetch-mode") in (None, "navigate")
+        if navigates and not wants_json(request):
             return Response(302, headers=((b"location", page.encode()), *NO_STORE))
         wait = state.told.estimated_wait_seconds or 0
         retry = min(max(wait, RETRY_SECONDS[0]), RETRY_SECONDS[1])
@@ -205,6 +232,13 @@ class Gate:
     def _page(self, errand: Errand) -> str:
         back = "?" + urlencode({"return": errand.uri}) if errand.uri and errand.reads else ""
         return f"{self._context.settings.public_url}/q/{quote(errand.queue, safe='')}{back}"
+
+
+def _yes(errand: Errand, headers: Headers) -> Response:
+    """Let it through; or where the proxy has no way to do that any more, let the browser ask once more."""
+    if errand.answer != "refused":
+        return Response(200, headers=headers)
+    return Response(302 if errand.reads else 307, headers=((b"location", errand.uri.encode() or b"/"), *headers))
 
 
 def _check_queue(claims: SessionClaims, errand: Errand) -> None:

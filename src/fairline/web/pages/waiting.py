@@ -144,7 +144,8 @@ class WaitingPages:
         if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
             state = "sold_out"
         elif standing.status is Status.WAITING:
-            state = "waiting" if settings.status is QueueStatus.ACTIVE else "paused"
+            moves = settings.status is QueueStatus.ACTIVE and not settings.stock_unknown
+            state = "waiting" if moves else "paused"
         elif standing.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
         else:

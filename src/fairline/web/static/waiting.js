@@ -58,7 +58,7 @@ function localise() {
 
 function drawLine(answer) {
   if (answer.sold_out) return reload();
-  const paused = answer.queue_status !== "active";
+  const paused = answer.queue_status !== "active" || answer.stock_unknown;
   const state = paused ? "paused" : "waiting";
   page.dataset.state = state;
   say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
