@@ -130,7 +130,7 @@ def catalogue(code: str) -> dict[str, Words]:
 
 def preferred(request: Request) -> str:
     """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
-    asked = request.args.get("lang", "")
+    _, asked = _weighed(request.args.get("lang", ""))
     if asked in LANGUAGES:
         return asked
     wanted = [_weighed(part) for part in (request.text(b"accept-language") or "")[:500].split(",")]
