@@ -68,6 +68,20 @@ def a_purchase_is_reported_once_the_server_is_back(site: Site) -> Scene:
         assert site.is_refused(buyer)
 
 
+def an_invented_cookie_opens_nothing(site: Site) -> Scene:
+    used, bought = (site.fairline.admitted(site.queue)[0] for _ in range(2))
+    with site.arrive(used) as holder, site.arrive(bought) as buyer, site.visitor(user_agent="thief") as thief:
+        assert buyer.post("/buy").status_code == 200
+        yield
+        for token in (used, bought):
+            thief.cookies.clear()
+            thief.cookies.update({"fairline_session": token, "fairline_client": "invented.by.me"})
+            assert thief.get("/seats").status_code == 503
+        assert holder.get("/seats").status_code == 200
+        yield
+        assert site.is_refused(thief)
+
+
 def another_process_of_the_site_serves_them_too(site: Site, second: Site) -> Scene:
     token, number = site.fairline.admitted(site.queue)
     with site.arrive(token) as visitor, second.arrive(site.fairline.admitted(site.queue)[0]):
@@ -95,6 +109,7 @@ def test_an_outage_of_the_server(fairline: Fairline, sites: dict[str, Site], tmp
             *map(people_inside_are_served, sites.values()),
             *map(a_site_that_is_open_on_errors_lets_everyone_in, opened),
             *map(a_purchase_is_reported_once_the_server_is_back, sites.values()),
+            *map(an_invented_cookie_opens_nothing, sites.values()),
             another_process_of_the_site_serves_them_too(sites["flask"], second),
         ]
         for scene in scenes:

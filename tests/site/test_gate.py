@@ -102,6 +102,18 @@ async def test_a_pass_that_was_revoked_or_has_ended_is_refused_at_once(venue: Ve
         waiting_page(await revoked.asks("/"))
 
 
+async def test_a_pass_that_is_over_is_refused(venue: Venue, site: Site) -> None:
+    venue.queue(site.url, claim_seconds=1, session_seconds=1, session_max_seconds=1)
+    async with Visitor(site) as someone:
+        way_in = await let_in(someone)
+        assert (await someone.goes_in(way_in)).status_code == 200
+        async with asyncio.timeout(10):
+            while (await someone.asks("/")).status_code == 200:
+                await soon()
+        waiting_page(await someone.asks("/"))
+        waiting_page(await someone.asks(way_in))
+
+
 async def test_programs_are_told_of_the_queue(venue: Venue, site: Site) -> None:
     venue.queue(site.url, admission="manual", name="The shop")
     async with Visitor(site, accept="application/json") as program:
