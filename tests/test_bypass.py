@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairline.bypass import address_passes, agent_passes, path_passes
+from fairline.bypass import address_passes, agent_passes, decoded, path_passes
 from fairline.errors import InvalidSettings
 from fairline.queue import checked
 
@@ -15,7 +15,7 @@ PATTERNS = ["/static/*", "*.css", "/healthz"]
     "uri", ["/static/app.js", "/static/a/b.png?v=1", "/shop/site.css", "/healthz", "/healthz?x=/.."]
 )
 def test_a_named_path_passes(uri: str) -> None:
-    assert path_passes(uri, PATTERNS)
+    assert path_passes(decoded(uri), PATTERNS)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,15 @@ def test_a_named_path_passes(uri: str) -> None:
         "/static//../checkout",
         "/static/..\\checkout",
         "/checkout;x.css",
+        "/checkout%3f.css",
+        "/checkout%23.css",
         "/static/%00.css",
         "//static/app.js",
         "",
     ],
 )
 def test_what_a_server_might_read_in_another_way_does_not(uri: str) -> None:
-    assert not path_passes(uri, PATTERNS)
+    assert not path_passes(decoded(uri), PATTERNS)
 
 
 def test_a_robot_passes_by_its_name() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache, partial
 from ipaddress import ip_address, ip_network
 from urllib.parse import unquote
 
@@ -27,23 +28,27 @@ def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequenc
             raise InvalidSettings("bypass_agents", f"must be parts of names, of 3 letters or more; got {agent!r:.80}")
     for address in addresses:
         try:
-            ip_network(address, strict=False)
+            _network(address)
         except ValueError:
             raise InvalidSettings(
                 "bypass_addresses", f"must be addresses or networks such as 10.0.0.0/8; got {address!r:.80}"
             ) from None
 
 
-def path_passes(uri: str, patterns: Sequence[str]) -> bool:
-    """Whether an address that was asked for is one of the named ones. One that a server behind us might read in another
-    way (`/static/../checkout`, `/static/%2e%2e/checkout`) never is."""
-    path = unquote(uri.partition("?")[0], errors="surrogateescape")
-    doubtful = (
-        "%" in path or "\\" in path or "//" in path or not path.isprintable() or any(mark in path for mark in ";?#")
-    )
-    if doubtful or any(part in (".", "..") for part in path.split("/")):
-        return False
-    return any(fnmatchcase(path, pattern) for pattern in patterns)
+def path_passes(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path, as a server decodes it, is one of the named ones and means the same to everyone."""
+    return any(fnmatchcase(path, pattern) for pattern in patterns) and is_plain(path)
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path means the same to everyone. `/static/../checkout` and its disguises do not, and never bypass."""
+    doubtful = not path.isprintable() or "//" in path or any(mark in path for mark in "%\\;?#")
+    return not doubtful and not any(part in (".", "..") for part in path.split("/"))
+
+
+def decoded(uri: str) -> str:
+    """The path of an address, as a server decodes it: once."""
+    return unquote(uri.partition("?")[0], errors="surrogateescape")
 
 
 def agent_passes(agent: str, parts: Sequence[str]) -> bool:
@@ -60,4 +65,7 @@ def address_passes(address: str | None, networks: Sequence[str]) -> bool:
         found = ip_address(address)
     except ValueError:
         return False
-    return any(found in ip_network(network, strict=False) for network in networks)
+    return any(found in _network(network) for network in networks)
+
+
+_network = lru_cache(maxsize=256)(partial(ip_network, strict=False))

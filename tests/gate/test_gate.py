@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from fairline.bypass import is_plain
 from fairline.gate import Options, ServerAway, reports, server
 from fairline.gate.gate import Answer, Gate, Through
 from fairline.gate.reports import Reporter
-from fairline.gate.request import Bypass, Request, is_plain
+from fairline.gate.request import Bypass, Request
 from fairline.gate.server import Visitor
 from fairline.gate.sessions import Session, Sessions
 from fairline.token import Keyring, SessionClaims
@@ -249,12 +250,26 @@ class TestReports:
 
 
 class TestRequests:
-    @pytest.mark.parametrize("path", ["/", "/a/b.css", "/a/..b", "/a/b..", "/a/b;v=1", "/100%"])
+    @pytest.mark.parametrize("path", ["/", "/a/b.css", "/a/..b", "/a/b.."])
     def test_plain_paths_are_plain(self, path: str) -> None:
         assert is_plain(path)
 
     @pytest.mark.parametrize(
-        "path", ["/a/../b", "/a/..", "/./a", "//a", "/a//b", "/a\\b", "/a/%2E%2e/b", "/a%2fb", "/a/..;x/b", "/a\0"]
+        "path",
+        [
+            "/a/../b",
+            "/a/..",
+            "/./a",
+            "//a",
+            "/a//b",
+            "/a\\b",
+            "/a/%2E%2e/b",
+            "/a%2fb",
+            "/a/..;x/b",
+            "/a;b",
+            "/100%",
+            "/a\0",
+        ],
     )
     def test_paths_in_disguise_are_not(self, path: str) -> None:
         assert not is_plain(path)

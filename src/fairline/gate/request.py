@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
-from ipaddress import ip_address, ip_network
 from urllib.parse import quote, unquote_plus
 
+from fairline.bypass import address_passes, agent_passes, path_passes
 from fairline.gate.options import Options
 from fairline.gate.server import CLIENT_COOKIE, LONGEST_AGENT, Visitor
 
@@ -19,7 +18,6 @@ HEADERS = frozenset({"accept", "authorization", "cookie", "sec-fetch-mode", "use
 #: What a pass and the cookies of the server are written in; nothing else is sent on.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
 #: An inner server that decodes once more would see a dot or a slash here.
-_HIDDEN = re.compile(r"%(2e|2f|5c|00)", re.IGNORECASE)
 #: What stays as it is in an address, its escapes among it. A backslash does not: browsers read it as a slash.
 _PLAIN = "/%:@!$&'()*+,;=~-._"
 
@@ -105,35 +103,13 @@ class Bypass:
     """What goes through without a pass."""
 
     def __init__(self, options: Options) -> None:
-        self._paths = tuple(options.bypass)
-        self._networks = [ip_network(network, strict=False) for network in options.bypass_addresses]
-        self._agents = [agent.lower() for agent in options.bypass_agents]
+        self._options = options
 
     def lets(self, request: Request) -> bool:
         """Whether this request needs no pass."""
-        return self._path(request.path) or self._address(request.address) or self._agent(request)
-
-    def _path(self, path: str) -> bool:
-        return any(fnmatchcase(path, pattern) for pattern in self._paths) and is_plain(path)
-
-    def _address(self, address: str) -> bool:
-        if not self._networks:
-            return False
-        try:
-            found = ip_address(address)
-        except ValueError:
-            return False
-        return any(found in network for network in self._networks)
-
-    def _agent(self, request: Request) -> bool:
-        if not self._agents:
-            return False
-        agent = request.headers.get("user-agent", "").lower()
-        return any(part in agent for part in self._agents)
-
-
-def is_plain(path: str) -> bool:
-    """Whether a path means the same to everyone. /static/../checkout and its disguises do not, and never bypass."""
-    if "\\" in path or "//" in path or "\0" in path or _HIDDEN.search(path):
-        return False
-    return not any(segment.partition(";")[0] in {".", ".."} for segment in path.split("/"))
+        options = self._options
+        return (
+            path_passes(request.path, options.bypass)
+            or address_passes(request.address, options.bypass_addresses)
+            or agent_passes(request.headers.get("user-agent", ""), options.bypass_agents)
+        )

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from fairline.arrival import JoinRequest
-from fairline.bypass import address_passes, agent_passes, path_passes
+from fairline.bypass import address_passes, agent_passes, decoded, path_passes
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenError, TokenInvalid
 from fairline.queue import QueueId, QueueSettings
 from fairline.room import Answer
@@ -180,7 +180,7 @@ class Gate:
 
     def _bypasses(self, request: Request, errand: Errand, settings: QueueSettings) -> bool:
         return (
-            (errand.uri != "" and errand.clear and path_passes(errand.uri, settings.bypass_paths))
+            (errand.uri != "" and errand.clear and path_passes(decoded(errand.uri), settings.bypass_paths))
             or agent_passes(request.text(b"user-agent") or "", settings.bypass_agents)
             or address_passes(self._context.address(request), settings.bypass_addresses)
         )
