@@ -7,15 +7,12 @@ so the hot methods are plain functions that return a future.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from hashlib import blake2b
+from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from fairline.activity import Activity
@@ -25,22 +22,21 @@ from fairline.errors import (
     FairlineError,
     InvalidRequest,
     NoRoom,
-    PassInvalid,
     QueueNotFound,
     RateLimited,
     SessionTaken,
     SettingsChanged,
     TicketExpired,
     TicketNotFound,
-    TokenError,
     TransitionRefused,
 )
 from fairline.estimate import Forecast, Wait
 from fairline.events import Event
 from fairline.grouping import Asked, Grouping
+from fairline.identity import Identity
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit, Visitor
-from fairline.ticket import Action, Person, Standing, Status, Ticket, label
+from fairline.ticket import Action, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
 T = TypeVar("T")
@@ -50,7 +46,6 @@ S = TypeVar("S", bound=Standing)
 PAGE = 500
 #: A session that ends within so many milliseconds is kept alive at once, not a little later.
 URGENT_MS = 5000
-_fingerprint = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -93,8 +88,7 @@ class Room:
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
         self._activity = Activity(store)
-        # Whoever is inside comes again with every page.
-        self._session_digest = lru_cache(maxsize=10_000)(partial(self._digest, "session"))
+        self._identity = Identity(keyring)
 
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None
@@ -120,7 +114,7 @@ class Room:
         check_join(request)
         if not 0 <= caller.priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
-        return Asked(self._joins, queue, (self._arrival(queue, request, caller, through), caller.holds))
+        return Asked(self._joins, queue, (self._identity.arrival(queue, request, caller, through), caller.holds))
 
     def beat(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Give a sign of life; TicketExpired if the place is gone."""
@@ -147,15 +141,15 @@ class Room:
 
     def start(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
-        return Asked(self._visits, (queue, "start"), Visitor(number, self._session_digest(by)))
+        return Asked(self._visits, (queue, "start"), Visitor(number, self._identity.session(by)))
 
     def touch(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Note activity in a session."""
-        return Asked(self._visits, (queue, "touch"), Visitor(number, self._session_digest(by)))
+        return Asked(self._visits, (queue, "touch"), Visitor(number, self._identity.session(by)))
 
     def visit(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
-        return Asked(self._visits, (queue, "visit"), Visitor(number, self._session_digest(by), views=0))
+        return Asked(self._visits, (queue, "visit"), Visitor(number, self._identity.session(by), views=0))
 
     def complete(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Done inside: the room is free at once."""
@@ -169,7 +163,7 @@ class Room:
         """Call the next people by hand; a retried press with the same key calls the same people."""
         if not 1 <= count <= 100:
             raise InvalidRequest("count", f"must be a whole number from 1 to 100; got {count}")
-        return await self.store.call_next(queue, count, counter=_counter(counter), key=self._key(key, staff))
+        return await self.store.call_next(queue, count, counter=_counter(counter), key=self._identity.key(key, staff))
 
     async def call(self, queue: QueueId, number: int, counter: str = "") -> Ticket:
         """Call one person out of turn, or NoRoom."""
@@ -308,11 +302,11 @@ class Room:
 
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
-        return hmac.compare_digest(self._digest("client", client_id).hex()[: len(digest)], digest)
+        return self._identity.is_client(client_id, digest)
 
     async def limit(self, queue: QueueId, who: str, value: str, action: str, limit: int, seconds: float) -> None:
         """Count a try by an address, phone, user or token; RateLimited where it is one too many."""
-        wait = await self.store.limit(queue, f"{who}:{self._digest(who, value).hex()}", action, limit, seconds)
+        wait = await self.store.limit(queue, f"{who}:{self._identity.digest(who, value).hex()}", action, limit, seconds)
         if wait > 0:
             raise RateLimited(who, wait)
 
@@ -401,56 +395,6 @@ class Room:
                 raise
         return known.settings
 
-    # What is kept of who people are
-
-    def _arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool) -> Arrival:
-        address = self._digest("address", caller.address)
-        body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
-        return Arrival(
-            client=self._digest("client", request.client_id or caller.visitor),
-            user=self._digest("user", request.user_id),
-            phone=self._digest("phone", request.phone),
-            address=address,
-            key=self._key(request.idempotency_key, caller.staff or ""),
-            fingerprint=blake2b(_fingerprint(body), digest_size=8).digest() if request.idempotency_key else b"",
-            priority=caller.priority,
-            pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
-            limited=caller.staff is None,
-            through=through,
-            person=Person(
-                user_id=request.user_id,
-                name=request.name,
-                phone=request.phone,
-                party_size=request.party_size,
-                address=address.hex() or None,
-                user_agent=_storable(caller.user_agent[:300]) if caller.user_agent else None,
-                metadata=request.metadata,
-            ),
-        )
-
-    def _pass_id(self, queue: QueueId, text: str) -> str:
-        try:
-            claims = self.keyring.priorities.check(text, time.time())
-        except TokenError as error:
-            raise PassInvalid(f"it is forged, damaged or over ({error.code})") from None
-        if claims.queue != queue:
-            raise PassInvalid("it is for another queue")
-        return claims.id
-
-    def _key(self, key: str | None, caller: str) -> bytes:
-        """An idempotency key counts for its caller alone: nobody can be answered by another's."""
-        if key is not None and not 1 <= len(key) <= 200:
-            raise InvalidRequest("idempotency_key", "must be text of 1 to 200 characters")
-        return self._digest("key", f"{caller}\n{key}") if key else b""
-
-    def _digest(self, kind: str, text: str | None) -> bytes:
-        """What is kept of a secret or an address: enough to know it again, nothing to read it from."""
-        if not text:
-            return b""
-        return blake2b(
-            text.encode(errors="replace"), digest_size=12, key=self.keyring.digest_key, person=kind.encode()
-        ).digest()
-
 
 def _expired(standing: Standing | None) -> Standing | FairlineError:
     if standing is None or standing.status is Status.EXPIRED:
@@ -464,11 +408,6 @@ def _purged(standing: Standing | None) -> Standing | FairlineError:
 
 def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
     return standing
-
-
-def _storable(text: str) -> str:
-    """What came with a call unasked is not refused, only made such that every store can keep it."""
-    return text.encode(errors="replace").decode().replace("\x00", "?")
 
 
 def _counter(name: str) -> str:

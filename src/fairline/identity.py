@@ -1,0 +1,86 @@
+"""Who people are, as far as it is kept: enough to know them again, and nothing to read it from."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from functools import lru_cache, partial
+from hashlib import blake2b
+
+import msgspec
+
+from fairline.arrival import Caller, JoinRequest
+from fairline.errors import InvalidRequest, PassInvalid, TokenError
+from fairline.queue import QueueId
+from fairline.store import Arrival
+from fairline.ticket import Person
+from fairline.token import Keyring
+
+_fingerprint = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Identity:
+    """Turns what people tell, and what is seen of them, into what the store keeps."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+        # Whoever is inside comes again with every page.
+        self.session = lru_cache(maxsize=10_000)(partial(self.digest, "session"))
+
+    def is_client(self, client_id: str, digest: str) -> bool:
+        """Whether a client id has a digest that begins so."""
+        return hmac.compare_digest(self.digest("client", client_id).hex()[: len(digest)], digest)
+
+    def arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool) -> Arrival:
+        """Someone who wants to join, as the store is told of them."""
+        address = self.digest("address", caller.address)
+        body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
+        return Arrival(
+            client=self.digest("client", request.client_id or caller.visitor),
+            user=self.digest("user", request.user_id),
+            phone=self.digest("phone", request.phone),
+            address=address,
+            key=self.key(request.idempotency_key, caller.staff or ""),
+            fingerprint=blake2b(_fingerprint(body), digest_size=8).digest() if request.idempotency_key else b"",
+            priority=caller.priority,
+            pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
+            limited=caller.staff is None,
+            through=through,
+            person=Person(
+                user_id=request.user_id,
+                name=request.name,
+                phone=request.phone,
+                party_size=request.party_size,
+                address=address.hex() or None,
+                user_agent=_storable(caller.user_agent[:300]) if caller.user_agent else None,
+                metadata=request.metadata,
+            ),
+        )
+
+    def _pass_id(self, queue: QueueId, text: str) -> str:
+        try:
+            claims = self._keyring.priorities.check(text, time.time())
+        except TokenError as error:
+            raise PassInvalid(f"it is forged, damaged or over ({error.code})") from None
+        if claims.queue != queue:
+            raise PassInvalid("it is for another queue")
+        return claims.id
+
+    def key(self, key: str | None, caller: str) -> bytes:
+        """An idempotency key counts for its caller alone: nobody can be answered by another's."""
+        if key is not None and not 1 <= len(key) <= 200:
+            raise InvalidRequest("idempotency_key", "must be text of 1 to 200 characters")
+        return self.digest("key", f"{caller}\n{key}") if key else b""
+
+    def digest(self, kind: str, text: str | None) -> bytes:
+        """What is kept of a secret or an address: enough to know it again, nothing to read it from."""
+        if not text:
+            return b""
+        return blake2b(
+            text.encode(errors="replace"), digest_size=12, key=self._keyring.digest_key, person=kind.encode()
+        ).digest()
+
+
+def _storable(text: str) -> str:
+    """What came with a call unasked is not refused, only made such that every store can keep it."""
+    return text.encode(errors="replace").decode().replace("\x00", "?")
