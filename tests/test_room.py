@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from fairline import room as room_module
+from fairline import identity as identity_module
 from fairline.arrival import Caller, JoinRequest
 from fairline.errors import (
     AlreadyInLine,
@@ -310,7 +310,7 @@ async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
             await join(room, queue, priority_pass=forged, client_id="client-ann")
 
     with monkeypatch.context() as later:
-        later.setattr(room_module, "time", SimpleNamespace(time=lambda: float(claims.expires)))
+        later.setattr(identity_module, "time", SimpleNamespace(time=lambda: float(claims.expires)))
         with pytest.raises(PassInvalid, match="token_expired"):
             await join(room, queue, priority_pass=text)
     await room.withdraw_pass(queue, pass_id)
