@@ -78,6 +78,7 @@ def test_closing_the_tab_frees_the_place_after_the_grace(venue: Venue, come: New
     me = come()
     page = me.tab(queue.url)
     shows(page, "position").to_have_text("1")
+    shows(page, "heard").to_have_text("Live")
     assert queue.waiting() == 1
     page.close(run_before_unload=True)
     eventually(lambda: queue.waiting() == 0, "the place is free")

@@ -129,7 +129,9 @@ def proper(answer: Answer, *, head: bool = False, asked: bytes = b"") -> None:
     assert answer.status < 500, (asked[:300], answer)
     assert not INSIDES.search(answer.body), (asked[:300], answer)
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])
-    if answer.status >= 400:
+    if b" /q/" in asked[:16] and answer.headers.get("content-type", "").startswith("text/html"):
+        assert head or answer.body.startswith(b"<!doctype html>")  # where people are meant to read it
+    elif answer.status >= 400:
         assert answer.headers["content-type"] == "application/problem+json"
         assert head or answer.code
 
