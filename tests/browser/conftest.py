@@ -43,7 +43,9 @@ def a_venue(browser: Browser, folder: Path) -> Iterator[Venue]:
         server = RunningServer(folder, environ=environ)
         try:
             site.fairline = server.base_url
-            yield Venue(server, site, browser)
+            venue = Venue(server, site, browser)
+            with venue.http:
+                yield venue
         finally:
             server.stop()
     finally:
