@@ -59,7 +59,9 @@ def a_venue(browser: Browser, folder: Path, store: str = STORES[0]) -> Iterator[
         server = RunningServer(folder, store=store, environ=environ)
         try:
             site.fairline = server.base_url
-            yield Venue(server, site, browser)
+            venue = Venue(server, site, browser)
+            with venue.http:
+                yield venue
         finally:
             server.stop()
     finally:

@@ -69,16 +69,20 @@ class Site:
 class Queue:
     """One queue of the server, as its operator has it, and the others in it."""
 
-    def __init__(self, server: RunningServer, name: str) -> None:
+    def __init__(self, server: RunningServer, http: httpx.Client, name: str) -> None:
         self.name = name
         self.url = f"{server.base_url}/q/{name}"
-        self._base = f"{server.base_url}/api/v1"
+        self._http = http
         self._admin = {"Authorization": f"Bearer {server.admin_key}"}
+
+    def create(self, settings: dict[str, Any]) -> None:
+        """Make it."""
+        answer = self._http.post("/admin/queues", headers=self._admin, json={"id": self.name, **settings})
+        assert answer.status_code == 201, answer.text
 
     def admin(self, method: str, path: str = "", **more: Any) -> Any:
         """A call of the operator."""
-        address = f"{self._base}/admin/queues/{self.name}{path}"
-        answer = httpx.request(method, address, headers=self._admin, timeout=10, **more)
+        answer = self._http.request(method, f"/admin/queues/{self.name}{path}", headers=self._admin, **more)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
@@ -88,12 +92,14 @@ class Queue:
 
     def others(self, count: int, **body: Any) -> list[dict[str, Any]]:
         """Other people join."""
-        answers = [
-            httpx.post(f"{self._base}/queues/{self.name}/join", json={"client_id": secrets.token_hex(8), **body})
-            for _ in range(count)
-        ]
-        assert all(answer.status_code == 201 for answer in answers)
-        return [answer.json() for answer in answers]
+        return [self._other({"client_id": secrets.token_hex(8), **body}) for _ in range(count)]
+
+    def _other(self, body: dict[str, Any]) -> dict[str, Any]:
+        answer = self._http.post(f"/queues/{self.name}/join", json=body)
+        self._http.cookies.clear()  # the next one is someone else
+        assert answer.status_code == 201, answer.text
+        joined: dict[str, Any] = answer.json()
+        return joined
 
     def call(self, count: int = 1) -> list[dict[str, Any]]:
         """Let the next people in."""
@@ -128,24 +134,19 @@ class Venue:
         self.server = server
         self.site = site
         self.browser = browser
+        self.http = httpx.Client(base_url=f"{server.base_url}/api/v1", timeout=10)
 
     def queue(self, **settings: Any) -> Queue:
         """A new queue into which nobody comes by themselves."""
-        queue = Queue(self.server, f"q-{secrets.token_hex(4)}")
+        queue = Queue(self.server, self.http, f"q-{secrets.token_hex(4)}")
         usual = {
-            "id": queue.name,
             "name": "Winter Sale",
             "target_url": f"{self.site.url}/shop",
             "admission": "manual",
             "join_limit_per_ip": 0,
             "grace_seconds": 2,
         }
-        answer = httpx.post(
-            f"{self.server.base_url}/api/v1/admin/queues",
-            headers={"Authorization": f"Bearer {self.server.admin_key}"},
-            json=usual | settings,
-        )
-        assert answer.status_code == 201, answer.text
+        queue.create(usual | settings)
         return queue
 
 
