@@ -316,11 +316,15 @@ export class WaitingRoomClient {
   /** The tab is looked at again, or the network is back: what was slept through is asked for. */
   #wake() {
     if (document.visibilityState === "hidden" || !this.#life) return;
-    if (this.#connection !== "live" || Date.now() - this.#heardAt > 20_000) this.#schedule(about(0.2));
+    if ((this.#leads && !this.#source) || this.#connection !== "live" || Date.now() - this.#heardAt > 20_000) this.#schedule(about(0.2));
   }
 
   /** The page goes away. A reload comes back in time, another tab stays; otherwise the place is free after the grace. */
   #hide() {
+    // The stream first: as long as it is open it is a sign of life, and would take the leaving back.
+    clearTimeout(this.#timer);
+    this.#source?.close();
+    this.#source = undefined;
     if (this.#last?.status === "waiting" && !this.#others.size) {
       const body = {final: false, ...(this.#cookies ? {} : {token: this.#token})};
       navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
