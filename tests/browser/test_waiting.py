@@ -80,7 +80,8 @@ def test_closing_the_tab_frees_the_place_after_the_grace(venue: Venue, come: New
     shows(page, "position").to_have_text("1")
     shows(page, "heard").to_have_text("Live")
     assert queue.waiting() == 1
-    page.close(run_before_unload=True)
+    with page.expect_event("close"):  # it is only asked to: what comes of it goes on while we wait
+        page.close(run_before_unload=True)
     eventually(lambda: queue.waiting() == 0, "the place is free")
     assert queue.newest()["reason"] == "left"
 
