@@ -132,6 +132,9 @@ def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
     well = fairline("doctor", "--data", str(tmp_path / "fresh"))
     assert well.returncode == 0, well.stdout
     assert "Ready" in well.stdout
+    assert "FAIRLINE_PUBLIC_URL" in well.stdout
+    told = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_PUBLIC_URL="https://wait.example")
+    assert "https://wait.example" in told.stdout
     (tmp_path / "secret").write_text("open to all", encoding="utf-8")
     (tmp_path / "secret").chmod(0o644)
     ill = fairline("doctor", "--data", str(tmp_path))

@@ -32,14 +32,14 @@ class Activity:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._views: defaultdict[QueueId, dict[tuple[int, bytes], int]] = defaultdict(dict)
-        self._writing: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: set[asyncio.Task[None]] = set()
 
     def note(self, queue: QueueId, number: int, by: bytes) -> None:
         """Someone saw a page; it is written within about a second."""
         views = self._views[queue]
         views[number, by] = views.get((number, by), 0) + 1
-        if self._writing is None:
-            self._writing = asyncio.ensure_future(self._write_soon())
+        self._arm()
 
     async def write(self) -> None:
         """Write what was noted. What cannot be written now is kept."""
@@ -55,23 +55,29 @@ class Activity:
                     log.debug("activity.queue_gone", queue=queue, error=error.message)
 
     async def close(self) -> None:
-        """Write what is left."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.wait([self._writing])
+        """Write what is left, after what is being written."""
+        if self._writing:
+            await asyncio.wait(self._writing)
         await self.write()
+        if self._timer is not None:
+            self._timer.cancel()
 
-    async def _write_soon(self) -> None:
-        while self._views:
-            await asyncio.sleep(KEPT_SECONDS)
-            await self.write()
-        self._writing = None
+    def _arm(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self._write_now)
+
+    def _write_now(self) -> None:
+        self._timer = None
+        task = asyncio.ensure_future(self.write())
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
 
     def _keep(self, queue: QueueId, batch: Iterable[Visitor]) -> None:
         views = self._views[queue]
         if len(views) < MOST:
             for number, by, count in batch:
                 views[number, by] = views.get((number, by), 0) + count
+        self._arm()
 
 
 def _batches(visitors: Iterable[Visitor]) -> Iterator[list[Visitor]]:

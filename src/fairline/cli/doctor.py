@@ -68,6 +68,11 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
             yield Finding("port", "ok", f"something listens on {settings.host}:{settings.port} already")
     except OSError:
         yield Finding("port", "ok", f"{settings.host}:{settings.port} is free")
+    if settings.public_url:
+        yield Finding("public address", "ok", settings.public_url)
+    else:
+        advice = "A gate in front of a site needs it to send people to the waiting page: set FAIRLINE_PUBLIC_URL."
+        yield Finding("public address", "warn", "not set", advice)
     cores = os.cpu_count() or 1
     state = "ok" if settings.workers <= 2 * cores else "warn"
     yield Finding("workers", state, f"{settings.workers} on {cores} cores", "" if state == "ok" else "More than help.")

@@ -150,7 +150,7 @@ class Gate:
     def _settle_in(self, request: Request, errand: Errand, cookies: Headers) -> Response:
         """The pass goes into a cookie and out of the address, where it could be copied."""
         if errand.answer:
-            return Response(302, headers=((b"location", errand.uri.encode()), *NO_STORE, *cookies))
+            return _once_more(errand, (*NO_STORE, *cookies))
         refusal = failure(request, TokenInvalid("it is in the address; it goes into a cookie"), status=401)
         refusal.headers += ((b"x-fairline-redirect", errand.uri.encode()), *cookies)
         return refusal
@@ -208,13 +208,13 @@ class Gate:
         """No: with the way to the waiting page, and from there back."""
         page = self._page(errand)
         if errand.answer and state is not None:
-            return self._told(request, errand, page, state)
+            return self._told(request, page, state)
         refusal = failure(request, error, status=401)
         if errand.queue:
             refusal.headers += ((b"x-fairline-redirect", page.encode()),)
         return refusal
 
-    def _told(self, request: Request, errand: Errand, page: str, state: State) -> Response:
+    def _told(self, request: Request, page: str, state: State) -> Response:
         """The answer for whoever asked: a browser goes to the page, a program or a script is told of the queue."""
         navigates = request.text(b"sec-fetch-mode") in (None, "navigate")
         if navigates and not wants_json(request):
@@ -236,8 +236,11 @@ class Gate:
 
 def _yes(errand: Errand, headers: Headers) -> Response:
     """Let it through; or where the proxy has no way to do that any more, let the browser ask once more."""
-    if errand.answer != "refused":
-        return Response(200, headers=headers)
+    return _once_more(errand, headers) if errand.answer == "refused" else Response(200, headers=headers)
+
+
+def _once_more(errand: Errand, headers: Headers) -> Response:
+    """To the address that was asked for. What was sent with a POST is sent again: the site has not seen it."""
     return Response(302 if errand.reads else 307, headers=((b"location", errand.uri.encode() or b"/"), *headers))
 
 

@@ -314,7 +314,7 @@ def _said(row: Operation, status: int, schemas: Schemas) -> str:
             204: "The end was told before: there is no need to come back.",
         }[status]
     if row.answers[status] is None:
-        return "Yes." if status == 200 else "Done."
+        return {200: "Yes.", 302: "Elsewhere.", 307: "Once more."}.get(status, "Done.")
     about = schemas.components.get(getattr(row.answers[status], "__name__", ""), {}).get("description")
     which = {201: "A new one. ", 200: "The one held already. "}[status] if row.answers.keys() == {201, 200} else ""
     return which + (about or "What was asked for.")

@@ -39,8 +39,13 @@ class Recent:
         reading = self._reading.get(queue)
         if reading is None:
             reading = self._reading[queue] = asyncio.ensure_future(self._read(queue))
-            reading.add_done_callback(lambda _: self._reading.pop(queue, None))
+            reading.add_done_callback(lambda task: self._have_read(queue, task))
         return await asyncio.shield(reading)
+
+    def _have_read(self, queue: QueueId, task: asyncio.Task[State]) -> None:
+        del self._reading[queue]
+        if not task.cancelled():
+            task.exception()  # seen to, even where nobody waits for it any more
 
     async def _read(self, queue: QueueId) -> State:
         self._states.pop(queue, None)
