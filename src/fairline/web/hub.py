@@ -1,7 +1,7 @@
 """The stream hub: pushes to open streams where their tickets stand.
 
 One loop per worker. It reads the events of the queues that have streams here: whoever was let in or ended is told at
-once; the others are told their new position once a second, and only if the line moved. Events are only the wake-up:
+once; the others are told their new position within a second, and only if the line moved. Events are only the wake-up:
 what is told is read from the tickets, so nobody is lost with a worker that dies, and a stream that comes back is shown
 the truth. An open stream is the sign of life of its ticket.
 """
@@ -29,7 +29,7 @@ from fairline.web.http import Connection, Request, Response, Sent, Takeover, enc
 log = structlog.get_logger()
 
 POLL_SECONDS = 0.1
-REFRESH_SECONDS = 0.8
+REFRESH_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 15.0
 #: A stream lives at most so long, give or take a fifth; its client comes back by itself.
 LIFE_SECONDS = 3600.0
