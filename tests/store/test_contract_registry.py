@@ -68,6 +68,20 @@ async def test_the_last_sign_of_each_part_is_kept(store: Store, another_store: O
     assert await other.registry.last_alive("keeper") == clock()
 
 
+async def test_tries_are_limited_for_all_who_share_the_store(
+    store: Store, another_store: OpenStore, clock: FakeClock
+) -> None:
+    who, other = f"address:{secrets.token_hex(4)}", await another_store()
+    for each in (store, other, store):
+        assert await each.registry.limit(who, "sign-in", 3, 60) == 0
+        clock.advance(10)
+    assert await other.registry.limit(who, "sign-in", 3, 60) == 30
+    assert await other.registry.limit("address:else", "sign-in", 3, 60) == 0
+    clock.advance(30)
+    assert await other.registry.limit(who, "sign-in", 3, 60) == 0
+    assert await store.registry.limit(who, "sign-in", 3, 60) == 10
+
+
 async def test_what_would_hurt_is_said_with_what_to_do(store: Store) -> None:
     cautions = await store.registry.warnings()
     assert cautions  # the servers of the tests are set up for speed

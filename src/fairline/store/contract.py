@@ -194,6 +194,10 @@ class Registry(Protocol):
     async def remove_admin_key(self, key_id: str) -> bool:
         """Take an admin key away; False where there was none."""
 
+    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
+        """Count a try at something of the server's own, such as signing in; answers the seconds to wait where it is
+        over the limit, and then is not counted."""
+
     async def generation(self) -> int:
         """Which generation of signing keys is in use, from 1."""
 

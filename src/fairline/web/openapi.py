@@ -115,13 +115,20 @@ SCHEMES: dict[str, Schema] = {
         "description": "Once, on arrival, as in `redirect_url`.",
     },
     "adminKey": {"type": "http", "scheme": "bearer", "description": "An admin key."},
+    "adminCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "fairline_admin",
+        "description": "For the dashboard: what changes something needs the header `X-Fairline-Admin: 1` too, and must "
+        "come from the same origin.",
+    },
 }
 
 
 def security(row: Operation) -> list[dict[str, list[str]]]:
     """Which proofs a call takes, each by itself enough."""
     if row.role is not None:
-        names = ["adminKey"]
+        names = ["adminKey", "adminCookie"]
     elif row.token == "ticket":
         names = ["ticketToken", "ticketCookie"] + ["ticketQuery"] * any(query.name == "token" for query in row.query)
     elif row.token == "session":

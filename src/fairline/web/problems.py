@@ -47,6 +47,8 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "token_expired": (401, "The token has expired"),
     "key_missing": (401, "An admin key is needed"),
     "key_invalid": (401, "The admin key is not valid"),
+    "signed_out": (401, "Signed out"),
+    "cross_site": (403, "Not from the dashboard"),
     "forbidden": (403, "Not allowed with this key"),
     "method_not_allowed": (405, "Method not allowed"),
     "body_too_large": (413, "The body is too large"),

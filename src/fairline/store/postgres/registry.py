@@ -56,6 +56,10 @@ class PostgresRegistry:
         at = await self._client.call("last_alive", part)
         return None if at == "null" else int(at)
 
+    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
+        at = self._clock() if self._clock else None
+        return float(await self._client.call("try_at", at, who, action, limit, round(seconds * 1000))) / 1000
+
     async def warnings(self) -> list[Caution]:
         found = {name: await self._client.setting(name) for name in _WANTED}
         return [

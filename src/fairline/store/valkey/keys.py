@@ -8,6 +8,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:admin-keys`            | hash       | admin keys by id, hashed                                                  |
 | `fl:generation`            | string     | which generation of signing keys is in use                                |
 | `fl:alive`                 | hash       | when a web worker and a keeper were last there                            |
+| `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server's own, as `rate` below      |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
 | `fl:{q}:line`              | sorted set | who waits: number by place                                                |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
@@ -66,3 +67,8 @@ def key(queue: QueueId, part: str) -> str:
 def rate_key(queue: QueueId, who: str, action: str) -> str:
     """Where the hits of one address, phone, user or token are counted for one action."""
     return f"fl:{{{queue}}}:rate:{who}:{action}"
+
+
+def tries_key(who: str, action: str) -> str:
+    """Where the tries of one address at something of the server's own are counted."""
+    return f"fl:tries:{who}:{action}"

@@ -9,7 +9,8 @@ from redis.exceptions import ResponseError
 
 from fairline.store.contract import AdminKey, Caution, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, GENERATION
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, GENERATION, tries_key
+from fairline.store.valkey.scripts import script
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
@@ -67,6 +68,14 @@ class ValkeyRegistry:
         async with mapped_errors():
             at = await self._client.hget(ALIVE, part)
         return int(at) if at else None
+
+    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
+        now = await self._time()
+        async with mapped_errors():
+            wait = await self._client.eval(
+                script("try").source, 1, tries_key(who, action), now, limit, round(seconds * 1000)
+            )
+        return int(wait) / 1000
 
     async def warnings(self) -> list[Caution]:
         async with mapped_errors():

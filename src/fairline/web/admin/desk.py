@@ -31,7 +31,7 @@ BASE = "/api/v1/admin"
 DONE = Response(204, headers=NO_STORE)
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
-_KEY_PROBLEMS = ("key_missing", "key_invalid", "forbidden")
+_KEY_PROBLEMS = ("key_missing", "key_invalid", "signed_out", "forbidden", "cross_site")
 _PATH_PROBLEMS = {"queue": "queue_not_found", "ticket": "ticket_not_found"}
 
 
@@ -90,7 +90,7 @@ class Desk:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.room = context.room
-        self.access = Access(context.room)
+        self.access = Access(context.room, context.settings.public_url)
 
     def row(
         self,

@@ -17,6 +17,7 @@ from fairline.web.admin.wire import (
     Nothing,
     PassAnswer,
     PassList,
+    SessionInfo,
 )
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
@@ -100,6 +101,13 @@ class Keys:
                 {201: MadeKey},
                 takes=NewKey,
             ),
+            row(
+                Role.VIEWER,
+                "GET /session",
+                "Whose key this is: for those who signed in, and to try a key.",
+                self.session,
+                {200: SessionInfo},
+            ),
             row(Role.ADMIN, "GET /keys", "All admin keys, without the keys.", self.all, {200: KeyList}),
             row(
                 Role.ADMIN,
@@ -126,6 +134,10 @@ class Keys:
         call.log("key.created", id=key.id, role=key.role.value)
         content = MadeKey(id=key.id, key=text, role=key.role, name=key.name, created_at=moment(key.created))
         return private(201, content)
+
+    async def session(self, call: Call) -> Response:
+        """Whose key this is."""
+        return private(200, SessionInfo(id=call.staff.id, role=call.staff.role, name=call.staff.name))
 
     async def all(self, call: Call) -> Response:
         """All keys."""

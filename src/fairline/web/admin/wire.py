@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from fairline.arrival import JoinRequest
 from fairline.events import Event, EventType
-from fairline.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
+from fairline.queue import SETTINGS, Admission, Message, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.store import AdminKey, Hour, Pass, Role, Stats, Totals
 from fairline.ticket import Reason, Status, Ticket, label
 from fairline.web.wire import Strict, moment
@@ -147,6 +147,56 @@ class QueueList(Struct, frozen=True):
     """All queues, by id."""
 
     queues: list[AdminQueue]
+
+
+class Glance(Struct, frozen=True, kw_only=True):
+    """A queue at a glance: what an operator looks at, and turns, on the night."""
+
+    id: str
+    name: str
+    version: int
+    status: QueueStatus
+    admission: Admission
+    admission_rate: float
+    max_active: int
+    max_queue_size: int
+    waiting: int
+    admitted: int
+    active: int
+    stock: int | None
+    stock_left: int | None
+    message: str
+
+    @classmethod
+    def of(cls, queue: QueueId, settings: QueueSettings, version: int, view: QueueView) -> Glance:
+        """A queue with what the store says of it."""
+        return cls(
+            id=queue,
+            name=settings.name or queue,
+            version=version,
+            status=settings.status,
+            admission=settings.admission,
+            admission_rate=settings.admission_rate,
+            max_active=settings.max_active,
+            max_queue_size=settings.max_queue_size,
+            waiting=view.waiting,
+            admitted=view.admitted,
+            active=view.active,
+            stock=settings.stock,
+            stock_left=view.stock_left(settings.stock),
+            message=settings.message,
+        )
+
+
+class GlanceList(Struct, frozen=True):
+    """All queues at a glance, by id."""
+
+    queues: list[Glance]
+
+    @property
+    def steady(self) -> GlanceList:
+        """What must change before it is told again."""
+        return self
 
 
 class AdminTicket(Struct, frozen=True, kw_only=True):
@@ -289,6 +339,18 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
         )
 
 
+class QueueNow(Struct, frozen=True):
+    """A queue at this moment: how it is set, and its figures."""
+
+    queue: Glance
+    stats: StatsAnswer
+
+    @property
+    def steady(self) -> QueueNow:
+        """What must change before it is told again: all but the time."""
+        return QueueNow(self.queue, msgspec.structs.replace(self.stats, at=moment(0)))
+
+
 class HourAnswer(Struct, frozen=True, kw_only=True):
     """The counts of one hour. Waits are those of the people admitted in it."""
 
@@ -407,6 +469,14 @@ class MadeKey(KeyAnswer, frozen=True, kw_only=True):
     """An admin key that was made now. The key is shown this once."""
 
     key: str
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """Whose key a call came with."""
+
+    id: str
+    role: Role
+    name: str
 
 
 class KeyList(Struct, frozen=True):

@@ -45,3 +45,21 @@ $$;
 CREATE FUNCTION last_alive(_part text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT to_json(at) FROM alive WHERE part = _part), 'null')
 $$;
+
+-- try_at: count one try at something of the server's own against a limit over a sliding window of `_window` ms; no queue
+-- has the number 0. Tries that hold nobody back any more are cleared away.
+-- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+CREATE FUNCTION try_at(_at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+  _wait bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(_who || _action, 0));
+  DELETE FROM limits WHERE queue = 0 AND until <= _now;
+  _wait := blocked_for(0, _who, _action, _limit, _window, _now);
+  IF _wait = 0 THEN
+    PERFORM hit(0, _who, _action, _window, _now);
+  END IF;
+  RETURN to_json(_wait);
+END $$;
