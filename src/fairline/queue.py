@@ -164,6 +164,11 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
     return settings
 
 
+def remembered(found: dict[str, Any]) -> QueueSettings:
+    """Settings as they were once kept: what is no setting any more is left out, and what is new has its default."""
+    return msgspec.convert({name: found[name] for name in SETTINGS if name in found}, QueueSettings)
+
+
 def _texts_in(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for text in value if isinstance(text, str)]

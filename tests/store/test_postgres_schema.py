@@ -146,7 +146,18 @@ async def test_what_a_role_was_given_survives_upgrades(empty: str) -> None:
 
 async def test_the_servers_role_can_run_the_operations_and_nothing_else(owner: str) -> None:
     async with await connect(owner.replace("//fairline@", f"//{ROLE}@")) as connection:
-        tables = ("queues", "tickets", "line", "holders", "events", "admin_keys", "counters", "generations")
+        tables = (
+            "queues",
+            "tickets",
+            "line",
+            "holders",
+            "events",
+            "admin_keys",
+            "counters",
+            "generations",
+            "revisions",
+            "audit",
+        )
         for statement in [
             *(f"SELECT 1 FROM fairline.{table}" for table in tables),
             *(f"DELETE FROM fairline.{table}" for table in tables),
@@ -192,4 +203,4 @@ def test_every_operation_says_what_it_is() -> None:
     assert len(declared) == len(set(declared))
     assert set(operations()) <= set(declared)
     assert "SKIP LOCKED" in functions()
-    assert len(operations()) == 33
+    assert len(operations()) == 37

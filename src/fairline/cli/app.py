@@ -10,6 +10,7 @@ from rich.console import Console
 
 from fairline import __version__
 from fairline.cli import db, keys, queue, ticket
+from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
 from fairline.cli.serve import serve
 from fairline.errors import FairlineError
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(doctor)
+app.command()(audit)
 app.add_typer(queue.app, name="queue")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(keys.app, name="keys")

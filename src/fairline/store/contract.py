@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -28,6 +28,12 @@ Clock = Callable[[], int]
 
 #: The most tickets one call may carry: one step must not hold up the store for long.
 MAX_BATCH = 1000
+
+#: How many revisions of its settings a queue keeps, and how many deeds the audit log.
+REVISIONS_KEPT = 200
+DEEDS_KEPT = 100_000
+#: A worker that has not been seen for so long is gone.
+GONE_MS = 60_000
 
 #: What `act` does; every other action has an operation of its own.
 ACTS = frozenset(
@@ -84,6 +90,17 @@ class Configured(Struct, frozen=True):
 
     settings: QueueSettings
     version: int
+
+
+class Revision(Struct, frozen=True):
+    """The settings of a queue as someone left them: `by` is the id of an admin key, empty for Fairline itself."""
+
+    version: int
+    at: int
+    by: str
+    settings: QueueSettings
+    first: bool
+    """The queue was made with these."""
 
 
 class Lapsed(Struct, frozen=True):
@@ -176,7 +193,38 @@ class Caution(Struct, frozen=True):
     advice: str
 
 
+class Deed(Struct, frozen=True, kw_only=True):
+    """Something that was done with an admin key. The key is told as it was then: it may be gone when someone looks."""
+
+    key: str
+    name: str
+    role: Role
+    action: str
+    queue: str | None = None
+    ticket: int | None = None
+    detail: dict[str, Any] = {}
+    """Small, and nothing of the people in line."""
+    request_id: str = ""
+
+
+class Entry(Struct, frozen=True):
+    """A deed in the audit log."""
+
+    id: str
+    at: int
+    deed: Deed
+
+
 Part = Literal["web", "keeper"]
+Kind = Literal["valkey", "postgresql"]
+
+
+class Alive(Struct, frozen=True):
+    """A process that was seen lately, and when."""
+
+    part: Part
+    name: str
+    at: int
 
 
 class Registry(Protocol):
@@ -204,11 +252,20 @@ class Registry(Protocol):
     async def rotate(self) -> int:
         """Go on to the next generation."""
 
-    async def mark_alive(self, part: Part) -> None:
-        """Note that someone serves HTTP, or keeps the queues, at this moment."""
+    async def mark_alive(self, part: Part, name: str) -> None:
+        """Note that a process serves HTTP, or keeps the queues, at this moment."""
 
     async def last_alive(self, part: Part) -> int | None:
-        """When that was last noted, by the store's clock; None if never."""
+        """When that was last noted of any process, by the store's clock; None if never."""
+
+    async def workers(self) -> list[Alive]:
+        """Who was seen in the last minute, by part and name."""
+
+    async def record(self, deed: Deed) -> None:
+        """Write into the audit log, which keeps the last DEEDS_KEPT."""
+
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+        """The audit log, newest first: of one queue or of everything, before an entry or from the newest."""
 
     async def warnings(self) -> list[Caution]:
         """What of the store's own set-up would hurt on the night."""
@@ -230,6 +287,10 @@ class Store(Protocol):
     TicketNotFound."""
 
     @property
+    def kind(self) -> Kind:
+        """What it is built on."""
+
+    @property
     def registry(self) -> Registry:
         """What belongs to the server rather than to a queue."""
 
@@ -244,17 +305,23 @@ class Store(Protocol):
     async def queues(self) -> list[QueueId]:
         """The names of all queues, sorted."""
 
-    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
-        """Make a queue, or raise QueueExists."""
+    async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
+        """Make a queue, or raise QueueExists. `by` is who, for the history: the id of an admin key."""
 
     async def settings(self, queue: QueueId) -> Configured:
         """The settings of a queue."""
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
-        """Replace the settings if they are still at `version`, or raise SettingsChanged."""
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
+        """Replace the settings if they are still at `version`, or raise SettingsChanged. The history has it from the
+        same step on."""
 
-    async def delete(self, queue: QueueId) -> None:
-        """Remove a queue with all its tickets."""
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> list[Revision]:
+        """The settings as they were, newest first; those before a version, or from the present ones. The last
+        REVISIONS_KEPT are kept."""
+
+    async def delete(self, queue: QueueId, version: int | None = None) -> None:
+        """Remove a queue with all its tickets; with a version, only if the settings are still at it, or raise
+        SettingsChanged."""
 
     async def view(self, queue: QueueId) -> QueueView:
         """The queue at this moment."""

@@ -27,6 +27,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "queue_not_found": (404, "No such queue"),
     "ticket_not_found": (404, "No such ticket"),
     "pass_not_found": (404, "No such pass"),
+    "revision_not_found": (404, "No such version of the settings"),
     "key_not_found": (404, "No such key"),
     "last_admin_key": (409, "The last admin key"),
     "queue_exists": (409, "The queue exists already"),

@@ -24,7 +24,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 
 #: What is in the path and the query of an example.
-PATH = {"queue": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff"}
+PATH = {"queue": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff", "version": "7"}
 QUERY = {"queue": "demo", "status": "waiting", "limit": "50"}
 
 #: What an answer has that others of its type have not, by the last part of the path.

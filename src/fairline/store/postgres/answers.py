@@ -9,8 +9,8 @@ import msgspec
 
 from fairline.errors import FairlineError, SessionTaken, TicketNotFound, TransitionRefused
 from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueView
-from fairline.store.contract import Arrival, Joined, Reply
+from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal
 from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket
 
@@ -108,3 +108,9 @@ def event_of(row: Sequence[Any]) -> Event:
     """One entry of the outbox."""
     event_id, kind, at, ticket, detail = row
     return Event(id=str(event_id), type=EventType(kind), at=at, ticket=ticket, detail=detail)
+
+
+def revision_of(row: Sequence[Any]) -> Revision:
+    """One row of the history."""
+    version, at, by, settings, first = row
+    return Revision(version, at, by, remembered(settings), first)

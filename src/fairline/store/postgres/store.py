@@ -26,15 +26,18 @@ from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    REVISIONS_KEPT,
     Arrival,
     Clock,
     Configured,
     Hour,
     Joined,
+    Kind,
     Lapsed,
     Page,
     Pass,
     Reply,
+    Revision,
     Stats,
     Swept,
     Visit,
@@ -45,6 +48,7 @@ from fairline.store.postgres.answers import (
     event_of,
     joined,
     outcomes,
+    revision_of,
     standing_of,
     ticket_of,
     view_of,
@@ -103,6 +107,8 @@ async def _bring_up(url: str) -> None:
 class PostgresStore:
     """See `contract.Store`."""
 
+    kind: Kind = "postgresql"
+
     def __init__(self, client: Client, clock: Clock | None, server: Server | None) -> None:
         self.registry = PostgresRegistry(client, clock)
         self._client = client
@@ -127,22 +133,27 @@ class PostgresStore:
     async def queues(self) -> list[QueueId]:
         return [QueueId(name) for name in decode(await self._client.call("all_queues"))]
 
-    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
-        if not await self._call("create_queue", queue, _json(settings).decode()):
+    async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
+        if not await self._call("create_queue", queue, _json(settings).decode(), by):
             raise QueueExists(queue)
 
     async def settings(self, queue: QueueId) -> Configured:
         version, found = decode(await self._client.call("settings", queue, queue=queue))
         return Configured(msgspec.convert(found, QueueSettings), version)
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
-        found = await self._call("configure", queue, version, _json(settings).decode())
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
+        found = await self._call("configure", queue, version, _json(settings).decode(), by, REVISIONS_KEPT)
         if found != version:
             raise SettingsChanged(version, found)
         return Configured(settings, version + 1)
 
-    async def delete(self, queue: QueueId) -> None:
-        await self._client.call("remove_queue", queue, queue=queue)
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> list[Revision]:
+        return [*map(revision_of, decode(await self._client.call("list_revisions", queue, before, limit, queue=queue)))]
+
+    async def delete(self, queue: QueueId, version: int | None = None) -> None:
+        found = decode(await self._client.call("remove_queue", queue, version, queue=queue))
+        if version is not None and found != version:
+            raise SettingsChanged(version, found)
 
     async def view(self, queue: QueueId) -> QueueView:
         view, _ = await self._call("look", queue, [], False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from fairline.errors import (
     FairlineError,
     SessionTaken,
@@ -12,8 +14,8 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueView
-from fairline.store.contract import Arrival, Joined, Reply
+from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
@@ -83,3 +85,10 @@ def event(event_id: bytes, fields: Mapping[bytes, bytes]) -> Event:
         ticket=int(ticket) if ticket else None,
         detail=fields[b"detail"].decode() or None,
     )
+
+
+def revision(made: int, entry_id: bytes, fields: Mapping[bytes, bytes]) -> Revision:
+    """One entry of the history of a queue that was made with the version `made`."""
+    version = int(entry_id.partition(b"-")[0])
+    settings = remembered(msgspec.json.decode(fields[b"settings"]))
+    return Revision(version, int(fields[b"at"]), fields[b"by"].decode(), settings, first=version == made)

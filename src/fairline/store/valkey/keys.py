@@ -9,6 +9,8 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:generation`            | string     | which generation of signing keys is in use                                |
 | `fl:alive`                 | hash       | when a web worker and a keeper were last there                            |
 | `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server's own, as `rate` below      |
+| `fl:workers`               | sorted set | each of them, by when it was last there; gone after a minute              |
+| `fl:audit`                 | stream     | what was done with admin keys, trimmed                                    |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
 | `fl:{q}:line`              | sorted set | who waits: number by place                                                |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
@@ -22,6 +24,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:stats`             | hash       | counts by hour (`h…:`), by minute (`m…:`) and so far (`total:`)           |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
+| `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 """
 
@@ -35,6 +38,8 @@ QUEUES = "fl:queues"
 ADMIN_KEYS = "fl:admin-keys"
 GENERATION = "fl:generation"
 ALIVE = "fl:alive"
+WORKERS = "fl:workers"
+AUDIT = "fl:audit"
 
 #: The order in which every script is given the keys of a queue.
 PARTS = (
@@ -50,6 +55,7 @@ PARTS = (
     "stats",
     "revoked",
     "passes",
+    "history",
 )
 
 
