@@ -48,7 +48,7 @@ class Assets:
         return f"/static/{name}?v={self._files[name].digest}"
 
     def modules(self, beginning: str) -> dict[str, str]:
-        """Scripts by their plain address, as they name each other, with the address that never changes: an import map."""
+        """Scripts by the plain address they name each other by, with the one that never changes: an import map."""
         return {f"/static/{name}": self.url(name) for name in self._files if re.match(rf"{beginning}.*\.js$", name)}
 
     async def file(self, request: Request) -> Response:

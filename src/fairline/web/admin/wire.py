@@ -154,6 +154,8 @@ class Glance(Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
+    ticket_prefix: str
+    """What the labels of tickets begin with: `R`, this, and the number."""
     version: int
     status: QueueStatus
     admission: Admission
@@ -173,6 +175,7 @@ class Glance(Struct, frozen=True, kw_only=True):
         return cls(
             id=queue,
             name=settings.name or queue,
+            ticket_prefix=settings.ticket_prefix or queue.upper(),
             version=version,
             status=settings.status,
             admission=settings.admission,

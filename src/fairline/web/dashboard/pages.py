@@ -19,6 +19,7 @@ from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreErro
 from fairline.store import AdminKey, Role
 from fairline.ticket import TRANSITIONS, Status
 from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
+from fairline.web.admin.ledger import Ledger
 from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.dashboard.form import form
@@ -67,6 +68,7 @@ class DashboardPages:
         self._context = context
         self._room = context.room
         self._access = Access(context.room, context.settings.public_url)
+        self._ledger = Ledger(context.room.store.registry)
         self._assets = assets
         self._environment = Environment(
             loader=PackageLoader("fairline.web", "templates/admin"),
@@ -104,9 +106,10 @@ class DashboardPages:
             text = form_in.get("key", "").strip()
             if not text:
                 raise KeyMissing
-            _, token = await self._access.sign_in(text, self._context.address(request))
+            staff, token = await self._access.sign_in(text, self._context.address(request))
         except FairlineError as error:
             return self._refused(request, error, back_to)
+        await self._ledger.record(staff, "dashboard.signed_in", request_id=request.id)
         cookies = (self._cookie(request, token, SESSION_SECONDS),)
         return Response(303, headers=((b"location", back_to.encode()), *_HEADERS, *cookies))
 
@@ -144,8 +147,9 @@ class DashboardPages:
         }
         if name in ("queue", "queues"):
             data |= {"form": form(), "actions": _actions()}
-        values = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS, "allowed": _allows(staff, sheet.needs)}
-        return self._draw(200, sheet.template, queue or sheet.title, data, **values)
+        values = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
+        allowed = _allows(staff, sheet.needs)
+        return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)
 
     def _sign_in_form(self, status: int, told: str, back_to: str, more: Headers = (), wait: int = 0) -> Response:
         data = {"page": "sign-in", "wait": wait}
@@ -225,5 +229,5 @@ def _actions() -> dict[str, list[str]]:
 def _next(path: str) -> str:
     """Where to go after signing in: a page of the dashboard, and nowhere else."""
     inside = path == HOME or path.startswith(f"{HOME}/")
-    plain = all(33 <= ord(letter) < 127 and letter not in "\\" for letter in path)
+    plain = all(33 <= ord(letter) < 127 and letter != "\\" for letter in path)
     return path if inside and plain and not path.startswith(f"{HOME}/sign-") else HOME

@@ -25,17 +25,25 @@ export class Events {
   /** The last ones before now. */
   async load() {
     try {
-      const newest = await get(this.queue.path("/events?after=latest&limit=1"));
-      const at = Number((newest.after ?? "").split("-")[0]);
-      // Ids of a store that begin with a time let us ask for the last minutes; others are asked for from where they count.
-      const after = newest.after?.includes("-") ? `${at - 600_000}-0` : String(Math.max(0, at - 60));
-      const { events } = await get(this.queue.path(`/events?limit=500&after=${after}`));
+      const { after } = await get(this.queue.path("/events?after=latest&limit=1"));
+      const events = await this.before(after);
       const known = new Set(this.all.map((event) => event.id));
       this.all = [...this.all, ...events.reverse().filter((event) => !known.has(event.id))].slice(0, KEPT);
       this.draw();
     } catch {
       // What happens from now on is shown all the same.
     }
+  }
+
+  /** Events are read from the oldest on, so we begin a little before the newest: by time, or by number, as ids have it. */
+  async before(newest) {
+    const [first, timed] = [Number(newest.split("-")[0]), newest.includes("-")];
+    for (const back of timed ? [600_000, 60_000, 10_000, 1000] : [150]) {
+      const after = timed ? `${first - back}-0` : String(Math.max(0, first - back));
+      const { events } = await get(this.queue.path(`/events?limit=500&after=${after}`));
+      if (events.length < 500) return events;
+    }
+    return [];
   }
 
   add(event) {

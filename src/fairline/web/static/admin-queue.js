@@ -21,7 +21,11 @@ class Queue {
     this.id = id;
     this.now = null;
     this.parts = [];
-    this.label = (ticket) => `#${number(ticket)}`;
+  }
+
+  /** A ticket's number as people have it on their page. */
+  label(ticket) {
+    return this.now ? `R${this.now.queue.ticket_prefix}-${String(ticket).padStart(6, "0")}` : `#${ticket}`;
   }
 
   path(rest = "") {
