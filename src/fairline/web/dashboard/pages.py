@@ -55,7 +55,7 @@ class Sheet(Struct, frozen=True):
 SHEETS = {
     "queues": Sheet(HOME, "queues.html", "Queues"),
     "queue": Sheet(f"{HOME}/queues/{{queue}}", "queue.html", "Queue"),
-    "webhooks": Sheet(f"{HOME}/webhooks", "webhooks.html", "Webhooks", Role.ADMIN),
+    "webhooks": Sheet(f"{HOME}/webhooks", "webhooks.html", "Webhooks"),
     "keys": Sheet(f"{HOME}/keys", "keys.html", "Keys", Role.ADMIN),
     "audit": Sheet(f"{HOME}/audit", "audit.html", "Audit", Role.OPERATOR),
 }

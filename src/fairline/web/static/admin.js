@@ -26,7 +26,7 @@ async function signIn() {
         button.disabled = false;
       }
     }, 1000);
-  } else if (!told) {
+  } else if (!told && !document.referrer.startsWith(location.origin)) {
     // A link from elsewhere does not bring the cookie along; a step from this page does.
     const answer = await fetch("/api/v1/admin/session", { cache: "no-store" }).catch(() => null);
     if (answer?.ok && location.pathname !== "/admin/sign-in") location.replace(location.href);
