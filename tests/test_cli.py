@@ -73,6 +73,43 @@ def test_a_person_is_called_served_and_done(run: object, server: RunningServer) 
     assert json.loads(run("ticket", "show", "desk", "1", "--json"))["counter"] == "Desk 2"
 
 
+def test_a_change_is_seen_and_undone(run: object) -> None:
+    assert callable(run)
+    run("queue", "create", "undo", "admission_rate=10", "name=Before")
+    run("queue", "set", "undo", "admission_rate=40", "name=After", f"closed_message={'x' * 500}")
+    run("queue", "set", "undo", "stock=3")
+    told = run("queue", "history", "undo")
+    assert "first key" in told
+    assert "admission_rate: 10 → 40" in told
+    assert "stock: none → 3" in told
+    assert "x" * 100 not in told
+    revisions = json.loads(run("queue", "history", "undo", "--json"))["revisions"]
+    assert revisions[0]["changes"] == {"stock": {"from": None, "to": 3}}
+    assert "--before" in run("queue", "history", "undo", "--limit", "1")
+    assert "as it was" in run("queue", "restore", "undo")
+    assert json.loads(run("queue", "show", "undo", "--json"))["settings"]["stock"] is None
+    assert "10 a second" in run("queue", "restore", "undo", str(revisions[2]["version"]))
+    assert json.loads(run("queue", "show", "undo", "--json"))["settings"]["name"] == "Before"
+    audit = run("audit", "--queue", "undo")
+    assert audit.index("queue.restored") < audit.index("queue.configured") < audit.index("queue.set_up")
+    (newest,) = json.loads(run("audit", "--queue", "undo", "--limit", "1", "--json"))["entries"]
+    assert newest["detail"]["restored"] == revisions[2]["version"]
+
+
+def test_a_person_is_searched_for(run: object, server: RunningServer) -> None:
+    import httpx
+
+    assert callable(run)
+    run("queue", "create", "crowd", "admission=manual", "ticket_prefix=CROWD")
+    for body in ({"name": "Ada", "phone": "+44 20 7946 0001"}, {"name": "Grace"}):
+        httpx.post(f"{server.base_url}/api/v1/queues/crowd/join", json=body).raise_for_status()
+    for text in ("ADA", "79460001", "1", "rcrowd-000001"):
+        told = run("ticket", "list", "crowd", "--search", text)
+        assert "RCROWD-000001" in told
+        assert "Grace" not in told
+    assert "Nobody is there" in run("ticket", "list", "crowd", "--search", "Alan")
+
+
 def test_keys_are_made_listed_taken_away_and_rotated(run: object, server: RunningServer) -> None:
     assert callable(run)
     made = json.loads(run("keys", "create", "--role", "viewer", "--name", "the board", "--json"))
@@ -96,6 +133,9 @@ def test_keys_are_made_listed_taken_away_and_rotated(run: object, server: Runnin
         (("queue", "set", "demo", "admission_rate"), "name=value"),
         (("queue", "set", "demo", "speed=3"), "speed"),
         (("queue", "show", "nowhere"), "no queue"),
+        (("queue", "restore", "demo"), "nothing to undo"),
+        (("queue", "restore", "demo", "4711"), "no version 4711"),
+        (("audit", "--before", "x"), "id of an entry"),
         (("ticket", "show", "demo", "4711"), "no ticket 4711"),
         (("keys", "remove", "nobody"), "no admin key"),
     ],
@@ -153,7 +193,7 @@ def test_secrets_are_for_the_owner_alone(server: RunningServer) -> None:
 
 
 def test_help_teaches(tmp_path: Path) -> None:
-    for words in ((), ("queue",), ("ticket",), ("keys",), ("serve",), ("doctor",)):
+    for words in ((), ("queue",), ("ticket",), ("keys",), ("serve",), ("doctor",), ("audit",)):
         done = fairline(*words, "--help")
         assert done.returncode == 0
         assert "Usage:" in done.stdout

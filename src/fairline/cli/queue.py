@@ -93,7 +93,7 @@ def restore(
     if version is None:
         newest, *older = api(ctx).get(path, limit=2)["revisions"]
         if not older:
-            raise InvalidRequest("version", f"Nothing was changed since queue {queue} was made: nothing to undo.")
+            raise InvalidRequest("", f"Nothing was changed since queue {queue} was made: nothing to undo.")
         version = older[0]["version"]
         headers = {"If_Match": f'"{newest["version"]}"'}  # what is undone is the change that was seen
     _say(api(ctx).post(f"{path}/{version}/restore", **headers), "as it was")

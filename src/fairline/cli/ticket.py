@@ -45,7 +45,8 @@ def list_tickets(
         return
     show.rows(f"Tickets of {queue}", _COLUMNS, map(_line, found["tickets"]), "Nobody is there.")
     if found["cursor"]:
-        show.console.print(f"[dim]There are more; raise --limit (now {limit}), or use the API's cursor.[/]")
+        more = "There may be more" if search else "There are more"
+        show.console.print(f"[dim]{more}; raise --limit (now {limit}), or use the API's cursor.[/]")
 
 
 @app.command("show")

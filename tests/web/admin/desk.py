@@ -24,6 +24,8 @@ CALLS = {
     "GET /queues/{queue}": Role.VIEWER,
     "PATCH /queues/{queue}": Role.OPERATOR,
     "DELETE /queues/{queue}": Role.ADMIN,
+    "GET /queues/{queue}/history": Role.VIEWER,
+    "POST /queues/{queue}/history/{version}/restore": Role.OPERATOR,
     "POST /queues/{queue}/call-next": Role.OPERATOR,
     "POST /queues/{queue}/join": Role.OPERATOR,
     "POST /queues/{queue}/revoke": Role.OPERATOR,
@@ -53,6 +55,8 @@ CALLS = {
     "GET /keys": Role.ADMIN,
     "DELETE /keys/{key_id}": Role.ADMIN,
     "POST /keys/rotate": Role.ADMIN,
+    "GET /audit": Role.OPERATOR,
+    "GET /health": Role.VIEWER,
 }
 
 
@@ -107,4 +111,4 @@ def events_of(admin: httpx.Client, queue: str) -> list[tuple[str, int | None]]:
 
 def at(call: str, queue: str = "nobody-made-this") -> tuple[str, str]:
     method, _, path = call.partition(" ")
-    return method, path.format(queue=queue, ticket="999999", pass_id="none", key_id="none")
+    return method, path.format(queue=queue, ticket="999999", pass_id="none", key_id="none", version="1")
