@@ -198,7 +198,9 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
 
 def operation_id(row: Operation) -> str:
     """A name for programs made from the document: `post_queues_queue_join`."""
-    path = row.path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
+    # The pages of the dashboard have the addresses of its calls, but for the beginning.
+    path = f"/page{row.path}" if row.path.startswith("/admin") else row.path.removeprefix("/api/v1")
+    path = path.replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
     return "_".join([row.method.lower(), *filter(None, path.split("/"))])
 
 

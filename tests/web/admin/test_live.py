@@ -40,7 +40,7 @@ def test_a_change_is_told_within_two_seconds(
 ) -> None:
     with watching(server, keys[Role.VIEWER], f"/queues/{queue}/live") as told:
         name, first = next(told)
-        assert (name, first["queue"]["id"], first["stats"]["waiting"]) == ("now", queue, 0)
+        assert (name, first["glance"]["id"], first["stats"]["waiting"]) == ("now", queue, 0)
         began = time.monotonic()
         join(queue)
         admin.patch(f"/queues/{queue}", json={"status": "paused"})
@@ -48,7 +48,7 @@ def test_a_change_is_told_within_two_seconds(
         seen: list[str] = []
         for name, data in told:
             seen.append(name)
-            if name == "now" and data["queue"]["status"] == "paused" and data["stats"]["waiting"] == 1:
+            if name == "now" and data["glance"]["status"] == "paused" and data["stats"]["waiting"] == 1:
                 wanted.discard("now")
             if name == "event" and data["type"] == "settings_changed":
                 wanted.discard("event")
@@ -106,6 +106,6 @@ def test_all_queues_are_told_at_a_glance(
 def test_without_a_stream_the_same_is_told_once(admin: httpx.Client, queue: str, join: Join) -> None:
     label = join(queue)["label"]
     now = admin.get(f"/queues/{queue}/live").json()
-    assert (now["stats"]["waiting"], now["queue"]["waiting"]) == (1, 1)
-    assert label == f"R{now['queue']['ticket_prefix']}-000001"
+    assert (now["stats"]["waiting"], now["glance"]["waiting"]) == (1, 1)
+    assert label == f"R{now['glance']['ticket_prefix']}-000001"
     assert queue in [each["id"] for each in admin.get("/live").json()["queues"]]

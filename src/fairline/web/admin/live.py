@@ -115,7 +115,7 @@ class Live:
         stats = await self._room.stats(queue)
         configured = await self._room.settings(queue)
         glance = Glance.of(queue, configured.settings, configured.version, stats.view)
-        return QueueNow(queue=glance, stats=StatsAnswer.of(queue, stats))
+        return QueueNow(glance=glance, stats=StatsAnswer.of(queue, stats))
 
     async def _read_all(self) -> GlanceList:
         found = await asyncio.gather(*(self._glance(queue) for queue in await self._room.queues()))

@@ -345,13 +345,13 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
 class QueueNow(Struct, frozen=True):
     """A queue at this moment: how it is set, and its figures."""
 
-    queue: Glance
+    glance: Glance
     stats: StatsAnswer
 
     @property
     def steady(self) -> QueueNow:
         """What must change before it is told again: all but the time."""
-        return QueueNow(self.queue, msgspec.structs.replace(self.stats, at=moment(0)))
+        return QueueNow(self.glance, msgspec.structs.replace(self.stats, at=moment(0)))
 
 
 class HourAnswer(Struct, frozen=True, kw_only=True):

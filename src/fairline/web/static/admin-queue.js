@@ -55,7 +55,7 @@ export function start() {
   queue.parts = [new Figures(queue), new Controls(queue), flow, message, new Stock(queue), new Charts(queue), new Health(), people, new Settings(queue, panel("settings")), new History(queue, panel("history")), new Passes(queue, panel("passes"))];
   tabs(queue);
   new Live(queue.path("/live"), {
-    now: (now) => queue.told(now),
+    now: ({ glance, stats }) => queue.told({ queue: glance, stats }),
     event: (event) => events.add(event),
     leftOut: (more) => events.leftOut(more),
     state: (state, more) => state === "ended" && more === "queue_not_found" ? gone() : connection(state, more),
