@@ -88,6 +88,19 @@ _NAMED_BY = {
     ("MadeKey", "id"): PATH["key_id"],
     ("KeyAnswer", "name"): "Dashboard",
     ("MadeKey", "name"): "Dashboard",
+    ("RevisionAnswer", "by"): {"id": PATH["key_id"], "name": "Night shift"},
+    ("RevisionAnswer", "changes"): {"admission_rate": {"from": 10, "to": 20}},
+    ("EntryAnswer", "id"): "1794780194383-0",
+    ("EntryAnswer", "key"): {"id": PATH["key_id"], "name": "Night shift", "role": "operator"},
+    ("EntryAnswer", "action"): "queue.configured",
+    ("EntryAnswer", "ticket"): None,
+    ("EntryAnswer", "detail"): {"settings": ["admission_rate"], "version": 7},
+    ("EntryAnswer", "request_id"): "1267-2a",
+    ("StoreHealth", "kind"): "valkey",
+    ("StoreHealth", "round_trip_ms"): 0.4,
+    ("StoreHealth", "cautions"): [],
+    ("WorkerHealth", "name"): "web-1:4711",
+    ("WorkerHealth", "part"): "web",
 }
 _TIME = "2026-07-01T08:00:00Z"
 

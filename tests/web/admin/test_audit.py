@@ -6,8 +6,12 @@ import time
 from typing import Any
 
 import httpx
+from structlog.testing import capture_logs
 
-from fairline.store import Role
+from fairline.store import AdminKey, Role
+from fairline.store.valkey.client import connect
+from fairline.store.valkey.store import ValkeyStore
+from fairline.web.admin.ledger import Ledger
 from tests.web.admin.desk import Join, client, moment
 from tests.web.running import RunningServer
 
@@ -124,3 +128,16 @@ def test_the_health_of_store_and_processes_is_told(
     seen = {(worker["part"], int(worker["name"].rpartition(":")[2])) for worker in health["workers"]}
     assert seen >= {(part, pid) for pid in server.worker_pids() for part in ("web", "keeper")}
     assert all(0 <= worker["seen_seconds_ago"] <= 61 for worker in health["workers"])
+
+
+async def test_what_was_done_stands_where_it_cannot_be_recorded() -> None:
+    away = ValkeyStore(connect("valkey://127.0.0.1:9", 1), None, None)
+    key = AdminKey(id="k1", role=Role.OPERATOR, name="Ops", digest="", created=1)
+    with capture_logs() as told:
+        await Ledger(away.registry).record(key, "queue.deleted", request_id="r-1", queue="sale")
+    await away.close()
+    done, lost = told
+    assert (done["event"], done["by"], done["queue"]) == ("queue.deleted", "k1", "sale")
+    assert (lost["event"], lost["log_level"], lost["action"]) == ("audit.not_recorded", "error", "queue.deleted")
+    assert (lost["by"], lost["request_id"]) == ("k1", "r-1")
+    assert "away" in lost["error"]

@@ -82,7 +82,13 @@ def test_it_is_read_a_page_at_a_time(admin: httpx.Client, queue: str) -> None:
 def test_a_change_is_undone_by_restoring_the_version_before(admin: httpx.Client, make_queue: MakeQueue) -> None:
     queue = make_queue(name="Before", stock=7, priority_skip=[0, 0.2, 0.4, 1], texts={"waiting_title": "Hallo"})
     before, version = settings_of(admin, queue), admin.get(f"/queues/{queue}").json()["version"]
-    changes = {"name": "After", "stock": None, "priority_skip": [0, 0, 0, 0], "texts": {}, "status": "paused"}
+    changes: dict[str, Any] = {
+        "name": "After",
+        "stock": None,
+        "priority_skip": [0, 0, 0, 0],
+        "texts": {},
+        "status": "paused",
+    }
     changed = admin.patch(f"/queues/{queue}", json=changes)
     answer = admin.post(f"/queues/{queue}/history/{version}/restore")
     assert answer.status_code == 200
