@@ -226,6 +226,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "rank": lambda s, q: s.rank(q, [1]),
     "look_up": lambda s, q: s.look_up(q, [1]),
     "unload": lambda s, q: s.unload(q, [1]),
+    "note_shown": lambda s, q: s.note_shown(q, [Shown(1, 1, 1, 1)]),
     "prioritise": lambda s, q: s.prioritise(q, 1, 1),
     "admit": lambda s, q: s.admit(q, 1),
     "call_next": lambda s, q: s.call_next(q, 1, key=b"k"),
@@ -243,6 +244,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "last_event": lambda s, q: s.last_event(q),
     "stats": lambda s, q: s.stats(q),
     "hourly": lambda s, q: s.hourly(q),
+    "series": lambda s, q: s.series(q, 1, 60),
 }
 
 
