@@ -13,7 +13,7 @@ import pytest
 from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, SettingsChanged
 from fairline.events import EventType
 from fairline.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
-from fairline.store import MAX_BATCH, Arrival, Joined, Store, open_store
+from fairline.store import MAX_BATCH, Arrival, Joined, Shown, Store, open_store
 from fairline.ticket import Action, Status
 from tests.backends import START
 from tests.store.venue import OpenVenue
