@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +20,7 @@ from msgspec import Struct
 
 from fairline.arrival import Caller, JoinRequest
 from fairline.crowd import Person, Scenario, gather
-from fairline.errors import FairlineError
+from fairline.errors import FairlineError, StoreError
 from fairline.estimate import Forecast
 from fairline.grouping import Asked
 from fairline.keeper import SWEEP_SECONDS, Keeper
@@ -156,6 +155,11 @@ class Simulation:
         """Everyone came, and went again; or it has lasted as long as it may."""
         return self.left == 0 or self.second >= self.scenario.at_most_seconds
 
+    @property
+    def _ebbing(self) -> bool:
+        """Everyone has come, and nobody waits: people only leave from now on."""
+        return self._arrived == len(self.people) and bool(self.series) and self.series[-1].waiting == 0
+
     async def begin(self) -> None:
         """Make the queue; the first sweep starts its clock."""
         await self._store.create(self.queue, self.scenario.settings)
@@ -170,14 +174,18 @@ class Simulation:
         await self._come()
         await self._browse()
         await self._leave()
-        if self.second % SWEEP_SECONDS == 0:
+        sweeps = self.second % SWEEP_SECONDS == 0
+        if sweeps:
             await self._keeper.sweep()
-        await self._keeper.tick()
-        view = await self.view()
-        point = Point(self.second, view.waiting, view.inside, self._counts["joined"], self._counts["admitted"])
-        self.series.append(point)
+        if sweeps or not self._ebbing:
+            await self._keeper.tick()
+            view = await self.view()
+            waiting, inside = view.waiting, view.inside
+        else:  # there is nobody to let in, and the engine need not be asked for what can be counted
+            waiting, inside = 0, self.series[-1].inside - self._counts["completed"]
+        self.series.append(Point(self.second, waiting, inside, self._counts["joined"], self._counts["admitted"]))
         self.clock.second += 1
-        return point
+        return self.series[-1]
 
     async def run_until(self, second: float) -> None:
         """Go on until a moment, or the end if that is sooner."""
@@ -204,7 +212,9 @@ class Simulation:
     # What people do
 
     async def _join(self) -> None:
-        until = bisect_left(self.people, self.second + 1, lo=self._arrived, key=lambda person: person.arrives)
+        until = self._arrived
+        while until < len(self.people) and self.people[until].arrives < self.second + 1:
+            until += 1
         arriving = self.people[self._arrived : until]
         asked = (
             self.room.join(self.queue, JoinRequest(client_id=f"person {self._arrived + i}"), Caller())
@@ -281,6 +291,7 @@ class Simulation:
 
     def _end(self, person: Person, ending: str) -> None:
         person.ended, person.ending = self.second, str(ending)
+        self._counts[person.ending] += 1
         self._tickets.pop(person.number, None)
         self.left -= 1
 
@@ -339,26 +350,25 @@ async def _all(asked: Iterable[Asked[T]]) -> list[T | FairlineError]:
     answers: list[T | FairlineError] = []
     waiting = list(asked)
     for first in range(0, len(waiting), MAX_BATCH):
-        answers += await _some(waiting[first : first + MAX_BATCH])
+        some = await _some(waiting[first : first + MAX_BATCH])
+        answers.extend(some)
     return answers
 
 
-async def _some(asked: Sequence[Asked[T]]) -> list[T | FairlineError]:
+async def _some(asked: Sequence[Asked[T]]) -> Sequence[T | FairlineError]:
     done = asyncio.get_running_loop().create_future()
-    answers: dict[int, T | Exception] = {}
+    answers: list[T | FairlineError] = []
 
-    def keep(number: int, answer: T | Exception) -> None:
-        answers[number] = answer
-        if len(answers) == len(asked):
+    def keep(answer: T | Exception) -> None:
+        if isinstance(answer, StoreError) or (isinstance(answer, Exception) and not isinstance(answer, FairlineError)):
+            if not done.done():
+                done.set_exception(answer)
+            return
+        answers.append(answer)
+        if len(answers) == len(asked) and not done.done():
             done.set_result(None)
 
-    for number, each in enumerate(asked):
-        each.then(lambda answer, number=number: keep(number, answer))  # type: ignore[misc]
+    for each in asked:  # they go out in this order, and are answered in it
+        each.then(keep)
     await done
-    found: list[T | FairlineError] = []
-    for number in range(len(asked)):
-        answer = answers[number]
-        if isinstance(answer, Exception) and not isinstance(answer, FairlineError):
-            raise answer
-        found.append(answer)
-    return found
+    return answers
