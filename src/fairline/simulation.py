@@ -100,6 +100,20 @@ class Outcome(Struct, frozen=True):
         errors = [abs(shown.seconds - waited) for shown, waited in known]
         return Estimates(len(known), within, sum(errors) / len(errors) if errors else None)
 
+    def by_minute(self) -> list[Point]:
+        """The series by the minute: the line and the inside at its end, the sums of what happened in it."""
+        minutes = (self.series[first : first + 60] for first in range(0, len(self.series), 60))
+        return [
+            Point(
+                some[0].second,
+                some[-1].waiting,
+                some[-1].inside,
+                sum(point.joined for point in some),
+                sum(point.admitted for point in some),
+            )
+            for some in minutes
+        ]
+
     def wait_within(self, share: float) -> int | None:
         """The wait that `share` of those let in did not exceed."""
         waits = self.waits
