@@ -325,11 +325,12 @@ async def simulation(wanted: Scenario) -> AsyncIterator[Simulation]:
         server = EmbeddedValkey(Path(folder), fsync="everysec")
         clock = VirtualClock()
         store = await open_store(await asyncio.to_thread(server.start), clock=clock)
+        found = Simulation(wanted, store, clock)
         try:
-            found = Simulation(wanted, store, clock)
             await found.begin()
             yield found
         finally:
+            await found.room.close()
             await store.close()
             await asyncio.to_thread(server.stop)
 
