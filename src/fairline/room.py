@@ -34,9 +34,24 @@ from fairline.estimate import Forecast, Wait
 from fairline.events import Event
 from fairline.grouping import Asked, Grouping
 from fairline.identity import Identity
+from fairline.preview import Outlook, outlook
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.shown import ShownWaits, sampled
-from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Point, Reply, Stats, Store, Visit, Visitor
+from fairline.store import (
+    Arrival,
+    Configured,
+    Hour,
+    Joined,
+    Page,
+    Pass,
+    Point,
+    Reply,
+    Report,
+    Stats,
+    Store,
+    Visit,
+    Visitor,
+)
 from fairline.ticket import Action, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
@@ -302,6 +317,15 @@ class Room:
     async def hourly(self, queue: QueueId) -> list[Hour]:
         """The queue in figures, hour by hour."""
         return await self.store.hourly(queue)
+
+    async def report(self, queue: QueueId, since: int | None = None, until: int | None = None) -> Report:
+        """The queue in figures, for some hours or for all of them."""
+        return await self.store.report(queue, since, until)
+
+    async def preview(self, queue: QueueId, changes: dict[str, Any]) -> tuple[QueueView, Outlook, Outlook]:
+        """The line as it stands, how it will drain as things are set, and how it would after these changes."""
+        view, settings = await self.view(queue)
+        return view, outlook(settings, view), outlook(checked(changes, settings), view)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         """The queue in figures, some minutes at a time: the last point has the present minute."""

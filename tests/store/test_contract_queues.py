@@ -244,6 +244,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "last_event": lambda s, q: s.last_event(q),
     "stats": lambda s, q: s.stats(q),
     "hourly": lambda s, q: s.hourly(q),
+    "report": lambda s, q: s.report(q, None, None),
     "series": lambda s, q: s.series(q, 1, 60),
 }
 

@@ -153,6 +153,13 @@ class Hour(Struct, frozen=True):
     totals: Totals
 
 
+class Report(Struct, frozen=True):
+    """What was counted in some hours: together, and in each of them."""
+
+    totals: Totals
+    hours: list[Hour]
+
+
 class Point(Struct, frozen=True, kw_only=True):
     """Some minutes of a queue; `start` is their first millisecond. Waits are those of the people admitted in them."""
 
@@ -383,6 +390,10 @@ class Store(Protocol):
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         """The hours kept (at least 24), oldest first."""
+
+    async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
+        """The hours kept that begin from `since` on and before `until`, in milliseconds, and what they come to; all
+        there ever was where neither is given."""
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         """So many points of `step` minutes each, oldest first and without a hole; the last has the present one. The

@@ -5,6 +5,7 @@ A count has a span and a name: `h490000:joined`, `total:wait:12`. The counts of 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from fairline.queue import QueueView
-from fairline.store.contract import Estimates, Hour, Point, Totals
+from fairline.store.contract import Estimates, Hour, Point, Report, Totals
 from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -87,6 +88,17 @@ class Counts:
     def hourly(self) -> list[Hour]:
         """All hours kept, oldest first."""
         return [Hour(start=hour * HOUR_MS, totals=totals(counts)) for hour, counts in sorted(self.hours.items())]
+
+    def report(self, since: int | None, until: int | None) -> Report:
+        """The hours from `since` on and before `until`, and what they come to."""
+        hours = [hour for hour in self.hourly() if (since or 0) <= hour.start < (until or math.inf)]
+        if since is None and until is None:
+            return Report(totals(self.total), hours)
+        together: Counter[str] = Counter()
+        for hour in hours:
+            together.update(self.hours[hour.start // HOUR_MS])
+        together["peak"] = max((hour.totals.peak_waiting for hour in hours), default=0)
+        return Report(totals(together), hours)
 
 
 def last_minute(minutes: Minutes, name: str, now: int) -> int:

@@ -36,6 +36,7 @@ from fairline.store.contract import (
     Pass,
     Point,
     Reply,
+    Report,
     Shown,
     Stats,
     Swept,
@@ -311,6 +312,10 @@ class PostgresStore:
     async def hourly(self, queue: QueueId) -> list[Hour]:
         _, _, fields, _ = await self._call("figures", queue)
         return Counts(fields).hourly()
+
+    async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
+        _, _, fields, _ = await self._call("figures", queue)
+        return Counts(fields).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view, noted = await self._call("series", queue, step * points)

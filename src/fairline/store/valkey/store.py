@@ -37,6 +37,7 @@ from fairline.store.contract import (
     Pass,
     Point,
     Reply,
+    Report,
     Shown,
     Stats,
     Swept,
@@ -319,6 +320,11 @@ class ValkeyStore:
         await self.view(queue)
         async with mapped_errors():
             return (await self._counts(queue)).hourly()
+
+    async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
+        await self.view(queue)
+        async with mapped_errors():
+            return (await self._counts(queue)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view = await self.view(queue)

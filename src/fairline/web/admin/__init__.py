@@ -6,6 +6,8 @@ from fairline.web.admin.desk import Desk
 from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
+from fairline.web.admin.reports import Reports
+from fairline.web.admin.series import Series
 from fairline.web.admin.tickets import Tickets
 from fairline.web.context import Context
 from fairline.web.operations import Operation
@@ -16,5 +18,5 @@ __all__ = ["admin_operations"]
 def admin_operations(context: Context) -> list[Operation]:
     """The operators' calls."""
     desk = Desk(context)
-    parts = (Queues(desk), Tickets(desk), Records(desk), Passes(desk), Keys(desk))
+    parts = (Queues(desk), Tickets(desk), Records(desk), Series(desk), Reports(desk), Passes(desk), Keys(desk))
     return [row for part in parts for row in part.rows()]

@@ -104,6 +104,7 @@ class Desk:
         problems: tuple[str, ...] = (),
         query: tuple[Query, ...] = (),
         headers: tuple[str, ...] = (),
+        also: tuple[str, ...] = (),
         streams: bool = False,
     ) -> Operation:
         """One call, such as 'GET /queues/{queue}', for keys of this role and above. One that may answer with a stream
@@ -131,6 +132,7 @@ class Desk:
             problems=(*_KEY_PROBLEMS, *named, *problems),
             query=query,
             headers=headers,
+            also=also,
             role=role,
         )
 
