@@ -36,9 +36,25 @@ from fairline.events import Event
 from fairline.grouping import Asked, Grouping
 from fairline.history import Past, past, settings_at
 from fairline.identity import Identity
+from fairline.preview import Outlook, outlook
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.search import search
-from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit, Visitor
+from fairline.shown import ShownWaits, sampled
+from fairline.store import (
+    Arrival,
+    Configured,
+    Hour,
+    Joined,
+    Page,
+    Pass,
+    Point,
+    Reply,
+    Report,
+    Stats,
+    Store,
+    Visit,
+    Visitor,
+)
 from fairline.ticket import Action, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
@@ -91,6 +107,7 @@ class Room:
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
         self._activity = Activity(store)
+        self._shown = ShownWaits(store)
         self._identity = Identity(keyring)
 
         def heard(call: str) -> Any:
@@ -108,6 +125,7 @@ class Room:
         groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
         await asyncio.gather(*(group.close() for group in groups))
         await self._activity.close()
+        await self._shown.close()
 
     # People who wait
 
@@ -319,6 +337,19 @@ class Room:
         """The queue in figures, hour by hour."""
         return await self.store.hourly(queue)
 
+    async def report(self, queue: QueueId, since: int | None = None, until: int | None = None) -> Report:
+        """The queue in figures, for some hours or for all of them."""
+        return await self.store.report(queue, since, until)
+
+    async def preview(self, queue: QueueId, changes: dict[str, Any]) -> tuple[QueueView, Outlook, Outlook]:
+        """The line as it stands, how it will drain as things are set, and how it would after these changes."""
+        view, settings = await self.view(queue)
+        return view, outlook(settings, view), outlook(checked(changes, settings), view)
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        """The queue in figures, some minutes at a time: the last point has the present minute."""
+        return await self.store.series(queue, step, points)
+
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
         return self._identity.is_client(client_id, digest)
@@ -352,7 +383,15 @@ class Room:
                 created=joined.created,
             )
 
-        return [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        welcomes = [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        self._note_shown(queue, welcomes)
+        return welcomes
+
+    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
+        """Remember what some of those who are new are told, to see later how good it was."""
+        for each in welcomes:
+            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
+                self._shown.note(queue, each.standing.number, wait)
 
     async def _send_beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
         return await self._answers(queue, await self.store.beat(queue, numbers), _expired)

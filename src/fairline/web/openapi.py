@@ -181,7 +181,7 @@ def query_type(query: Query) -> Any:
 
 def media_types(row: Operation) -> list[str]:
     """What a success may be; a call that looks at `Accept` can also be had as a stream."""
-    return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else [])]
+    return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else []), *row.also]
 
 
 def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
@@ -303,7 +303,7 @@ def _responses(row: Operation, schemas: Schemas, refused: dict[int, list[str]]) 
         }
         if kind is not None:
             responses[str(status)]["content"] = {
-                media: {"schema": {"type": "string"} if media == EVENT_STREAM else schemas.of(kind)}
+                media: {"schema": {"type": "string"} if media in (EVENT_STREAM, *row.also) else schemas.of(kind)}
                 for media in media_types(row)
             }
     for status, codes in refused.items():

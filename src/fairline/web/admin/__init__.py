@@ -10,6 +10,8 @@ from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.live import Live
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
+from fairline.web.admin.reports import Reports
+from fairline.web.admin.series import Series
 from fairline.web.admin.tickets import Tickets
 from fairline.web.context import Context
 from fairline.web.operations import Operation
@@ -25,6 +27,8 @@ def admin_operations(context: Context) -> list[Operation]:
         History(desk),
         Tickets(desk),
         Records(desk),
+        Series(desk),
+        Reports(desk),
         Live(desk),
         Passes(desk),
         Keys(desk),

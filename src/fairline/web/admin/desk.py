@@ -116,6 +116,7 @@ class Desk:
         problems: tuple[str, ...] = (),
         query: tuple[Query, ...] = (),
         headers: tuple[str, ...] = (),
+        also: tuple[str, ...] = (),
         streams: bool = False,
     ) -> Operation:
         """One call, such as 'GET /queues/{queue}', for keys of this role and above. One that may answer with a stream
@@ -143,6 +144,7 @@ class Desk:
             problems=(*_KEY_PROBLEMS, *named, *problems),
             query=query,
             headers=headers,
+            also=also,
             role=role,
         )
 

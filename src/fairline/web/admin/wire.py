@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from fairline.arrival import JoinRequest
 from fairline.events import Event, EventType
 from fairline.queue import SETTINGS, Admission, Message, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.store import AdminKey, Hour, Pass, Role, Stats, Totals
+from fairline.store import AdminKey, Estimates, Hour, Pass, Role, Stats, Totals
 from fairline.ticket import Reason, Status, Ticket, label
 from fairline.web.wire import Strict, moment
 
@@ -292,6 +292,23 @@ class TicketList(Struct, frozen=True):
     cursor: str | None
 
 
+class EstimatesAnswer(Struct, frozen=True):
+    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+
+    compared: int
+    within_range: int
+    share_within: float | None
+    """The share of them who waited no less and no more than they were told."""
+    mean_error_seconds: float | None
+    """By how much the wait they were told was off, to either side."""
+
+    @classmethod
+    def of(cls, found: Estimates) -> EstimatesAnswer:
+        """The figures by their names on the wire."""
+        share = round(found.within / found.compared, 4) if found.compared else None
+        return cls(found.compared, found.within, share, _seconds(found.error_mean))
+
+
 class StatsAnswer(Struct, frozen=True, kw_only=True):
     """A queue in figures: now, lately, and so far."""
 
@@ -314,6 +331,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     wait_p99_seconds: float | None
     last_admission_at: datetime | None
     peak_waiting: int
+    estimates: EstimatesAnswer
 
     @classmethod
     def of(cls, queue: QueueId, stats: Stats) -> StatsAnswer:
@@ -339,6 +357,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
             wait_p99_seconds=_seconds(totals.wait_p99),
             last_admission_at=when(stats.last_admission),
             peak_waiting=totals.peak_waiting,
+            estimates=EstimatesAnswer.of(totals.estimates),
         )
 
 
@@ -354,10 +373,9 @@ class QueueNow(Struct, frozen=True):
         return QueueNow(self.glance, msgspec.structs.replace(self.stats, at=moment(0)))
 
 
-class HourAnswer(Struct, frozen=True, kw_only=True):
-    """The counts of one hour. Waits are those of the people admitted in it."""
+class CountsAnswer(Struct, frozen=True, kw_only=True):
+    """The counts of some time. Waits are those of the people admitted in it."""
 
-    start: datetime
     joined: int
     admitted: int
     returned: int
@@ -369,13 +387,12 @@ class HourAnswer(Struct, frozen=True, kw_only=True):
     wait_p50_seconds: float | None
     wait_p90_seconds: float | None
     wait_p99_seconds: float | None
+    estimates: EstimatesAnswer
 
     @classmethod
-    def of(cls, hour: Hour) -> HourAnswer:
+    def of_totals(cls, totals: Totals, **more: Any) -> Self:
         """The figures by their names on the wire."""
-        totals = hour.totals
         return cls(
-            start=moment(hour.start),
             joined=totals.joined,
             admitted=totals.admitted,
             returned=totals.returned,
@@ -387,7 +404,20 @@ class HourAnswer(Struct, frozen=True, kw_only=True):
             wait_p50_seconds=_seconds(totals.wait_p50),
             wait_p90_seconds=_seconds(totals.wait_p90),
             wait_p99_seconds=_seconds(totals.wait_p99),
+            estimates=EstimatesAnswer.of(totals.estimates),
+            **more,
         )
+
+
+class HourAnswer(CountsAnswer, frozen=True, kw_only=True):
+    """The counts of one hour. Waits are those of the people admitted in it."""
+
+    start: datetime
+
+    @classmethod
+    def of(cls, hour: Hour) -> HourAnswer:
+        """The figures by their names on the wire."""
+        return cls.of_totals(hour.totals, start=moment(hour.start))
 
 
 class HourList(Struct, frozen=True):
