@@ -139,7 +139,7 @@ class DashboardPages:
     # Drawing
 
     def _page(self, sheet: Sheet, name: str, staff: AdminKey, queue: str) -> Response:
-        data = {
+        data: dict[str, Any] = {
             "page": name,
             "queue": queue,
             "staff": {"id": staff.id, "name": staff.name, "role": staff.role.value},
@@ -147,7 +147,7 @@ class DashboardPages:
         }
         if name in ("queue", "queues"):
             data |= {"form": form(), "actions": _actions()}
-        values = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
+        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
         allowed = _allows(staff, sheet.needs)
         return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)
 

@@ -20,7 +20,7 @@ async function load(before) {
     const { entries, cursor } = await get(`/audit?${query}`);
     found.push(...entries);
     content.replaceChildren(h("section", { class: "card", "aria-label": "Audit log" },
-      table("What was done", ["When", "Who", "What", "Where", "More"], found.map((entry) => [dateTime(entry.at), h("span", { title: entry.key.id }, `${entry.key.name || entry.key.id} `, h("span", { class: "role" }, entry.key.role)), words(entry.action), where(entry), h("span", { class: "note" }, detail(entry.detail))]), "Nothing was done yet."),
+      table("What was done", ["When", "Who", "What", "Where", "More"], found.map((entry) => [dateTime(entry.at), h("span", { title: entry.key.id }, `${entry.key.name || entry.key.id} `, h("span", { class: "role" }, entry.key.role)), words(entry.action), where(entry), detail(entry.detail)]), "Nothing was done yet."),
       cursor ? h("button", { type: "button", class: "button quiet", onclick: () => load(cursor) }, "Show more") : ""));
   } catch (error) {
     content.replaceChildren(h("p", { class: "wrong" }, error.message));

@@ -36,6 +36,16 @@ export function path(values, x, y) {
   }).join("");
 }
 
+/** Which points stand at a round time by the reader's clock, not more of them than there is room for. */
+export function roundTimes(points, most) {
+  const minutes = points.map(({ at }) => { const time = new Date(at); return time.getHours() * 60 + time.getMinutes(); });
+  for (const step of [5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720]) {
+    const found = minutes.flatMap((minute, i) => (minute % step === 0 ? [i] : []));
+    if (found.length <= most) return found;
+  }
+  return [];
+}
+
 /**
  * One chart. `lines` are `{label, tone, of(point), area}`; `format` puts a value into words, `short` those at the axis.
  */
@@ -77,13 +87,11 @@ export class Chart {
     this.y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
     this.drawing.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     const floor = this.y(0);
-    const marks = Math.max(2, Math.min(7, Math.floor(width / 110)));
     const grid = ticks.flatMap((tick) => [
       svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: this.y(tick), y2: this.y(tick) }),
       svg("text", { x: LEFT - 8, y: this.y(tick) + 4, "text-anchor": "end" }, this.short(tick)),
     ]);
-    const hours = Array.from({ length: marks }, (_, i) => Math.round((i * (points.length - 1)) / (marks - 1))).map((i, n) =>
-      svg("text", { x: this.x(i), y: HEIGHT - 4, "text-anchor": n === 0 ? "start" : n === marks - 1 ? "end" : "middle" }, timeOfDay(points[i].at)));
+    const hours = roundTimes(points, Math.max(2, Math.floor(width / 90))).map((i) => svg("text", { x: this.x(i), y: HEIGHT - 4, "text-anchor": i < 2 ? "start" : i > points.length - 3 ? "end" : "middle" }, timeOfDay(points[i].at)));
     const curves = this.lines.flatMap((line, n) => {
       const drawn = path(series[n], this.x, this.y);
       const alone = series[n].map((value, i) => value !== null && value !== undefined && (series[n][i - 1] ?? null) === null && (series[n][i + 1] ?? null) === null ? i : null).filter((i) => i !== null);

@@ -20,9 +20,9 @@ export class Charts {
       new Chart({ title: "People a minute", format: number, short: compact, empty: "Nobody joined or was let in.", lines: [
         { label: "Joined", tone: "one", of: a("joined") },
         { label: "Let in", tone: "two", area: true, of: a("admitted") }] }),
-      new Chart({ title: "They waited at most", format: (value) => duration(value, true), short: (value) => (value === 0 ? "0" : duration(value, true)), scaleOf: timeScale, empty: "Nobody was let in.", lines: [
-        { label: "Half of them", tone: "one", of: (point) => point.wait_p50_seconds },
-        { label: "9 of 10", tone: "three", of: (point) => point.wait_p90_seconds }] }),
+      new Chart({ title: "Wait", format: (value) => duration(value, true), short: (value) => (value === 0 ? "0" : duration(value, true)), scaleOf: timeScale, empty: "Nobody was let in.", lines: [
+        { label: "Half within", tone: "one", of: (point) => point.wait_p50_seconds },
+        { label: "9 of 10 within", tone: "three", of: (point) => point.wait_p90_seconds }] }),
     ];
     show("charts").append(...this.charts.map((chart) => chart.element));
     this.buttons = Object.entries(RANGES).map(([range, label]) => h("button", { type: "button", role: "radio", "aria-checked": String(range === this.range), tabindex: range === this.range ? 0 : -1, "data-range": range, onclick: () => this.choose(range), onkeydown: (event) => this.key(event, range) }, label));

@@ -143,5 +143,5 @@ export function table(label, columns, rows, empty) {
   if (!rows.length) return h("p", { class: "nothing" }, empty);
   return h("div", { class: "over" }, h("table", { class: "table fold", "aria-label": label },
     h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))))),
-    h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell)))))));
+    h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell || [])))))));
 }

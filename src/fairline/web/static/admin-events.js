@@ -47,6 +47,7 @@ export class Events {
   }
 
   add(event) {
+    if (this.all.some((each) => each.id === event.id)) return;
     this.all.unshift(event);
     this.all.length = Math.min(this.all.length, KEPT);
     this.soon();

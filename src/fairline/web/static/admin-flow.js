@@ -6,17 +6,13 @@ import { dateTime, duration, number, timeOfDay } from "./admin-words.js";
 
 const STEPS = 1000;
 const WHY = {
-  paused: "The queue is not open, so nobody can say when the line moves.",
-  maintenance: "The queue is not open, so nobody can say when the line moves.",
   nobody_waits: "Nobody waits.",
-  nobody_waiting: "Nobody waits.",
-  stock: "There is not enough left for the last person.",
-  sold_out: "There is not enough left for the last person.",
+  not_active: "The queue is not open, so nobody can say when the line moves.",
   stock_unknown: "The stock is not known yet, and until then nobody is let in.",
-  no_rate: "At this rate nobody is let in.",
-  rate: "At this rate nobody is let in.",
-  room: "Nobody has come out yet, so nobody can say when there is room for the last person.",
-  unknown: "Nothing honest can be said yet.",
+  stock_short: "There is not enough left for the last person in line.",
+  not_called_yet: "Staff have called nobody lately, so nobody can say when the line moves.",
+  rate_zero: "At this rate nobody is let in.",
+  stays_unknown: "They do not all fit in, and nobody has come out yet: how long the last person waits is not known.",
 };
 
 /** A slider that is fine at its low end and reaches far: position to amount, and back. */
@@ -94,7 +90,7 @@ export class Flow {
 
   told({ queue, stats }) {
     const before = this.now, dirty = this.dirty;
-    this.now = { rate: queue.admission_rate * 60, room: queue.max_active, manual: queue.admission === "manual", waiting: stats.waiting, status: queue.status };
+    this.now = { rate: queue.admission_rate * 60, room: queue.max_active, manual: queue.admission === "manual", full: stats.admitted + stats.active >= queue.max_active, waiting: stats.waiting, status: queue.status };
     if (!before || (!dirty && (before.rate !== this.now.rate || before.room !== this.now.room))) this.back();
     if (!before || before.status !== this.now.status || before.waiting !== this.now.waiting) this.ask();
     this.rate.element.hidden = this.now.manual;
@@ -131,14 +127,15 @@ export class Flow {
     if (!this.now.waiting) {
       this.said.textContent = dirty ? "Nobody waits just now; this holds for those who come." : "Nobody waits just now.";
     } else if (wait === null) {
-      this.said.textContent = WHY[then.why] ?? WHY.unknown;
+      this.said.textContent = WHY[then.why] ?? "Nothing honest can be said yet.";
     } else {
       const at = this.now.manual ? "As staff call now" : `At ${number(Math.round(this.rate.amount * 10) / 10)} a minute`;
       const room = dirty && this.room.amount !== this.now.room ? ` with room for ${number(this.room.amount)}` : "";
       this.said.replaceChildren(`${at}${room} the last person waits about `, h("b", {}, duration(wait)), dirty && now.last_wait_seconds !== null ? `, now ${duration(now.last_wait_seconds)}.` : ".");
       const range = then.last_wait_range ? `Most likely ${duration(then.last_wait_range[0], true)} to ${duration(then.last_wait_range[1], true)}` : "";
       const clears = then.clears_at ? `the line as it stands is in by ${new Date(then.clears_at) - Date.now() < 72_000_000 ? timeOfDay(then.clears_at) : dateTime(then.clears_at)}` : "";
-      this.more.textContent = [range, clears].filter(Boolean).join("; ") + (range || clears ? "." : "");
+      const held = dirty && this.now.full && this.rate.amount > this.now.rate && this.room.amount <= this.now.room ? "The inside is full: room, not the rate, holds people back. " : "";
+      this.more.textContent = held + [range, clears].filter(Boolean).join("; ") + (range || clears ? "." : "");
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { get, post } from "./admin-api.js";
 import { guard } from "./admin-frame.js";
-import { confirm, h, toast } from "./admin-dom.js";
+import { badge, confirm, h, table, toast } from "./admin-dom.js";
 import { dateTime, value } from "./admin-words.js";
 
 export class History {
@@ -36,24 +36,22 @@ export class History {
 
   draw() {
     const rows = this.revisions.map((revision, i) => {
-      const older = this.revisions[i + 1]?.version;
+      const older = this.revisions[i + 1], made = revision.version === this.revisions.at(-1).version && this.cursor === null;
       const changes = revision.changes === null ? [h("p", { class: "note" }, "What it changed is no longer kept.")]
         : Object.entries(revision.changes).map(([name, { from, to }]) => h("p", { class: "change" }, h("code", {}, name), " ", h("span", { class: "from" }, value(from)), " → ", h("b", {}, value(to))));
       const undo = i === 0 ? (older ? h("button", { type: "button", class: "button small", "data-do": "undo", "data-needs": "operator", onclick: () => this.restore(older, "Undo the last change?") }, "Undo") : null)
-        : h("button", { type: "button", class: "button small quiet", "data-do": "restore", "data-needs": "operator", onclick: () => this.restore(revision.version, `Go back to version ${revision.version}?`) }, "Go back to this");
-      return [`${revision.version}`, dateTime(revision.at), revision.by ? revision.by.name || revision.by.id : "Fairline", h("div", {}, ...(changes.length ? changes : [h("p", { class: "note" }, revision.version === 1 ? "The queue was made." : "Nothing changed.")])), undo];
+        : h("button", { type: "button", class: "button small quiet", "data-do": "restore", "data-needs": "operator", onclick: () => this.restore(revision, "Go back to these settings?") }, "Go back to this");
+      return [dateTime(revision.at), revision.by ? revision.by.name || revision.by.id : "Fairline", h("div", {}, made ? h("p", { class: "note" }, changes.length ? "Made, with other settings than usual:" : "Made, with the usual settings.") : null, ...(changes.length || made ? changes : [h("p", { class: "note" }, "Nothing changed.")])), undo ?? (i === 0 ? badge({ label: "As it is now", tone: "good" }) : "")];
     });
-    const columns = ["Version", "When", "By", "What", ""];
-    this.body.replaceChildren(h("div", { class: "over" }, h("table", { class: "table fold", "aria-label": "Changes" }, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col" }, name || h("span", { class: "hidden" }, "Go back"))))),
-      h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell ?? ""))))))));
+    this.body.replaceChildren(table("Changes", ["When", "By", "What", ""], rows, "Nothing was changed yet."));
     guard(this.body);
   }
 
-  async restore(version, question) {
-    if (!(await confirm(question, `Everything is set as it was at version ${version}. This is a change like any other, and can be undone.`, "Go back", ""))) return;
+  async restore({ version, at }, question) {
+    if (!(await confirm(question, `Everything is set as it was from ${dateTime(at)} on. This is a change like any other, and can be undone.`, "Go back", ""))) return;
     try {
       await post(this.queue.path(`/history/${version}/restore`));
-      toast(`As at version ${version} again.`);
+      toast(`As it was from ${dateTime(at)} on.`);
       await this.load();
     } catch (error) {
       toast(error.message, "bad");

@@ -86,7 +86,7 @@ class Figures {
     write(show("inside"), number(inside));
     write(show("done"), number(stats.completed));
     write(show("gone"), number(stats.expired));
-    write(show("waiting-under"), `${number(stats.joins_per_minute)} a minute join · peak ${number(stats.peak_waiting)}`);
+    write(show("waiting-under"), `${plural(stats.joins_per_minute, "join")} a minute · peak ${number(stats.peak_waiting)}`);
     write(show("inside-under"), `of ${number(queue.max_active)} · ${number(stats.admitted)} on the way`);
     const reasons = Object.entries(stats.expired_by_reason).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, 2);
     write(show("gone-under"), reasons.map(([reason, count]) => `${number(count)} ${REASON[reason]}`).join(" · ") || "nobody yet");
@@ -99,7 +99,7 @@ class Figures {
   }
 
   lately(stats) {
-    write(show("done-under"), stats.last_admission_at ? `${number(stats.admissions_per_minute)} a minute let in · last ${ago(stats.last_admission_at)}` : "nobody was let in yet");
+    write(show("done-under"), stats.last_admission_at ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}` : "nobody was let in yet");
   }
 }
 

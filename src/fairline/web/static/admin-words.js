@@ -90,7 +90,7 @@ export function eventWords(event) {
     case "completed": return "is done";
     case "expired": return REASON[event.detail] ? `is gone: ${REASON[event.detail]}` : "is gone";
     case "queue_created": return "The queue was made";
-    case "settings_changed": return event.detail ? `Settings changed, now version ${event.detail}` : "Settings changed";
+    case "settings_changed": return "Settings changed";
     case "clock_stopped": return event.detail ? `The queue's clock stood still for ${duration(Number(event.detail))}: nobody lost a place` : "The queue's clock stood still";
     default: return event.type.replaceAll("_", " ");
   }
