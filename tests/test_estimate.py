@@ -20,7 +20,8 @@ RUNS = 60
 
 def view(**changes: Any) -> QueueView:
     plain = {"now": 0, "stopped": 0, "version": 1, "waiting": 0, "admitted": 0, "active": 0, "completed": 0}
-    return QueueView(**{**plain, "stay_seconds": 0.0, "leave_rate": 0.0, "call_rate": 0.0, **changes})
+    measured = {"stay_seconds": 0.0, "leave_rate": 0.0, "call_rate": 0.0, "stays_seen": 100}
+    return QueueView(**{**plain, **measured, **changes})
 
 
 def wait_of(position: int, settings: dict[str, Any], **seen: Any) -> Wait | None:

@@ -470,13 +470,13 @@ async def test_nobody_lapses_while_no_web_worker_can_be_reached(
     queue = await make_queue(heartbeat_timeout_seconds=10, grace_seconds=5)
     await store.join(queue, [Arrival()])
     keeper = Keeper(store, follows_web=True)
-    await store.registry.mark_alive("web")
+    await store.registry.mark_alive("web", "w:1")
     for _ in range(20):
         clock.advance(5)
         await keeper.sweep()
     assert (await store.view(queue)).waiting == 1
     for _ in range(5):
         clock.advance(5)
-        await store.registry.mark_alive("web")
+        await store.registry.mark_alive("web", "w:1")
         await keeper.sweep()
     assert (await store.view(queue)).waiting == 0

@@ -16,13 +16,13 @@ from fairline import token as token_module
 from fairline.errors import TokenError, TokenExpired, TokenInvalid
 from fairline.token import (
     LONGEST,
-    Claims,
     ClientClaims,
     EdKey,
     HmacKey,
     Key,
     Keyring,
     PriorityClaims,
+    QueueClaims,
     SessionClaims,
     Signer,
     TicketClaims,
@@ -209,7 +209,7 @@ def test_a_token_of_another_key_that_goes_by_the_same_name_is_refused(kind: Kind
     kind.refuses(Signer("priority", PriorityClaims, [strange]).sign(CLAIMS))
 
 
-class Earlier(Claims, frozen=True, kw_only=True):
+class Earlier(QueueClaims, frozen=True, kw_only=True):
     """What a pass said in a release that knew levels by other names."""
 
     lvl: str | None = None

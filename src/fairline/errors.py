@@ -7,7 +7,8 @@
     ├── NotFound
     │   ├── QueueNotFound
     │   ├── TicketNotFound
-    │   └── PassNotFound
+    │   ├── PassNotFound
+    │   └── RevisionNotFound
     ├── Refused                   right in itself, but not now or not for you
     │   ├── QueueExists
     │   ├── QueueFull                       (a retry may help)
@@ -107,6 +108,18 @@ class PassNotFound(NotFound):
 
     def __init__(self, queue: str, pass_id: str) -> None:
         super().__init__(f"Queue {queue!r} has no priority pass {pass_id!r}: it was never issued, or it has ended.")
+
+
+class RevisionNotFound(NotFound):
+    """The settings were never at this version, or it is not kept any more."""
+
+    code = "revision_not_found"
+
+    def __init__(self, queue: str, version: int) -> None:
+        super().__init__(
+            f"The history of queue {queue!r} has no version {version}: the settings were never at it, or that is "
+            "too long ago. Read the history to see which there are."
+        )
 
 
 class Refused(FairlineError):

@@ -21,8 +21,10 @@ DRIFT = 0.1
 SPREAD = 1.64
 #: Nobody is let in between ticks.
 TICK_SECONDS = 1.0
-#: What the store measures fades: its mean stay is worth so many stays, its rate of calls those of so many seconds.
-STAYS_SEEN, CALL_SECONDS_SEEN = 100, 1200
+#: Of the two measures of a stay, how far the truth is from the one that is too short to the one that is too long.
+NEARER = 0.8
+#: What the store measures fades: its rate of calls is worth those of so many seconds.
+CALL_SECONDS_SEEN = 1200
 
 
 class Wait(Struct, frozen=True):
@@ -31,6 +33,11 @@ class Wait(Struct, frozen=True):
     seconds: float
     low: float
     high: float
+
+    @property
+    def told(self) -> tuple[int, int, int]:
+        """As people are told it: whole seconds, and no narrower a range."""
+        return round(self.seconds), int(self.low), int(self.high) + 1
 
 
 class Phase(NamedTuple):
@@ -69,19 +76,33 @@ def _called(view: QueueView) -> list[Phase]:
 
 def _let_in(settings: QueueSettings, view: QueueView) -> list[Phase]:
     """The rate is the gate until the inside is full, if it ever is; then room is."""
-    rate, most, inside, stay = settings.admission_rate, settings.max_active, view.inside, view.stay_seconds
+    rate, most, inside = settings.admission_rate, settings.max_active, view.inside
+    stay, seen = stay_of(view)
     if stay <= 0:  # nobody has come out yet, so who does not fit in waits for we do not know what
         return [Phase(max(0, most - inside) / rate if rate else 0.0, rate, math.inf)]
     phases = []
     if inside > most:  # max_active was lowered, and inside' = −inside / stay
-        phases.append(Phase(stay * math.log(inside / most), 0.0, STAYS_SEEN))
+        phases.append(Phase(stay * math.log(inside / most), 0.0, seen))
         inside = most
     outflow, level = most / stay, rate * stay
     if rate <= outflow:
         return [*phases, Phase(math.inf, rate, math.inf)]
     # inside' = rate − inside / stay, which would end at `level`
     fill = stay * math.log((level - inside) / (level - most))
-    return [*phases, Phase(fill, rate, math.inf), Phase(math.inf, outflow, STAYS_SEEN)]
+    return [*phases, Phase(fill, rate, math.inf), Phase(math.inf, outflow, seen)]
+
+
+def stay_of(view: QueueView) -> tuple[float, float]:
+    """The mean stay in seconds, 0 where nobody has come out yet, and how many observations that is worth.
+
+    Early on, those who came out are those who stay for a short time, so the mean of their stays is too short. The time
+    all have spent inside, for each who came out, is too long as long as people who went in together are still there.
+    The truth is between the two, mostly nearer to the latter, and they come together as the evening goes on."""
+    of_those_out, seen = view.stay_seconds, max(1.0, view.stays_seen)
+    if of_those_out <= 0 or view.out_rate <= 0:
+        return of_those_out, seen
+    apart = -math.log(view.out_rate * of_those_out)
+    return of_those_out * math.exp(NEARER * apart), 1 / (1 / seen + ((1 - NEARER) * apart / SPREAD) ** 2)
 
 
 def _wait(position: int, phases: Sequence[Phase], leave_rate: float) -> Wait | None:

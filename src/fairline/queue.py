@@ -164,6 +164,11 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
     return settings
 
 
+def remembered(found: dict[str, Any]) -> QueueSettings:
+    """Settings as they were once kept: what is no setting any more is left out, and what is new has its default."""
+    return msgspec.convert({name: found[name] for name in SETTINGS if name in found}, QueueSettings)
+
+
 def _texts_in(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for text in value if isinstance(text, str)]
@@ -269,6 +274,10 @@ class QueueView(Struct, frozen=True):
     """Share of the line that gives up each second."""
     call_rate: float
     """Admissions a second, measured."""
+    out_rate: float = 0.0
+    """Share of the inside that comes out each second, measured."""
+    stays_seen: float = 0.0
+    """How many were seen to come out, those long ago for less."""
 
     @property
     def inside(self) -> int:

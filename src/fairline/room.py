@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from fairline.activity import Activity
@@ -33,9 +34,27 @@ from fairline.errors import (
 from fairline.estimate import Forecast, Wait
 from fairline.events import Event
 from fairline.grouping import Asked, Grouping
+from fairline.history import Past, past, settings_at
 from fairline.identity import Identity
+from fairline.preview import Outlook, outlook
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
-from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit, Visitor
+from fairline.search import search
+from fairline.shown import ShownWaits, sampled
+from fairline.store import (
+    Arrival,
+    Configured,
+    Hour,
+    Joined,
+    Page,
+    Pass,
+    Point,
+    Reply,
+    Report,
+    Stats,
+    Store,
+    Visit,
+    Visitor,
+)
 from fairline.ticket import Action, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
@@ -88,6 +107,7 @@ class Room:
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
         self._activity = Activity(store)
+        self._shown = ShownWaits(store)
         self._identity = Identity(keyring)
 
         def heard(call: str) -> Any:
@@ -105,6 +125,7 @@ class Room:
         groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
         await asyncio.gather(*(group.close() for group in groups))
         await self._activity.close()
+        await self._shown.close()
 
     # People who wait
 
@@ -228,32 +249,43 @@ class Room:
         """The names of all queues."""
         return await self.store.queues()
 
-    async def create(self, name: str, changes: dict[str, Any]) -> Configured:
-        """Make a queue with these settings and the defaults for the rest."""
+    async def create(self, name: str, changes: dict[str, Any], by: str = "") -> Configured:
+        """Make a queue with these settings and the defaults for the rest; `by` is who, for the history."""
         queue = queue_id(name)
-        await self.store.create(queue, checked(changes))
+        await self.store.create(queue, checked(changes), by)
         return await self.store.settings(queue)
 
-    async def configure(self, queue: QueueId, changes: dict[str, Any], version: int | None = None) -> Configured:
+    async def configure(
+        self, queue: QueueId, changes: dict[str, Any], version: int | None = None, by: str = ""
+    ) -> Configured:
         """Change settings; with a version, only if nobody else changed them since."""
         while True:
             current = await self.store.settings(queue)
             try:
                 return await self.store.configure(
-                    queue, checked(changes, current.settings), current.version if version is None else version
+                    queue, checked(changes, current.settings), current.version if version is None else version, by
                 )
             except SettingsChanged:
                 if version is not None:
                     raise  # someone came in between: the caller must look before changing it again
 
-    async def set_stock(self, queue: QueueId, total: int | None, *, once: bool = False) -> Configured:
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> Past:
+        """Who changed which settings and when, newest first."""
+        return await past(self.store, queue, before, limit)
+
+    async def restore(self, queue: QueueId, to: int, version: int | None = None, by: str = "") -> Configured:
+        """Set everything as it was at the version `to`, which is a change like any other."""
+        was = await settings_at(self.store, queue, to)
+        return await self.configure(queue, msgspec.structs.asdict(was), version, by)
+
+    async def set_stock(self, queue: QueueId, total: int | None, *, once: bool = False, by: str = "") -> Configured:
         """Say how much there is to sell in all; `once` leaves a figure that is there already."""
         while True:
             current = await self.store.settings(queue)
             if once and current.settings.stock is not None:
                 return current
             try:
-                return await self.configure(queue, {"stock": total}, current.version if once else None)
+                return await self.configure(queue, {"stock": total}, current.version if once else None, by)
             except SettingsChanged:
                 continue  # look again: someone may have set it meanwhile
 
@@ -261,9 +293,9 @@ class Room:
         """The settings, with their version."""
         return await self.store.settings(queue)
 
-    async def delete(self, queue: QueueId) -> None:
-        """Remove a queue with all its tickets."""
-        await self.store.delete(queue)
+    async def delete(self, queue: QueueId, version: int | None = None) -> None:
+        """Remove a queue with all its tickets; with a version, only if nobody else changed its settings since."""
+        await self.store.delete(queue, version)
         self._configured.pop(queue, None)
 
     async def view(self, queue: QueueId) -> tuple[QueueView, QueueSettings]:
@@ -278,10 +310,15 @@ class Room:
             raise TicketNotFound(queue, number)
         return found
 
-    async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
-        """Tickets in order, a page at a time."""
+    async def tickets(
+        self, queue: QueueId, status: Status | None, cursor: str | None, limit: int, wanted: str | None = None
+    ) -> Page:
+        """Tickets in order, a page at a time; with `wanted`, those of people it fits (see search)."""
         if not 1 <= limit <= PAGE:
             raise InvalidRequest("limit", f"must be a whole number from 1 to {PAGE}; got {limit}")
+        if wanted is not None:
+            _, settings = await self.view(queue)
+            return await search(self.store, queue, settings, wanted, status, cursor, limit)
         return await self.store.tickets(queue, status, cursor, limit)
 
     async def events(self, queue: QueueId, after: str | None, limit: int = PAGE) -> list[Event]:
@@ -299,6 +336,19 @@ class Room:
     async def hourly(self, queue: QueueId) -> list[Hour]:
         """The queue in figures, hour by hour."""
         return await self.store.hourly(queue)
+
+    async def report(self, queue: QueueId, since: int | None = None, until: int | None = None) -> Report:
+        """The queue in figures, for some hours or for all of them."""
+        return await self.store.report(queue, since, until)
+
+    async def preview(self, queue: QueueId, changes: dict[str, Any]) -> tuple[QueueView, Outlook, Outlook]:
+        """The line as it stands, how it will drain as things are set, and how it would after these changes."""
+        view, settings = await self.view(queue)
+        return view, outlook(settings, view), outlook(checked(changes, settings), view)
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        """The queue in figures, some minutes at a time: the last point has the present minute."""
+        return await self.store.series(queue, step, points)
 
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
@@ -333,7 +383,15 @@ class Room:
                 created=joined.created,
             )
 
-        return [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        welcomes = [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        self._note_shown(queue, welcomes)
+        return welcomes
+
+    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
+        """Remember what some of those who are new are told, to see later how good it was."""
+        for each in welcomes:
+            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
+                self._shown.note(queue, each.standing.number, wait)
 
     async def _send_beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
         return await self._answers(queue, await self.store.beat(queue, numbers), _expired)

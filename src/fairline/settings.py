@@ -107,6 +107,12 @@ def load(
     return settings
 
 
+def duration(text: str) -> float | None:
+    """The seconds of a duration such as `10s` or `1.5h`; None where it is none."""
+    found = _DURATION.fullmatch(text.strip())
+    return float(found.group(1)) * _UNITS[found.group(2)] if found else None
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
@@ -123,8 +129,8 @@ def _read(file: Path) -> dict[str, Any]:
 def _plain(name: str, value: Any) -> Any:
     """Durations may be written as `10s`, lists as `a, b`."""
     if name in _DURATIONS and isinstance(value, str):
-        found = _DURATION.fullmatch(value.strip())
-        return float(found.group(1)) * _UNITS[found.group(2)] if found else value
+        seconds = duration(value)
+        return value if seconds is None else seconds
     if name in _LISTS and isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return str(value) if isinstance(value, Path) else value

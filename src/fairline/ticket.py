@@ -140,3 +140,13 @@ class Ticket(Standing, frozen=True, kw_only=True):
 def label(prefix: str, number: int) -> str:
     """A ticket's number as a counter prints it: R, the venue's prefix, six digits or more."""
     return f"R{prefix}-{number:06d}"
+
+
+def number_in(text: str, prefix: str) -> int | None:
+    """The number that someone means by a number or by a label of the venue; None where it is neither."""
+    start, dash, digits = text.rpartition("-")
+    if dash and start.upper() != f"R{prefix}":
+        return None
+    if not (digits.isascii() and digits.isdecimal() and 1 <= len(digits) <= 15):
+        return None
+    return int(digits) or None

@@ -5,6 +5,7 @@
 | ticket   | HS256       | Fairline, on every call of someone who waits                                  |
 | client   | HS256       | Fairline: which client began a session                                        |
 | priority | HS256       | Fairline, once at joining                                                     |
+| admin    | HS256       | Fairline: which admin key someone signed in with at the dashboard              |
 | session  | EdDSA       | the protected site too, with the public keys of `/.well-known/jwks.json`      |
 
 Each kind of token has one fixed header for each key. A token whose header is not one of those, to the letter, is
@@ -38,13 +39,24 @@ LONGEST = 2048
 
 
 class Claims(Struct, frozen=True, kw_only=True):
-    """What every token says: for which queue, and until when (seconds since 1970)."""
+    """What every token says: until when (seconds since 1970)."""
 
-    queue: str = field(name="q")
     expires: int = field(name="exp")
 
 
-class TicketClaims(Claims, frozen=True, kw_only=True):
+class QueueClaims(Claims, frozen=True, kw_only=True):
+    """What every token of a queue says: for which one."""
+
+    queue: str = field(name="q")
+
+
+class AdminClaims(Claims, frozen=True, kw_only=True):
+    """The cookie of someone who signed in at the dashboard: with which admin key."""
+
+    key: str = field(name="sub")
+
+
+class TicketClaims(QueueClaims, frozen=True, kw_only=True):
     """The token of a ticket. `joined` tells apart tickets of the same number in a queue that was made anew."""
 
     number: int = field(name="n")
@@ -54,21 +66,21 @@ class TicketClaims(Claims, frozen=True, kw_only=True):
     """The beginning of the client's digest, where it told an id."""
 
 
-class ClientClaims(Claims, frozen=True, kw_only=True):
+class ClientClaims(QueueClaims, frozen=True, kw_only=True):
     """The cookie that says which client began a session, so that it may go on from another address."""
 
     number: int = field(name="n")
     by: str
 
 
-class PriorityClaims(Claims, frozen=True, kw_only=True):
+class PriorityClaims(QueueClaims, frozen=True, kw_only=True):
     """A priority pass: its level is granted at joining, as often as the store still allows this id."""
 
     id: str = field(name="jti")
     level: int = field(name="lvl")
 
 
-class SessionClaims(Claims, frozen=True, kw_only=True):
+class SessionClaims(QueueClaims, frozen=True, kw_only=True):
     """The pass that the protected site checks."""
 
     issuer: str = field(name="iss", default="fairline")
@@ -201,6 +213,7 @@ class Keyring:
         self.tickets = Signer("ticket", TicketClaims, hmac_keys("ticket"))
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
+        self.admins = Signer("admin", AdminClaims, hmac_keys("admin"))
         self._site_keys = [EdKey(self._derive("session", number)) for number in order]
         self.sessions = Signer("session", SessionClaims, self._site_keys)
 

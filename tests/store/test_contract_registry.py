@@ -1,14 +1,18 @@
-"""What belongs to the server rather than to a queue: admin keys, generations of signing keys, who is alive."""
+"""What belongs to the server rather than to a queue: admin keys, generations of signing keys, who serves, the audit."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+from typing import Any
 
 import pytest
 
-from fairline.store import AdminKey, Role, Store
-from tests.backends import FakeClock
+from fairline.errors import InvalidRequest
+from fairline.store import AdminKey, Alive, Deed, Entry, Role, Store
+from fairline.store.postgres import registry as postgres_registry
+from fairline.store.valkey import registry as valkey_registry
+from tests.backends import START, FakeClock
 from tests.conftest import OpenStore
 
 
@@ -60,15 +64,123 @@ async def test_every_rotation_is_a_generation_of_its_own_for_all(store: Store, a
 
 
 async def test_the_last_sign_of_each_part_is_kept(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
-    await store.registry.mark_alive("web")
+    await store.registry.mark_alive("web", "one:1")
     clock.advance(30)
-    await store.registry.mark_alive("keeper")
+    await store.registry.mark_alive("keeper", "one:2")
     other = await another_store()
     assert await other.registry.last_alive("web") == clock() - 30_000
     assert await other.registry.last_alive("keeper") == clock()
+
+
+async def test_tries_are_limited_for_all_who_share_the_store(
+    store: Store, another_store: OpenStore, clock: FakeClock
+) -> None:
+    who, other = f"address:{secrets.token_hex(4)}", await another_store()
+    for each in (store, other, store):
+        assert await each.registry.limit(who, "sign-in", 3, 60) == 0
+        clock.advance(10)
+    assert await other.registry.limit(who, "sign-in", 3, 60) == 30
+    assert await other.registry.limit("address:else", "sign-in", 3, 60) == 0
+    clock.advance(30)
+    assert await other.registry.limit(who, "sign-in", 3, 60) == 0
+    assert await store.registry.limit(who, "sign-in", 3, 60) == 10
 
 
 async def test_what_would_hurt_is_said_with_what_to_do(store: Store) -> None:
     cautions = await store.registry.warnings()
     assert cautions  # the servers of the tests are set up for speed
     assert all(caution.what in caution.found and caution.advice for caution in cautions)
+
+
+# Who serves
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Each test has a time of its own: what belongs to the server is there for all of them."""
+    return FakeClock(START + secrets.randbelow(1_000_000) * 1_000_000)
+
+
+async def test_each_process_is_listed_until_it_has_not_been_seen_for_a_minute(
+    store: Store, another_store: OpenStore, clock: FakeClock
+) -> None:
+    old, new = f"old:{secrets.token_hex(4)}", f"new:{secrets.token_hex(4)}"
+    await store.registry.mark_alive("web", old)
+    await store.registry.mark_alive("keeper", old)
+    other = await another_store()
+    clock.advance(50)
+    seen = clock()
+    await other.registry.mark_alive("web", new)
+    await other.registry.mark_alive("web", new)
+
+    async def ours() -> list[Alive]:
+        return [each for each in await store.registry.workers() if each.name in (old, new)]
+
+    assert await ours() == [
+        Alive("keeper", old, seen - 50_000),
+        Alive("web", new, seen),
+        Alive("web", old, seen - 50_000),
+    ]
+    clock.advance(11)
+    assert await ours() == [Alive("web", new, seen)]
+    clock.advance(60)
+    await store.registry.mark_alive("keeper", old)
+    assert await ours() == [Alive("keeper", old, clock())]
+    assert await store.registry.last_alive("web") == seen  # which the keepers go by, however long ago it was
+
+
+# The audit log
+
+
+def deed(action: str = "queue.configured", queue: str | None = None, **more: Any) -> Deed:
+    return Deed(key="k1", name="Ops – Nacht", role=Role.OPERATOR, action=action, queue=queue, **more)
+
+
+async def test_a_deed_is_kept_as_it_was_done(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
+    done = deed(queue="sale", ticket=7, detail={"settings": ["stock"], "stock": None, "ü": 1.5}, request_id="r-1")
+    await store.registry.record(done)
+    (entry,) = await (await another_store()).registry.audit(None, None, 1)
+    assert entry == Entry(entry.id, clock(), done)
+
+
+async def test_the_audit_log_is_read_newest_first_of_one_queue_or_of_all(store: Store) -> None:
+    one, two = (f"q-{secrets.token_hex(6)}" for _ in range(2))
+    for number in range(6):
+        await store.registry.record(deed(queue=(one, two, None)[number % 3], ticket=number))
+
+    async def pages(queue: str | None, limit: int) -> list[int | None]:
+        found: list[int | None] = []
+        before = None
+        while len(found) < 6 and (page := await store.registry.audit(queue, before, limit)):
+            assert len(page) <= limit
+            found += [entry.deed.ticket for entry in page]
+            before = page[-1].id
+        return found
+
+    assert await pages(None, 2) == [5, 4, 3, 2, 1, 0]
+    assert await pages(one, 1) == await pages(one, 500) == [3, 0]
+    assert await pages(two, 500) == [4, 1]
+    assert await pages("q-nobody-made-this", 500) == []
+
+
+@pytest.mark.parametrize("before", ["x", "", "0", "-1", "1-2-3", "9" * 40, "١"])
+async def test_what_is_no_entry_of_the_audit_log_is_refused(store: Store, before: str) -> None:
+    with pytest.raises(InvalidRequest, match="before"):
+        await store.registry.audit(None, before, 10)
+
+
+async def test_the_audit_log_keeps_the_last_of_what_was_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (valkey_registry, postgres_registry):
+        monkeypatch.setattr(module, "DEEDS_KEPT", 20)
+    for number in range(30):
+        await store.registry.record(deed(ticket=number))
+    kept = await store.registry.audit(None, None, 500)
+    assert [entry.deed.ticket for entry in kept] == [*range(29, 9, -1)]
+
+
+async def test_one_queue_is_found_far_back_among_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(valkey_registry, "SLICE", 3)
+    queue = f"q-{secrets.token_hex(6)}"
+    for number in range(10):
+        await store.registry.record(deed(queue=queue if number in (0, 5) else "other", ticket=number))
+    assert [entry.deed.ticket for entry in await store.registry.audit(queue, None, 10)] == [5, 0]

@@ -8,12 +8,14 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 
+import msgspec
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from fairline.errors import StoreNotSupported
 from fairline.queue import QueueSettings, queue_id
-from fairline.store import open_store
+from fairline.store import Revision, open_store
 from fairline.store.postgres import migrate
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import Connection, status, upgrade
@@ -78,6 +80,27 @@ async def test_a_schema_upgraded_from_any_version_is_the_same_as_a_fresh_one(emp
         after = await upgrade(connection)
         assert after.current
         assert await described(connection) == wanted
+
+
+async def test_a_queue_from_before_there_was_a_history_has_its_settings_to_go_back_to(empty: str) -> None:
+    async with await connect(empty) as connection:
+        await upgrade(connection, upto=4)
+        kept = {"key": 1, "id": "old", "version": 7, "created": 5, **msgspec.to_builtins(QueueSettings(name="Old"))}
+        await connection.execute(
+            "INSERT INTO fairline.queues SELECT (jsonb_populate_record(NULL::fairline.queues, %s)).*", [Jsonb(kept)]
+        )
+        await connection.execute(
+            "INSERT INTO fairline.counters (queue, swept_at, turns, event) VALUES (1, 5, '{0,0,0}', 1)"
+        )
+        await connection.execute("INSERT INTO fairline.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
+    store = await open_store(empty)
+    try:
+        (only,) = await store.history(queue_id("old"), None, 10)
+        assert only == Revision(7, 6, "", QueueSettings(name="Old"), first=False)
+        await store.configure(queue_id("old"), QueueSettings(), 7)
+        assert len(await store.history(queue_id("old"), None, 10)) == 2
+    finally:
+        await store.close()
 
 
 async def test_an_upgrade_is_done_once(empty: str) -> None:
@@ -146,7 +169,18 @@ async def test_what_a_role_was_given_survives_upgrades(empty: str) -> None:
 
 async def test_the_servers_role_can_run_the_operations_and_nothing_else(owner: str) -> None:
     async with await connect(owner.replace("//fairline@", f"//{ROLE}@")) as connection:
-        tables = ("queues", "tickets", "line", "holders", "events", "admin_keys", "counters", "generations")
+        tables = (
+            "queues",
+            "tickets",
+            "line",
+            "holders",
+            "events",
+            "admin_keys",
+            "counters",
+            "generations",
+            "revisions",
+            "audit",
+        )
         for statement in [
             *(f"SELECT 1 FROM fairline.{table}" for table in tables),
             *(f"DELETE FROM fairline.{table}" for table in tables),
@@ -192,4 +226,4 @@ def test_every_operation_says_what_it_is() -> None:
     assert len(declared) == len(set(declared))
     assert set(operations()) <= set(declared)
     assert "SKIP LOCKED" in functions()
-    assert len(operations()) == 33
+    assert len(operations()) == 40

@@ -142,6 +142,7 @@ class Venue:
         """All that can be seen of the queue: equal before and after what must change nothing."""
         return [
             await self.store.settings(self.queue),
+            await self.store.history(self.queue, None, MANY),
             await self.store.stats(self.queue),
             await self.store.hourly(self.queue),
             await self.store.passes(self.queue),

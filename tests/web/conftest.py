@@ -12,7 +12,9 @@ from tests.web.running import RunningServer
 ON_EVERY_STORE = {
     "test_people",
     "test_streams",
+    "test_audit",
     "test_calling",
+    "test_history",
     "test_joining",
     "test_keys",
     "test_live_events",

@@ -29,6 +29,7 @@ class RunningServer:
         (self.port,) = free_ports(1)
         self.base_url = f"http://{self.host}:{self.port}"
         self.data = folder / "data"
+        self.store = store
         self.process: subprocess.Popen[bytes]
         self._folder = folder
         self._log = folder / "server.log"

@@ -10,8 +10,11 @@ from rich.console import Console
 
 from fairline import __version__
 from fairline.cli import db, keys, queue, ticket
+from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
+from fairline.cli.report import report
 from fairline.cli.serve import serve
+from fairline.cli.simulate import simulate_command
 from fairline.errors import FairlineError
 
 app = typer.Typer(
@@ -23,6 +26,9 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(doctor)
+app.command()(audit)
+app.command()(report)
+app.command("simulate")(simulate_command)
 app.add_typer(queue.app, name="queue")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(keys.app, name="keys")

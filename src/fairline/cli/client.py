@@ -41,6 +41,10 @@ class Api:
         """Read."""
         return self._call("GET", path, query=query)
 
+    def text(self, path: str, **query: object) -> str:
+        """Read what is not JSON."""
+        return str(self._call("GET", path, query=query, as_text=True))
+
     def post(self, path: str, body: object = None, **headers: str) -> Any:
         """Do something."""
         return self._call("POST", path, body, headers={k.replace("_", "-"): v for k, v in headers.items()})
@@ -61,6 +65,7 @@ class Api:
         *,
         query: dict[str, object] | None = None,
         headers: dict[str, str] | None = None,
+        as_text: bool = False,
     ) -> Any:
         parts = urlsplit(self.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -79,7 +84,7 @@ class Api:
             ) from None
         finally:
             connection.close()
-        return _content(answer.status, text)
+        return text.decode() if as_text and answer.status < 400 else _content(answer.status, text)
 
 
 def _content(status: int, text: bytes) -> Any:

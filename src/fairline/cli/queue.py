@@ -9,6 +9,10 @@ import typer
 from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, Settings, api, connect, pairs
+from fairline.errors import InvalidRequest
+
+#: A value that is longer is cut in a table.
+LONGEST = 60
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,6 +60,46 @@ def set_settings(ctx: typer.Context, queue: Queue, settings: Settings) -> None:
 
 
 @app.command()
+def history(
+    ctx: typer.Context,
+    queue: Queue,
+    before: Annotated[int | None, typer.Option(help="Only changes before this version.", min=1)] = None,
+    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=200)] = 20,
+    json: Json = False,
+) -> None:
+    """Who changed which settings and when, newest first."""
+    found = api(ctx).get(f"/queues/{part(queue)}/history", before=before, limit=limit)
+    if json:
+        show.as_json(found)
+        return
+    lines = (
+        [str(each["version"]), each["at"], _who(each["by"]), _changes(each["changes"])] for each in found["revisions"]
+    )
+    show.rows(f"Settings of {queue}", ("version", "when", "who", "what"), lines, "There is none.")
+    if found["cursor"]:
+        show.console.print(f"[dim]There is more: add --before {found['cursor']}[/]")
+
+
+@app.command()
+def restore(
+    ctx: typer.Context,
+    queue: Queue,
+    version: Annotated[
+        int | None, typer.Argument(help="As they were at this version; without it, before the last change.", min=1)
+    ] = None,
+) -> None:
+    """Set everything as it was: fairline queue restore sale undoes the last change"""
+    path, headers = f"/queues/{part(queue)}/history", {}
+    if version is None:
+        newest, *older = api(ctx).get(path, limit=2)["revisions"]
+        if not older:
+            raise InvalidRequest("", f"Nothing was changed since queue {queue} was made: nothing to undo.")
+        version = older[0]["version"]
+        headers = {"If_Match": f'"{newest["version"]}"'}  # what is undone is the change that was seen
+    _say(api(ctx).post(f"{path}/{version}/restore", **headers), "as it was")
+
+
+@app.command()
 def pause(ctx: typer.Context, queue: Queue) -> None:
     """Take joins, and let nobody in."""
     _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "paused"}), "paused")
@@ -78,6 +122,23 @@ def delete(
         typer.confirm(f"Remove queue {queue} with everyone in it?", abort=True)
     api(ctx).delete(f"/queues/{part(queue)}")
     show.console.print(f"Queue [bold]{queue}[/] is gone.")
+
+
+def _who(by: dict[str, Any] | None) -> str:
+    return "Fairline" if by is None else by["name"] or by["id"]
+
+
+def _changes(changes: dict[str, Any] | None) -> str:
+    """What was changed, a line for each setting; long texts are cut."""
+    if changes is None:
+        return "(the version before it is not kept any more)"
+    told = (f"{name}: {_short(change['from'])} → {_short(change['to'])}" for name, change in changes.items())
+    return "\n".join(told) or "nothing"
+
+
+def _short(value: Any) -> str:
+    text = show.plain(value) or "(empty)"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _say(queue: dict[str, Any], what: str) -> None:

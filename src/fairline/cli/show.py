@@ -45,6 +45,23 @@ def facts(title: str, content: dict[str, Any]) -> None:
     console.print(table)
 
 
+def plain(value: Any) -> str:
+    """A value as text within a sentence."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case list() if all(isinstance(each, str | int) for each in value):
+            return " ".join(map(str, value))
+        case list() | dict():
+            return json.dumps(value, ensure_ascii=False)
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
 def cell(value: Any) -> str:
     """A value as text in a table."""
     match value:

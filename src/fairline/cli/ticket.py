@@ -32,17 +32,21 @@ def list_tickets(
     ctx: typer.Context,
     queue: Queue,
     status: Annotated[Status | None, typer.Option(help="Only those in this state.")] = None,
+    search: Annotated[
+        str | None, typer.Option(help="A number or label; or a part of a name, phone or user id.")
+    ] = None,
     limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=500)] = 50,
     json: Json = False,
 ) -> None:
     """The people in a queue, in the order they will be let in."""
-    found = api(ctx).get(f"/queues/{part(queue)}/tickets", status=status, limit=limit)
+    found = api(ctx).get(f"/queues/{part(queue)}/tickets", status=status, search=search, limit=limit)
     if json:
         show.as_json(found)
         return
     show.rows(f"Tickets of {queue}", _COLUMNS, map(_line, found["tickets"]), "Nobody is there.")
     if found["cursor"]:
-        show.console.print(f"[dim]There are more; raise --limit (now {limit}), or use the API's cursor.[/]")
+        more = "There may be more" if search else "There are more"
+        show.console.print(f"[dim]{more}; raise --limit (now {limit}), or use the API's cursor.[/]")
 
 
 @app.command("show")

@@ -8,7 +8,9 @@ as long, before anything lapses.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import socket
 import time
 from collections.abc import Awaitable, Callable
 
@@ -27,6 +29,11 @@ AT_ONCE = 8
 
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
+
+
+def process_name() -> str:
+    """This process among those of all machines."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Keeper:
@@ -85,7 +92,7 @@ class Keeper:
         """One round of sweeping over all queues."""
         self._queues = await self._store.queues()
         self._stalled = self._follows_web and await self._web_is_away()
-        await self._store.registry.mark_alive("keeper")
+        await self._store.registry.mark_alive("keeper", process_name())
         await self._each(self._sweep)
         self.swept_at = time.monotonic()
 

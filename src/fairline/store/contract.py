@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -28,6 +28,12 @@ Clock = Callable[[], int]
 
 #: The most tickets one call may carry: one step must not hold up the store for long.
 MAX_BATCH = 1000
+
+#: How many revisions of its settings a queue keeps, and how many deeds the audit log.
+REVISIONS_KEPT = 200
+DEEDS_KEPT = 100_000
+#: A worker that has not been seen for so long is gone.
+GONE_MS = 60_000
 
 #: What `act` does; every other action has an operation of its own.
 ACTS = frozenset(
@@ -86,6 +92,17 @@ class Configured(Struct, frozen=True):
     version: int
 
 
+class Revision(Struct, frozen=True):
+    """The settings of a queue as someone left them: `by` is the id of an admin key, empty for Fairline itself."""
+
+    version: int
+    at: int
+    by: str
+    settings: QueueSettings
+    first: bool
+    """The queue was made with these."""
+
+
 class Lapsed(Struct, frozen=True):
     """A ticket that a sweep ended."""
 
@@ -117,6 +134,18 @@ class Pass(Struct, frozen=True):
     expires: int
 
 
+class Estimates(Struct, frozen=True, kw_only=True):
+    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+
+    compared: int = 0
+    within: int = 0
+    """How many waited no less and no more than the range they were shown."""
+    error_mean: float | None = None
+    """By how many seconds the wait shown was off, to either side."""
+    wait_mean: float | None = None
+    """How long the same people waited, to set that against."""
+
+
 class Totals(Struct, frozen=True, kw_only=True):
     """Counts over some time. Waits are those of the people admitted in it."""
 
@@ -131,6 +160,7 @@ class Totals(Struct, frozen=True, kw_only=True):
     wait_p50: float | None = None
     wait_p90: float | None = None
     wait_p99: float | None = None
+    estimates: Estimates = Estimates()
 
 
 class Hour(Struct, frozen=True):
@@ -138,6 +168,29 @@ class Hour(Struct, frozen=True):
 
     start: int
     totals: Totals
+
+
+class Report(Struct, frozen=True):
+    """What was counted in some hours: together, and in each of them."""
+
+    totals: Totals
+    hours: list[Hour]
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """Some minutes of a queue; `start` is their first millisecond. Waits are those of the people admitted in them."""
+
+    start: int
+    waiting: int
+    """At the end of them, as is `inside`."""
+    inside: int
+    joined: int = 0
+    admitted: int = 0
+    completed: int = 0
+    expired: int = 0
+    peak_waiting: int = 0
+    wait_p50: float | None = None
+    wait_p90: float | None = None
 
 
 class Stats(Struct, frozen=True, kw_only=True):
@@ -176,7 +229,38 @@ class Caution(Struct, frozen=True):
     advice: str
 
 
+class Deed(Struct, frozen=True, kw_only=True):
+    """Something that was done with an admin key. The key is told as it was then: it may be gone when someone looks."""
+
+    key: str
+    name: str
+    role: Role
+    action: str
+    queue: str | None = None
+    ticket: int | None = None
+    detail: dict[str, Any] = {}
+    """Small, and nothing of the people in line."""
+    request_id: str = ""
+
+
+class Entry(Struct, frozen=True):
+    """A deed in the audit log."""
+
+    id: str
+    at: int
+    deed: Deed
+
+
 Part = Literal["web", "keeper"]
+Kind = Literal["valkey", "postgresql"]
+
+
+class Alive(Struct, frozen=True):
+    """A process that was seen lately, and when."""
+
+    part: Part
+    name: str
+    at: int
 
 
 class Registry(Protocol):
@@ -194,23 +278,45 @@ class Registry(Protocol):
     async def remove_admin_key(self, key_id: str) -> bool:
         """Take an admin key away; False where there was none."""
 
+    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
+        """Count a try at something of the server's own, such as signing in; answers the seconds to wait where it is
+        over the limit, and then is not counted."""
+
     async def generation(self) -> int:
         """Which generation of signing keys is in use, from 1."""
 
     async def rotate(self) -> int:
         """Go on to the next generation."""
 
-    async def mark_alive(self, part: Part) -> None:
-        """Note that someone serves HTTP, or keeps the queues, at this moment."""
+    async def mark_alive(self, part: Part, name: str) -> None:
+        """Note that a process serves HTTP, or keeps the queues, at this moment."""
 
     async def last_alive(self, part: Part) -> int | None:
-        """When that was last noted, by the store's clock; None if never."""
+        """When that was last noted of any process, by the store's clock; None if never."""
+
+    async def workers(self) -> list[Alive]:
+        """Who was seen in the last minute, by part and name."""
+
+    async def record(self, deed: Deed) -> None:
+        """Write into the audit log, which keeps the last DEEDS_KEPT."""
+
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+        """The audit log, newest first: of one queue or of everything, before an entry or from the newest."""
 
     async def warnings(self) -> list[Caution]:
         """What of the store's own set-up would hurt on the night."""
 
 
 Visit = Literal["start", "touch", "visit"]
+
+
+class Shown(NamedTuple):
+    """What someone was told of their wait when they joined, in seconds."""
+
+    number: int
+    seconds: float
+    low: float
+    high: float
 
 
 class Visitor(NamedTuple):
@@ -224,6 +330,10 @@ class Visitor(NamedTuple):
 class Store(Protocol):
     """What `room` needs of a store. Where tickets are given by number, a number that is not there answers None or
     TicketNotFound."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it is built on."""
 
     @property
     def registry(self) -> Registry:
@@ -240,17 +350,23 @@ class Store(Protocol):
     async def queues(self) -> list[QueueId]:
         """The names of all queues, sorted."""
 
-    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
-        """Make a queue, or raise QueueExists."""
+    async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
+        """Make a queue, or raise QueueExists. `by` is who, for the history: the id of an admin key."""
 
     async def settings(self, queue: QueueId) -> Configured:
         """The settings of a queue."""
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
-        """Replace the settings if they are still at `version`, or raise SettingsChanged."""
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
+        """Replace the settings if they are still at `version`, or raise SettingsChanged. The history has it from the
+        same step on."""
 
-    async def delete(self, queue: QueueId) -> None:
-        """Remove a queue with all its tickets."""
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> list[Revision]:
+        """The settings as they were, newest first; those before a version, or from the present ones. The last
+        REVISIONS_KEPT are kept."""
+
+    async def delete(self, queue: QueueId, version: int | None = None) -> None:
+        """Remove a queue with all its tickets; with a version, only if the settings are still at it, or raise
+        SettingsChanged."""
 
     async def view(self, queue: QueueId) -> QueueView:
         """The queue at this moment."""
@@ -271,6 +387,10 @@ class Store(Protocol):
 
     async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         """Their page was closed: they have the grace to come back, then they have left."""
+
+    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+        """Remember what these were told of their wait; when they are let in, it is compared and counted. Whoever is
+        not there any more is left out."""
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         """Move someone who waits up, by the queue's policy."""
@@ -341,3 +461,11 @@ class Store(Protocol):
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         """The hours kept (at least 24), oldest first."""
+
+    async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
+        """The hours kept that begin from `since` on and before `until`, in milliseconds, and what they come to; all
+        there ever was where neither is given."""
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        """So many points of `step` minutes each, oldest first and without a hole; the last has the present one. The
+        minutes of a day are kept."""

@@ -16,6 +16,7 @@ from fairline.web.admin import admin_operations
 from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.cors import Cors
+from fairline.web.dashboard import DashboardPages, dashboard_operations
 from fairline.web.docs import HTML, Docs
 from fairline.web.figures import MEDIA, MetricsPage
 from fairline.web.gate import Gate
@@ -54,6 +55,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
         *_public(Public(context, keeper)),
         *admin_operations(context),
         *_pages(WaitingPages(context, people, assets)),
+        *dashboard_operations(DashboardPages(context, assets)),
     ]
     if metrics is not None:
         rows += _metrics(MetricsPage(context.room, metrics))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from hashlib import sha256
 from importlib.resources import files
 
@@ -45,6 +46,10 @@ class Assets:
     def url(self, name: str) -> str:
         """The address of a file."""
         return f"/static/{name}?v={self._files[name].digest}"
+
+    def modules(self, beginning: str) -> dict[str, str]:
+        """Scripts by the plain address they name each other by, with the one that never changes: an import map."""
+        return {f"/static/{name}": self.url(name) for name in self._files if re.match(rf"{beginning}.*\.js$", name)}
 
     async def file(self, request: Request) -> Response:
         """A file by its name."""

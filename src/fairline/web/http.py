@@ -284,9 +284,9 @@ class Pending(Generic[T]):
         return self._recover(outcome)
 
 
-def cookie(name: str, value: str, seconds: float, *, secure: bool) -> tuple[bytes, bytes]:
-    """A cookie no script can read and no other site can send along."""
-    parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite=Lax"
+def cookie(name: str, value: str, seconds: float, *, secure: bool, strict: bool = False) -> tuple[bytes, bytes]:
+    """A cookie no script can read and no other site can send along; with `strict`, not even by a link to us."""
+    parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite={'Strict' if strict else 'Lax'}"
     return b"set-cookie", (parts + ("; Secure" if secure else "")).encode()
 
 

@@ -115,13 +115,20 @@ SCHEMES: dict[str, Schema] = {
         "description": "Once, on arrival, as in `redirect_url`.",
     },
     "adminKey": {"type": "http", "scheme": "bearer", "description": "An admin key."},
+    "adminCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "fairline_admin",
+        "description": "For the dashboard: what changes something needs the header `X-Fairline-Admin: 1` too, and must "
+        "come from the same origin.",
+    },
 }
 
 
 def security(row: Operation) -> list[dict[str, list[str]]]:
     """Which proofs a call takes, each by itself enough."""
     if row.role is not None:
-        names = ["adminKey"]
+        names = ["adminKey", "adminCookie"]
     elif row.token == "ticket":
         names = ["ticketToken", "ticketCookie"] + ["ticketQuery"] * any(query.name == "token" for query in row.query)
     elif row.token == "session":
@@ -174,7 +181,7 @@ def query_type(query: Query) -> Any:
 
 def media_types(row: Operation) -> list[str]:
     """What a success may be; a call that looks at `Accept` can also be had as a stream."""
-    return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else [])]
+    return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else []), *row.also]
 
 
 def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
@@ -191,7 +198,9 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
 
 def operation_id(row: Operation) -> str:
     """A name for programs made from the document: `post_queues_queue_join`."""
-    path = row.path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
+    # The pages of the dashboard have the addresses of its calls, but for the beginning.
+    path = f"/page{row.path}" if row.path.startswith("/admin") else row.path.removeprefix("/api/v1")
+    path = path.replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
     return "_".join([row.method.lower(), *filter(None, path.split("/"))])
 
 
@@ -294,7 +303,7 @@ def _responses(row: Operation, schemas: Schemas, refused: dict[int, list[str]]) 
         }
         if kind is not None:
             responses[str(status)]["content"] = {
-                media: {"schema": {"type": "string"} if media == EVENT_STREAM else schemas.of(kind)}
+                media: {"schema": {"type": "string"} if media in (EVENT_STREAM, *row.also) else schemas.of(kind)}
                 for media in media_types(row)
             }
     for status, codes in refused.items():

@@ -42,6 +42,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     answers: dict[int, Any]
     """The type of its answer by status; None is an answer without a body."""
     media: str = "application/json"
+    also: tuple[str, ...] = ()
+    """Other types of text it may answer with, if asked to."""
     problems: tuple[str, ...] = ()
     """The codes it may be refused with, beside those any call may be."""
     query: tuple[Query, ...] = ()

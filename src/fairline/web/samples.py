@@ -24,7 +24,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 
 #: What is in the path and the query of an example.
-PATH = {"queue": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff"}
+PATH = {"queue": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff", "version": "7"}
 QUERY = {"queue": "demo", "status": "waiting", "limit": "50"}
 
 #: What an answer has that others of its type have not, by the last part of the path.
@@ -74,6 +74,10 @@ _NAMED_BY = {
     ("KeySet", "keys"): [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "…", "x": "…"}],
     ("AdminQueue", "status"): "active",
     ("QueueAnswer", "status"): "active",
+    ("Glance", "status"): "active",
+    ("Glance", "ticket_prefix"): "DEMO",
+    ("SessionInfo", "id"): PATH["key_id"],
+    ("SessionInfo", "name"): "Dashboard",
     ("AdminTicket", "name"): "Ada",
     ("EventAnswer", "id"): "1794780194383-0",
     ("EventList", "after"): "1794780194383-0",
@@ -84,6 +88,19 @@ _NAMED_BY = {
     ("MadeKey", "id"): PATH["key_id"],
     ("KeyAnswer", "name"): "Dashboard",
     ("MadeKey", "name"): "Dashboard",
+    ("RevisionAnswer", "by"): {"id": PATH["key_id"], "name": "Night shift"},
+    ("RevisionAnswer", "changes"): {"admission_rate": {"from": 10, "to": 20}},
+    ("EntryAnswer", "id"): "1794780194383-0",
+    ("EntryAnswer", "key"): {"id": PATH["key_id"], "name": "Night shift", "role": "operator"},
+    ("EntryAnswer", "action"): "queue.configured",
+    ("EntryAnswer", "ticket"): None,
+    ("EntryAnswer", "detail"): {"settings": ["admission_rate"], "version": 7},
+    ("EntryAnswer", "request_id"): "1267-2a",
+    ("StoreHealth", "kind"): "valkey",
+    ("StoreHealth", "round_trip_ms"): 0.4,
+    ("StoreHealth", "cautions"): [],
+    ("WorkerHealth", "name"): "web-1:4711",
+    ("WorkerHealth", "part"): "web",
 }
 _TIME = "2026-07-01T08:00:00Z"
 

@@ -16,7 +16,7 @@ import structlog
 import uvicorn
 
 from fairline.errors import StoreError
-from fairline.keeper import Keeper
+from fairline.keeper import Keeper, process_name
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
 from fairline.room import Room
@@ -125,7 +125,7 @@ class Worker:
         """Let keepers elsewhere know that people can reach us."""
         while True:
             with contextlib.suppress(StoreError):
-                await self._store.registry.mark_alive("web")
+                await self._store.registry.mark_alive("web", process_name())
             await asyncio.sleep(ALIVE_SECONDS)
 
     async def _follow_generation(self, *, once: bool = False) -> None:

@@ -24,6 +24,8 @@ CALLS = {
     "GET /queues/{queue}": Role.VIEWER,
     "PATCH /queues/{queue}": Role.OPERATOR,
     "DELETE /queues/{queue}": Role.ADMIN,
+    "GET /queues/{queue}/history": Role.VIEWER,
+    "POST /queues/{queue}/history/{version}/restore": Role.OPERATOR,
     "POST /queues/{queue}/call-next": Role.OPERATOR,
     "POST /queues/{queue}/join": Role.OPERATOR,
     "POST /queues/{queue}/revoke": Role.OPERATOR,
@@ -42,14 +44,22 @@ CALLS = {
     "POST /queues/{queue}/tickets/{ticket}/prioritise": Role.OPERATOR,
     "GET /queues/{queue}/stats": Role.VIEWER,
     "GET /queues/{queue}/stats/hourly": Role.VIEWER,
+    "GET /queues/{queue}/stats/series": Role.VIEWER,
+    "GET /queues/{queue}/preview": Role.VIEWER,
+    "GET /queues/{queue}/report": Role.VIEWER,
     "GET /queues/{queue}/events": Role.VIEWER,
     "POST /queues/{queue}/passes": Role.OPERATOR,
     "GET /queues/{queue}/passes": Role.VIEWER,
     "DELETE /queues/{queue}/passes/{pass_id}": Role.OPERATOR,
+    "GET /live": Role.VIEWER,
+    "GET /queues/{queue}/live": Role.VIEWER,
+    "GET /session": Role.VIEWER,
     "POST /keys": Role.ADMIN,
     "GET /keys": Role.ADMIN,
     "DELETE /keys/{key_id}": Role.ADMIN,
     "POST /keys/rotate": Role.ADMIN,
+    "GET /audit": Role.OPERATOR,
+    "GET /health": Role.VIEWER,
 }
 
 
@@ -104,4 +114,4 @@ def events_of(admin: httpx.Client, queue: str) -> list[tuple[str, int | None]]:
 
 def at(call: str, queue: str = "nobody-made-this") -> tuple[str, str]:
     method, _, path = call.partition(" ")
-    return method, path.format(queue=queue, ticket="999999", pass_id="none", key_id="none")
+    return method, path.format(queue=queue, ticket="999999", pass_id="none", key_id="none", version="1")

@@ -92,7 +92,7 @@ def test_a_bad_field_is_refused_by_its_name(
     admin: httpx.Client, queue: str, join: Join, call: str, body: Any, field: str
 ) -> None:
     join(queue)
-    method, path = call.format(queue=queue, ticket=1).split()
+    method, path = call.format(queue=queue, ticket=1, version=1).split()
     before = admin.get(f"/queues/{queue}").json()
     answer = admin.request(method, path, json=body)
     assert answer.status_code == 422, answer.text
@@ -113,7 +113,7 @@ def test_a_bad_field_is_refused_by_its_name(
     ],
 )
 def test_an_unknown_field_is_told_with_those_there_are(admin: httpx.Client, queue: str, call: str, known: str) -> None:
-    method, path = call.format(queue=queue, ticket=1).split()
+    method, path = call.format(queue=queue, ticket=1, version=1).split()
     answer = admin.request(method, path, json={"id": "new", "what": 1} if path == "/queues" else {"what": 1})
     assert (answer.status_code, answer.json()["field"]) == (422, "what")
     assert known in answer.json()["detail"]
@@ -140,7 +140,7 @@ JUNK = [
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call.startswith(("POST", "PATCH"))])
 def test_junk_is_refused_and_never_our_fault(admin: httpx.Client, queue: str, call: str) -> None:
-    method, path = call.format(queue=queue, ticket=1).split()
+    method, path = call.format(queue=queue, ticket=1, version=1).split()
     for junk in JUNK:
         answer = admin.request(method, path, content=junk)
         assert answer.status_code == 422, (junk[:40], answer.text)
@@ -169,6 +169,17 @@ def test_what_is_no_ticket_number_is_refused(admin: httpx.Client, queue: str, nu
         ("tickets", {"cursor": "9:1"}, "cursor", "a listing answered"),
         ("tickets", {"cursor": "1:nan"}, "cursor", "a listing answered"),
         ("tickets", {"cursor": "1:\x00"}, "cursor", "a listing answered"),
+        ("tickets", {"search": "x" * 101}, "search", "1 to 100 characters"),
+        ("tickets", {"search": "  "}, "search", "1 to 100 characters"),
+        ("tickets", {"search": "a\x00b"}, "search", "NUL"),
+        ("tickets", {"search": "x", "cursor": "~x"}, "cursor", "a search answered"),
+        ("tickets", {"search": "x", "cursor": "9:1~1"}, "cursor", "a listing answered"),
+        ("tickets", {"cursor": "1:1~1"}, "cursor", "a listing answered"),
+        ("history", {"limit": "201"}, "limit", "from 1 to 200"),
+        ("history", {"before": "0"}, "before", "a version of the settings"),
+        ("history", {"before": "9" * 30}, "before", "a version of the settings"),
+        ("/audit", {"before": "x"}, "before", "the id of an entry"),
+        ("/audit", {"limit": "501"}, "limit", "from 1 to 500"),
         ("events", {"limit": "501"}, "limit", "from 1 to 500"),
         ("events", {"limit": "x"}, "limit", "from 1 to 500"),
         ("events", {"after": "x"}, "after", "the id of an event"),
@@ -181,7 +192,7 @@ def test_a_bad_query_is_refused_with_what_is_allowed(
     admin: httpx.Client, queue: str, path: str, query: dict[str, str], field: str, allowed: str
 ) -> None:
     text = urlencode(query, errors="surrogateescape")
-    answer = admin.get(f"/queues/{queue}/{path}?{text}")
+    answer = admin.get(f"{path if path.startswith('/') else f'/queues/{queue}/{path}'}?{text}")
     assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
     assert allowed in answer.json()["detail"]
 

@@ -15,7 +15,7 @@ from fairline.errors import StoreUnavailable
 from fairline.events import Event, EventType
 from fairline.store import Role
 from fairline.web.access import KeyInvalid
-from fairline.web.admin import records
+from fairline.web.admin import records, streams
 from fairline.web.admin.records import LiveEvents
 from tests.web.admin.desk import (
     ADMIN,
@@ -177,7 +177,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         "KEEP_ALIVE_SECONDS": 0.05,
         "SLOW_SECONDS": 0.05,
     }.items():
-        monkeypatch.setattr(records, name, seconds)
+        for module in (records, streams):
+            monkeypatch.setattr(module, name, seconds, raising=False)
 
 
 async def until(true: Callable[[], bool]) -> None:

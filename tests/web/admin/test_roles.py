@@ -68,6 +68,9 @@ def test_what_is_not_there_is_said_to_be_missing(admin: httpx.Client, queue: str
             for name in ("nobody-made-this", "not.a%20name", "%2e%2e", "x" * 80):
                 answer = admin.request(method, at(call, name)[1], json=content)
                 assert (answer.status_code, answer.json()["code"]) == (404, "queue_not_found"), (call, name)
+        if "{version}" in call:
+            answer = admin.request(method, at(call, queue)[1])
+            assert (answer.status_code, answer.json()["code"]) == (404, "revision_not_found"), call
         if "{ticket}" in call:
             answer = admin.request(method, at(call, queue)[1], json={"level": 1} if "prior" in call else None)
             assert (answer.status_code, answer.json()["code"]) == (404, "ticket_not_found"), call

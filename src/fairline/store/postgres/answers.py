@@ -9,8 +9,8 @@ import msgspec
 
 from fairline.errors import FairlineError, SessionTaken, TicketNotFound, TransitionRefused
 from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueView
-from fairline.store.contract import Arrival, Joined, Reply
+from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal
 from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket
 
@@ -21,10 +21,8 @@ _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason 
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    now, stopped, version, waiting, admitted, active, completed, stay, leave, called = fields
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
-    )
+    now, stopped, version, waiting, admitted, active, completed, *measured = fields
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *map(float, measured))
 
 
 def standing_of(row: Sequence[Any]) -> Standing:
@@ -108,3 +106,9 @@ def event_of(row: Sequence[Any]) -> Event:
     """One entry of the outbox."""
     event_id, kind, at, ticket, detail = row
     return Event(id=str(event_id), type=EventType(kind), at=at, ticket=ticket, detail=detail)
+
+
+def revision_of(row: Sequence[Any]) -> Revision:
+    """One row of the history."""
+    version, at, by, settings, first = row
+    return Revision(version, at, by, remembered(settings), first)

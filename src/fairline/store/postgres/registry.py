@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
-from fairline.store.contract import AdminKey, Caution, Clock, Part
+from fairline.errors import InvalidRequest
+from fairline.store.contract import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Clock, Deed, Entry, Part
 from fairline.store.postgres.client import Client
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode
+_alive = msgspec.json.Decoder(list[tuple[Part, str, int]]).decode
+_deeds = msgspec.json.Decoder(list[tuple[int, int, Deed]]).decode
+_ENTRY = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 #: How a server that keeps people's places should be set, and what to do where it is not.
 _WANTED = {
@@ -49,12 +55,28 @@ class PostgresRegistry:
     async def rotate(self) -> int:
         return int(await self._client.call("rotate"))
 
-    async def mark_alive(self, part: Part) -> None:
-        await self._client.call("mark_alive", part, self._clock() if self._clock else None)
+    async def mark_alive(self, part: Part, name: str) -> None:
+        await self._client.call("mark_alive", part, name, self._now(), GONE_MS)
 
     async def last_alive(self, part: Part) -> int | None:
         at = await self._client.call("last_alive", part)
         return None if at == "null" else int(at)
+
+    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
+        at = self._clock() if self._clock else None
+        return float(await self._client.call("try_at", at, who, action, limit, round(seconds * 1000))) / 1000
+
+    async def workers(self) -> list[Alive]:
+        return [Alive(*row) for row in _alive(await self._client.call("all_workers", self._now(), GONE_MS))]
+
+    async def record(self, deed: Deed) -> None:
+        await self._client.call("record_deed", self._now(), deed.queue, _encode(deed).decode(), DEEDS_KEPT)
+
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+        if before is not None and not _ENTRY.fullmatch(before):
+            raise InvalidRequest("before", f"must be the id of an entry; got {before!r:.80}")
+        rows = _deeds(await self._client.call("list_deeds", queue, int(before) if before else None, limit))
+        return [Entry(str(number), at, deed) for number, at, deed in rows]
 
     async def warnings(self) -> list[Caution]:
         found = {name: await self._client.setting(name) for name in _WANTED}
@@ -63,3 +85,7 @@ class PostgresRegistry:
             for name, (wanted, advice) in _WANTED.items()
             if (value := found[name]) is not None and value != wanted and value not in _AS_GOOD.get(name, ())
         ]
+
+    def _now(self) -> int | None:
+        """The time passed in by tests; the database's own otherwise."""
+        return self._clock() if self._clock else None

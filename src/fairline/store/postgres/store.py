@@ -23,18 +23,24 @@ from fairline.errors import (
 )
 from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.checks import check_batch, check_level, in_ms, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    REVISIONS_KEPT,
     Arrival,
     Clock,
     Configured,
     Hour,
     Joined,
+    Kind,
     Lapsed,
     Page,
     Pass,
+    Point,
     Reply,
+    Report,
+    Revision,
+    Shown,
     Stats,
     Swept,
     Visit,
@@ -45,6 +51,7 @@ from fairline.store.postgres.answers import (
     event_of,
     joined,
     outcomes,
+    revision_of,
     standing_of,
     ticket_of,
     view_of,
@@ -54,7 +61,7 @@ from fairline.store.postgres.client import Client, connect, mapped_errors
 from fairline.store.postgres.migrate import status as schema_status
 from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.registry import PostgresRegistry
-from fairline.store.stats import Counts, totals
+from fairline.store.stats import Counts, last_minute, series, totals
 from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket
 
 _CURSOR = re.compile(r"([1-4]):(-?[0-9]{1,18})", re.ASCII)
@@ -103,6 +110,8 @@ async def _bring_up(url: str) -> None:
 class PostgresStore:
     """See `contract.Store`."""
 
+    kind: Kind = "postgresql"
+
     def __init__(self, client: Client, clock: Clock | None, server: Server | None) -> None:
         self.registry = PostgresRegistry(client, clock)
         self._client = client
@@ -127,22 +136,27 @@ class PostgresStore:
     async def queues(self) -> list[QueueId]:
         return [QueueId(name) for name in decode(await self._client.call("all_queues"))]
 
-    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
-        if not await self._call("create_queue", queue, _json(settings).decode()):
+    async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
+        if not await self._call("create_queue", queue, _json(settings).decode(), by):
             raise QueueExists(queue)
 
     async def settings(self, queue: QueueId) -> Configured:
         version, found = decode(await self._client.call("settings", queue, queue=queue))
         return Configured(msgspec.convert(found, QueueSettings), version)
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
-        found = await self._call("configure", queue, version, _json(settings).decode())
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
+        found = await self._call("configure", queue, version, _json(settings).decode(), by, REVISIONS_KEPT)
         if found != version:
             raise SettingsChanged(version, found)
         return Configured(settings, version + 1)
 
-    async def delete(self, queue: QueueId) -> None:
-        await self._client.call("remove_queue", queue, queue=queue)
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> list[Revision]:
+        return [*map(revision_of, decode(await self._client.call("list_revisions", queue, before, limit, queue=queue)))]
+
+    async def delete(self, queue: QueueId, version: int | None = None) -> None:
+        found = decode(await self._client.call("remove_queue", queue, version, queue=queue))
+        if version is not None and found != version:
+            raise SettingsChanged(version, found)
 
     async def view(self, queue: QueueId) -> QueueView:
         view, _ = await self._call("look", queue, [], False)
@@ -187,6 +201,11 @@ class PostgresStore:
         check_batch(numbers)
         view, rows = await self._call("look", queue, list(numbers), True)
         return Reply(view_of(view), [ticket_of(row) if row else None for row in rows])
+
+    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+        check_batch(shown)
+        rows = [in_ms(each) for each in shown]
+        await self._call("note_shown", queue, *([row[column] for row in rows] for column in range(4)))
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
@@ -291,19 +310,27 @@ class PostgresStore:
         return await self._client.call("last_event", queue, queue=queue)
 
     async def stats(self, queue: QueueId) -> Stats:
-        view, last, fields = await self._call("figures", queue)
-        counts, now = Counts(fields), view_of(view)
+        view, last, fields, noted = await self._call("figures", queue)
+        counts, now, minutes = Counts(fields), view_of(view), dict(noted)
         return Stats(
             view=now,
             totals=totals(counts.total),
-            joins_per_minute=counts.last_minute("joined", now.now),
-            admissions_per_minute=counts.last_minute("admitted", now.now),
+            joins_per_minute=last_minute(minutes, "joined", now.now),
+            admissions_per_minute=last_minute(minutes, "admitted", now.now),
             last_admission=last,
         )
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        _, _, fields = await self._call("figures", queue)
+        _, _, fields, _ = await self._call("figures", queue)
         return Counts(fields).hourly()
+
+    async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
+        _, _, fields, _ = await self._call("figures", queue)
+        return Counts(fields).report(since, until)
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        view, noted = await self._call("series", queue, step * points)
+        return series(view_of(view), dict(noted), step, points)
 
     async def _call(self, name: str, queue: QueueId, *args: Any) -> Any:
         """Run an operation that takes the queue and the time."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from fairline.errors import (
     FairlineError,
     SessionTaken,
@@ -12,8 +14,8 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueView
-from fairline.store.contract import Arrival, Joined, Reply
+from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
@@ -26,11 +28,10 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called = fields
+    *counts, stay, leave, called, out, seen = fields
     now, stopped, version, waiting, admitted, active, completed = (int(float(count)) for count in counts)
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
-    )
+    measured = (float(stay), float(leave), float(called), float(out), float(seen))
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured)
 
 
 def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
@@ -83,3 +84,10 @@ def event(event_id: bytes, fields: Mapping[bytes, bytes]) -> Event:
         ticket=int(ticket) if ticket else None,
         detail=fields[b"detail"].decode() or None,
     )
+
+
+def revision(made: int, entry_id: bytes, fields: Mapping[bytes, bytes]) -> Revision:
+    """One entry of the history of a queue that was made with the version `made`."""
+    version = int(entry_id.partition(b"-")[0])
+    settings = remembered(msgspec.json.decode(fields[b"settings"]))
+    return Revision(version, int(fields[b"at"]), fields[b"by"].decode(), settings, first=version == made)

@@ -8,6 +8,9 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:admin-keys`            | hash       | admin keys by id, hashed                                                  |
 | `fl:generation`            | string     | which generation of signing keys is in use                                |
 | `fl:alive`                 | hash       | when a web worker and a keeper were last there                            |
+| `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server's own, as `rate` below      |
+| `fl:workers`               | sorted set | each of them, by when it was last there; gone after a minute              |
+| `fl:audit`                 | stream     | what was done with admin keys, trimmed                                    |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
 | `fl:{q}:line`              | sorted set | who waits: number by place                                                |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
@@ -18,9 +21,12 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 |                            |            | `k` + that of a call -> fingerprint and numbers                           |
 | `fl:{q}:admitted`, `:active`, `:ended` | sorted set | the other tickets, number by number, by their state           |
 | `fl:{q}:events`            | stream     | what happened, trimmed                                                    |
-| `fl:{q}:stats`             | hash       | counts by hour (`h…:`), by minute (`m…:`) and so far (`total:`)           |
+| `fl:{q}:stats`             | hash       | counts by hour (`h…:`) and so far (`total:`)                              |
+| `fl:{q}:minutes`           | hash       | minute -> its counts, packed together                                     |
+| `fl:{q}:shown`             | hash       | number -> the wait that was shown at joining, until it is compared        |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
+| `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 """
 
@@ -34,6 +40,8 @@ QUEUES = "fl:queues"
 ADMIN_KEYS = "fl:admin-keys"
 GENERATION = "fl:generation"
 ALIVE = "fl:alive"
+WORKERS = "fl:workers"
+AUDIT = "fl:audit"
 
 #: The order in which every script is given the keys of a queue.
 PARTS = (
@@ -49,6 +57,9 @@ PARTS = (
     "stats",
     "revoked",
     "passes",
+    "history",
+    "minutes",
+    "shown",
 )
 
 
@@ -66,3 +77,8 @@ def key(queue: QueueId, part: str) -> str:
 def rate_key(queue: QueueId, who: str, action: str) -> str:
     """Where the hits of one address, phone, user or token are counted for one action."""
     return f"fl:{{{queue}}}:rate:{who}:{action}"
+
+
+def tries_key(who: str, action: str) -> str:
+    """Where the tries of one address at something of the server's own are counted."""
+    return f"fl:tries:{who}:{action}"

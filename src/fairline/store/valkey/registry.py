@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 from redis.exceptions import ResponseError
 
-from fairline.store.contract import AdminKey, Caution, Part
+from fairline.errors import InvalidRequest
+from fairline.store.contract import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, GENERATION
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WORKERS, tries_key
+from fairline.store.valkey.scripts import script
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
+_deed = msgspec.json.Decoder(Deed).decode
+_alive = msgspec.json.Decoder(tuple[Part, str]).decode
+
+_ENTRY = re.compile(r"[1-9][0-9]{0,17}-[0-9]{1,18}", re.ASCII)
+#: How many entries of the audit log are read at once where one queue's are looked for.
+SLICE = 1000
 
 #: How a server that keeps people's places should be set, and what to do where it is not.
 _WANTED = {
@@ -58,15 +67,53 @@ class ValkeyRegistry:
         async with mapped_errors():
             return int(await self._client.incr(GENERATION)) + 1
 
-    async def mark_alive(self, part: Part) -> None:
+    async def mark_alive(self, part: Part, name: str) -> None:
         now = await self._time()
         async with mapped_errors():
             await self._client.hset(ALIVE, part, now)
+            await self._client.zadd(WORKERS, {_encode((part, name)): now})
+            await self._client.zremrangebyscore(WORKERS, "-inf", f"({now - GONE_MS}")
 
     async def last_alive(self, part: Part) -> int | None:
         async with mapped_errors():
             at = await self._client.hget(ALIVE, part)
         return int(at) if at else None
+
+    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
+        now = await self._time()
+        async with mapped_errors():
+            wait = await self._client.eval(
+                script("try").source, 1, tries_key(who, action), now, limit, round(seconds * 1000)
+            )
+        return int(wait) / 1000
+
+    async def workers(self) -> list[Alive]:
+        now = await self._time()
+        async with mapped_errors():
+            found = await self._client.zrangebyscore(WORKERS, now - GONE_MS, "+inf", withscores=True)
+        return sorted(
+            (Alive(*_alive(member), int(at)) for member, at in found), key=lambda each: (each.part, each.name)
+        )
+
+    async def record(self, deed: Deed) -> None:
+        fields = {"at": await self._time(), "queue": deed.queue or "", "deed": _encode(deed)}
+        async with mapped_errors():
+            await self._client.xadd(AUDIT, fields, maxlen=DEEDS_KEPT, approximate=False)
+
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+        if before is not None and not _ENTRY.fullmatch(before):
+            raise InvalidRequest("before", f"must be the id of an entry; got {before!r:.80}")
+        wanted = None if queue is None else queue.encode()
+        entries: list[Entry] = []
+        while len(entries) < limit:
+            many = SLICE if wanted is not None else limit
+            async with mapped_errors():
+                found = await self._client.xrevrange(AUDIT, f"({before}" if before else "+", "-", many)
+            entries += [_entry(*each) for each in found if wanted is None or each[1][b"queue"] == wanted]
+            if len(found) < many:
+                break
+            before = found[-1][0].decode()
+        return entries[:limit]
 
     async def warnings(self) -> list[Caution]:
         async with mapped_errors():
@@ -79,3 +126,7 @@ class ValkeyRegistry:
             for name, (wanted, advice) in _WANTED.items()
             if (value := found[name]) is not None and value != wanted
         ]
+
+
+def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Entry:
+    return Entry(entry_id.decode(), int(fields[b"at"]), _deed(fields[b"deed"]))

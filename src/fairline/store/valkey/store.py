@@ -24,31 +24,38 @@ from fairline.errors import (
 )
 from fairline.events import Event
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.checks import check_batch, check_level, in_ms, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    REVISIONS_KEPT,
     Arrival,
     Clock,
     Configured,
     Hour,
     Joined,
+    Kind,
     Lapsed,
     Page,
     Pass,
+    Point,
     Reply,
+    Report,
+    Revision,
+    Shown,
     Stats,
     Swept,
     Visit,
     Visitor,
 )
-from fairline.store.stats import Counts, totals
-from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
+from fairline.store.stats import MINUTE_MS, Counts, Minutes, last_minute, minutes_of, series, totals
+from fairline.store.valkey.answers import event, joined, outcomes, revision, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
-from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
+from fairline.store.valkey.keys import PARTS, QUEUES, key, rate_key
 from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
+_counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
 _CURSOR = re.compile(r"[1-4]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 
 
@@ -79,6 +86,8 @@ _AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), nam
 class ValkeyStore:
     """See `contract.Store`."""
 
+    kind: Kind = "valkey"
+
     def __init__(self, client: Connection, clock: Clock | None, server: Server | None) -> None:
         self.registry = ValkeyRegistry(client, self.time)
         self._client = client
@@ -105,11 +114,12 @@ class ValkeyStore:
             there = await asyncio.gather(*(self._client.hexists(key(name, "queue"), "version") for name in names))
         return [name for name, found in zip(names, there, strict=True) if found]
 
-    async def create(self, queue: QueueId, settings: QueueSettings) -> None:
+    async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
         # The set of names is only a hint and lives on another node: a name without a queue does no harm.
         async with mapped_errors():
             await self._client.sadd(QUEUES, queue)
-        if not await self._runner.run("create", queue, [self._clock() if self._clock else "", *_flat(settings)]):
+        now = self._clock() if self._clock else ""
+        if not await self._runner.run("create", queue, [now, by, _json(settings), *_flat(settings)]):
             raise QueueExists(queue)
 
     async def settings(self, queue: QueueId) -> Configured:
@@ -122,19 +132,30 @@ class ValkeyStore:
             found[name] = msgspec.json.decode(found[name])
         return Configured(msgspec.convert(found, QueueSettings, strict=False), int(fields["version"]))
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int) -> Configured:
-        _, (version_found,) = await self._run("configure", queue, [version, *_flat(settings)])
+    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
+        args = [version, REVISIONS_KEPT, by, _json(settings), *_flat(settings)]
+        _, (version_found,) = await self._run("configure", queue, args)
         found = int(version_found)
         if found != version:
             raise SettingsChanged(version, found)
         return Configured(settings, version + 1)
 
-    async def delete(self, queue: QueueId) -> None:
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> list[Revision]:
         async with mapped_errors():
-            gone = await self._client.unlink(*queue_keys(queue))
-            await self._client.srem(QUEUES, queue)
-        if not gone:
+            made = await self._client.hget(key(queue, "queue"), "created_at")
+            newest = "+" if before is None else f"({before}-0"
+            found = await self._client.xrevrange(key(queue, "history"), newest, "-", limit)
+        if made is None:
             raise QueueNotFound(queue)
+        return [revision(int(made), version, fields) for version, fields in found]
+
+    async def delete(self, queue: QueueId, version: int | None = None) -> None:
+        _, (version_found,) = await self._run("delete", queue, ["" if version is None else version])
+        found = int(version_found)
+        if version is not None and found != version:
+            raise SettingsChanged(version, found)
+        async with mapped_errors():
+            await self._client.srem(QUEUES, queue)
 
     async def view(self, queue: QueueId) -> QueueView:
         view, _ = await self._run("look", queue, [])
@@ -176,6 +197,10 @@ class ValkeyStore:
         view, items = await self._run("look", queue, numbers)
         rows = zip(numbers, rows_of(items, 3), strict=True)
         return Reply(view, [unpack_ticket(n, row, view.stopped) if row[2] else None for n, row in rows])
+
+    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+        check_batch(shown)
+        await self._run("note_shown", queue, [part for each in shown for part in in_ms(each)])
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
@@ -299,11 +324,12 @@ class ValkeyStore:
         async with mapped_errors():
             counts = await self._counts(queue)
             last = await self._client.hget(key(queue, "queue"), "admitted_at")
+            minutes = await self._minutes(queue, range(view.now // MINUTE_MS - 1, view.now // MINUTE_MS + 1))
         return Stats(
             view=view,
             totals=totals(counts.total),
-            joins_per_minute=counts.last_minute("joined", view.now),
-            admissions_per_minute=counts.last_minute("admitted", view.now),
+            joins_per_minute=last_minute(minutes, "joined", view.now),
+            admissions_per_minute=last_minute(minutes, "admitted", view.now),
             last_admission=int(last) if last else None,
         )
 
@@ -311,6 +337,20 @@ class ValkeyStore:
         await self.view(queue)
         async with mapped_errors():
             return (await self._counts(queue)).hourly()
+
+    async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
+        await self.view(queue)
+        async with mapped_errors():
+            return (await self._counts(queue)).report(since, until)
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        view = await self.view(queue)
+        async with mapped_errors():
+            return series(view, await self._minutes(queue, minutes_of(step, points, view.now)), step, points)
+
+    async def _minutes(self, queue: QueueId, wanted: range) -> Minutes:
+        found = await self._client.hmget(key(queue, "minutes"), [*wanted])
+        return {minute: _counted(kept) for minute, kept in zip(wanted, found, strict=True) if kept}
 
     async def _counts(self, queue: QueueId) -> Counts:
         found = await self._client.hgetall(key(queue, "stats"))
@@ -328,6 +368,10 @@ class ValkeyStore:
         now = self._clock() if self._clock else ""
         view, items = await self._runner.run(name, queue, [now, *args], more_keys)
         return view_of(view), items
+
+
+def _json(settings: QueueSettings) -> bytes:
+    return msgspec.json.encode(settings)
 
 
 def _flat(settings: QueueSettings) -> list[str]:

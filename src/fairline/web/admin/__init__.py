@@ -1,11 +1,17 @@
-"""For operators: settings, calling people, tickets, figures, passes and keys."""
+"""For operators: settings and their history, calling people, tickets, figures, passes, keys, audit and health."""
 
 from __future__ import annotations
 
+from fairline.web.admin.audit import Audit
 from fairline.web.admin.desk import Desk
+from fairline.web.admin.health import Health
+from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
+from fairline.web.admin.live import Live
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
+from fairline.web.admin.reports import Reports
+from fairline.web.admin.series import Series
 from fairline.web.admin.tickets import Tickets
 from fairline.web.context import Context
 from fairline.web.operations import Operation
@@ -16,5 +22,17 @@ __all__ = ["admin_operations"]
 def admin_operations(context: Context) -> list[Operation]:
     """The operators' calls."""
     desk = Desk(context)
-    parts = (Queues(desk), Tickets(desk), Records(desk), Passes(desk), Keys(desk))
+    parts = (
+        Queues(desk),
+        History(desk),
+        Tickets(desk),
+        Records(desk),
+        Series(desk),
+        Reports(desk),
+        Live(desk),
+        Passes(desk),
+        Keys(desk),
+        Audit(desk),
+        Health(desk),
+    )
     return [row for part in parts for row in part.rows()]

@@ -9,20 +9,18 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
-import structlog
 from msgspec import Struct
 
 from fairline.errors import InvalidRequest
 from fairline.queue import QueueId
 from fairline.store import AdminKey, Role
 from fairline.web.access import Access
+from fairline.web.admin.ledger import Ledger
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.context import Context
 from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Running, Sent
 from fairline.web.operations import Operation, Query
 from fairline.web.people import named_queue
-
-log = structlog.get_logger()
 
 B = TypeVar("B", bound=Struct)
 
@@ -31,18 +29,19 @@ BASE = "/api/v1/admin"
 DONE = Response(204, headers=NO_STORE)
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
-_KEY_PROBLEMS = ("key_missing", "key_invalid", "forbidden")
-_PATH_PROBLEMS = {"queue": "queue_not_found", "ticket": "ticket_not_found"}
+_KEY_PROBLEMS = ("key_missing", "key_invalid", "signed_out", "forbidden", "cross_site")
+_PATH_PROBLEMS = {"queue": "queue_not_found", "ticket": "ticket_not_found", "version": "revision_not_found"}
 
 
 class Call:
     """One call of an operator: the request, whose key it came with, and what its path names."""
 
-    __slots__ = ("_began", "request", "staff")
+    __slots__ = ("_began", "_ledger", "request", "staff")
 
-    def __init__(self, request: Request, staff: AdminKey, began: float) -> None:
+    def __init__(self, request: Request, staff: AdminKey, ledger: Ledger, began: float) -> None:
         self.request = request
         self.staff = staff
+        self._ledger = ledger
         self._began = began
 
     @property
@@ -72,13 +71,25 @@ class Call:
             raise InvalidRequest("limit", f"must be a whole number from 1 to {most}; got {text!r:.80}")
         return int(text)
 
-    def log(self, event: str, **fields: Any) -> None:
-        """Note what was done, by whom, and how long it took."""
+    def version(self, name: str, text: str) -> int:
+        """A version of the settings that the path or the query names."""
+        if not _NUMBER.fullmatch(text):
+            raise InvalidRequest(name, f"must be a version of the settings; got {text!r:.80}")
+        return int(text)
+
+    async def record(self, action: str, /, **fields: Any) -> None:
+        """Note what was done, by whom, and how long it took: in the log and in the audit log. Of the fields, `queue` is
+        the one its path names unless told, and `ticket` is the ticket it was done to."""
+        await self._ledger.record(self.staff, action, **self._told(fields))
+
+    def log(self, event: str, /, **fields: Any) -> None:
+        """Note in the log what was asked for and changed nothing."""
+        self._ledger.log(self.staff, event, **self._told(fields))
+
+    def _told(self, fields: dict[str, Any]) -> dict[str, Any]:
         queue = self.request.params.get("queue")
-        if queue is not None:
-            fields = {"queue": queue, **fields}
         took = round((time.perf_counter() - self._began) * 1000, 1)
-        log.info(event, by=self.staff.id, **fields, duration_ms=took, request_id=self.request.id)
+        return {**({"queue": queue} if queue else {}), **fields, "duration_ms": took, "request_id": self.request.id}
 
 
 StaffHandler = Callable[[Call], Awaitable[Sent]]
@@ -90,7 +101,8 @@ class Desk:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.room = context.room
-        self.access = Access(context.room)
+        self.access = Access(context.room, context.settings.public_url)
+        self.ledger = Ledger(context.room.store.registry)
 
     def row(
         self,
@@ -104,6 +116,7 @@ class Desk:
         problems: tuple[str, ...] = (),
         query: tuple[Query, ...] = (),
         headers: tuple[str, ...] = (),
+        also: tuple[str, ...] = (),
         streams: bool = False,
     ) -> Operation:
         """One call, such as 'GET /queues/{queue}', for keys of this role and above. One that may answer with a stream
@@ -112,7 +125,7 @@ class Desk:
 
         async def guarded(request: Request) -> Sent:
             began = time.perf_counter()
-            return await do(Call(request, await self.access.check(request, role), began))
+            return await do(Call(request, await self.access.check(request, role), self.ledger, began))
 
         def pending(request: Request) -> Outcome:
             return Pending(Running(guarded(request)), lambda sent: sent)
@@ -131,6 +144,7 @@ class Desk:
             problems=(*_KEY_PROBLEMS, *named, *problems),
             query=query,
             headers=headers,
+            also=also,
             role=role,
         )
 

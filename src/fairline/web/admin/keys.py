@@ -17,6 +17,7 @@ from fairline.web.admin.wire import (
     Nothing,
     PassAnswer,
     PassList,
+    SessionInfo,
 )
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
@@ -65,7 +66,7 @@ class Passes:
         lasts = body.expires_in_seconds
         pass_id, text = await self._room.issue_pass(call.queue, body.level, body.uses, lasts)
         expires = moment(int(time.time() + lasts) * 1000)
-        call.log("pass.issued", id=pass_id, priority=body.level, uses=body.uses)
+        await call.record("pass.issued", id=pass_id, priority=body.level, uses=body.uses)
         content = IssuedPass(id=pass_id, text=text, level=body.level, uses=body.uses, used=0, expires_at=expires)
         return private(201, content)
 
@@ -77,7 +78,7 @@ class Passes:
         """End a pass."""
         pass_id = call.request.params["pass_id"]
         await self._room.withdraw_pass(call.queue, pass_id)
-        call.log("pass.withdrawn", id=pass_id)
+        await call.record("pass.withdrawn", id=pass_id)
         return DONE
 
 
@@ -99,6 +100,13 @@ class Keys:
                 self.create,
                 {201: MadeKey},
                 takes=NewKey,
+            ),
+            row(
+                Role.VIEWER,
+                "GET /session",
+                "Whose key this is: for those who signed in, and to try a key.",
+                self.session,
+                {200: SessionInfo},
             ),
             row(Role.ADMIN, "GET /keys", "All admin keys, without the keys.", self.all, {200: KeyList}),
             row(
@@ -123,9 +131,13 @@ class Keys:
         """A new key."""
         body = call.take(NewKey)
         key, text = await self._access.create(body.role, body.name)
-        call.log("key.created", id=key.id, role=key.role.value)
+        await call.record("key.created", id=key.id, role=key.role.value)
         content = MadeKey(id=key.id, key=text, role=key.role, name=key.name, created_at=moment(key.created))
         return private(201, content)
+
+    async def session(self, call: Call) -> Response:
+        """Whose key this is."""
+        return private(200, SessionInfo(id=call.staff.id, role=call.staff.role, name=call.staff.name))
 
     async def all(self, call: Call) -> Response:
         """All keys."""
@@ -135,12 +147,12 @@ class Keys:
         """Take a key away."""
         key_id = call.request.params["key_id"]
         await self._access.remove(key_id)
-        call.log("key.removed", id=key_id)
+        await call.record("key.removed", id=key_id)
         return DONE
 
     async def rotate(self, call: Call) -> Response:
         """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once."""
         call.take(Nothing)
         generation = await self._desk.room.store.registry.rotate()
-        call.log("keys.rotated", generation=generation)
+        await call.record("keys.rotated", generation=generation)
         return private(200, Generation(generation))

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound, SettingsChanged
+from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
 from fairline.queue import QueueId
+from fairline.room import Room
 from fairline.store import Configured, Role
 from fairline.web.admin.desk import BASE, DONE, Call, Desk
 from fairline.web.admin.wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
@@ -102,11 +103,11 @@ class Queues:
         name = settings.pop("id", None)
         if not isinstance(name, str):
             raise InvalidSettings("id", "must be given, as text: the name of the queue in addresses")
-        configured = await self._room.create(name, settings)
+        configured = await self._room.create(name, settings, call.staff.id)
         queue = QueueId(name)
-        call.log("queue.set_up", queue=queue, settings=sorted(settings))
+        await call.record("queue.set_up", queue=queue, settings=sorted(settings))
         location = (b"location", f"{BASE}/queues/{queue}".encode())
-        return await self._told(queue, configured, status=201, headers=(location,))
+        return await told(self._room, queue, configured, status=201, headers=(location,))
 
     async def one(self, call: Call) -> Response:
         """One queue."""
@@ -118,57 +119,56 @@ class Queues:
     async def change(self, call: Call) -> Response:
         """Change what is given, and nothing else."""
         changes = self._settings_in(call)
-        configured = await self._room.configure(call.queue, changes, await self._expected(call))
-        call.log("queue.configured", settings=sorted(changes), version=configured.version)
-        return await self._told(call.queue, configured)
+        expected = await expected_version(self._room, call)
+        configured = await self._room.configure(call.queue, changes, expected, call.staff.id)
+        await call.record("queue.configured", settings=sorted(changes), version=configured.version)
+        return await told(self._room, call.queue, configured)
 
     async def delete(self, call: Call) -> Response:
         """Remove a queue with all its tickets."""
-        expected = await self._expected(call)
-        if expected is not None:
-            found = (await self._room.settings(call.queue)).version
-            if found != expected:
-                raise SettingsChanged(expected, found)
-        await self._room.delete(call.queue)
-        call.log("queue.deleted")
+        await self._room.delete(call.queue, await expected_version(self._room, call))
+        await call.record("queue.deleted")
         return DONE
 
     async def set_stock(self, call: Call) -> Response:
         """Recalibrate what is left to sell."""
         body = call.take(Stock)
-        configured = await self._room.set_stock(call.queue, body.total)
-        call.log("queue.configured", settings=["stock"], version=configured.version, stock=body.total)
-        return await self._told(call.queue, configured)
+        configured = await self._room.set_stock(call.queue, body.total, by=call.staff.id)
+        await call.record("queue.configured", settings=["stock"], version=configured.version, stock=body.total)
+        return await told(self._room, call.queue, configured)
 
     async def say(self, call: Call) -> Response:
         """Show a message to everyone who waits; an empty one takes it away."""
-        configured = await self._room.configure(call.queue, {"message": call.take(Say).text})
-        call.log("queue.configured", settings=["message"], version=configured.version)
-        return await self._told(call.queue, configured)
-
-    async def _told(
-        self, queue: QueueId, configured: Configured, *, status: int = 200, headers: Headers = ()
-    ) -> Response:
-        view, _ = await self._room.view(queue)
-        content = AdminQueue.of(queue, configured.settings, configured.version, view)
-        return private(status, content, (_etag(configured.version), *headers))
+        configured = await self._room.configure(call.queue, {"message": call.take(Say).text}, by=call.staff.id)
+        await call.record("queue.configured", settings=["message"], version=configured.version)
+        return await told(self._room, call.queue, configured)
 
     def _settings_in(self, call: Call) -> dict[str, Any]:
         """The settings in a body, by name: `queue.checked` says what is wrong with them."""
         return call.request.decode(_fields, default={})
 
-    async def _expected(self, call: Call) -> int | None:
-        """The version that If-Match asks for; None where any will do."""
-        text = call.request.text(b"if-match")
-        if text is None or text.strip() == "*":
-            return None
-        if not _TAGS.fullmatch(text):
-            raise InvalidRequest("If-Match", f'must be the ETag of the queue, such as "5", or *; got {text!r:.80}')
-        versions = [int(quoted or bare) for quoted, bare in _VERSION.findall(text)]
-        if len(versions) > 1:
-            found = (await self._room.settings(call.queue)).version
-            return found if found in versions else versions[0]
-        return versions[0] if versions else 0  # a tag that is none of ours fits no version
+
+async def told(
+    room: Room, queue: QueueId, configured: Configured, *, status: int = 200, headers: Headers = ()
+) -> Response:
+    """The answer to a change: the queue as it is now."""
+    view, _ = await room.view(queue)
+    content = AdminQueue.of(queue, configured.settings, configured.version, view)
+    return private(status, content, (_etag(configured.version), *headers))
+
+
+async def expected_version(room: Room, call: Call) -> int | None:
+    """The version that If-Match asks for; None where any will do."""
+    text = call.request.text(b"if-match")
+    if text is None or text.strip() == "*":
+        return None
+    if not _TAGS.fullmatch(text):
+        raise InvalidRequest("If-Match", f'must be the ETag of the queue, such as "5", or *; got {text!r:.80}')
+    versions = [int(quoted or bare) for quoted, bare in _VERSION.findall(text)]
+    if len(versions) > 1:
+        found = (await room.settings(call.queue)).version
+        return found if found in versions else versions[0]
+    return versions[0] if versions else 0  # a tag that is none of ours fits no version
 
 
 def _etag(version: int) -> tuple[bytes, bytes]:

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable
 
 import structlog
 
-from fairline.errors import FairlineError, StoreError
+from fairline.errors import StoreError
 from fairline.events import Event
 from fairline.queue import QueueId
 from fairline.room import PAGE, Room
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.streams import (
+    AWAY_SECONDS,
+    POLL_SECONDS,
+    OpenStream,
+    StillAllowed,
+    still_allowed,
+    wants_stream,
+)
 from fairline.web.admin.wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
-from fairline.web.hub import (
-    BUFFER_LIMIT,
-    HEADERS,
-    KEEP_ALIVE_SECONDS,
-    LIFE_SECONDS,
-    RETRY,
-    RETRY_AFTER_END,
-    SLOW_SECONDS,
-    give_up_soon,
-)
+from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
 from fairline.web.operations import Operation, Query
 
 log = structlog.get_logger()
 
 USUAL_EVENTS = 100
-POLL_SECONDS = 0.2
-#: After an outage of the store, the next look.
-AWAY_SECONDS = 1.0
 #: Instead of an event's id: from now on.
 LATEST = "latest"
 
@@ -83,7 +77,7 @@ class Records:
     async def events(self, call: Call) -> Sent:
         """What happened: a page of it, or a stream."""
         request, queue = call.request, call.queue
-        streams = "text/event-stream" in (request.text(b"accept") or "").lower()
+        streams = wants_stream(call)
         after = (request.text(b"last-event-id") if streams else None) or request.args.get("after") or None
         limit = call.limit(PAGE, USUAL_EVENTS)
         if after == LATEST:
@@ -92,56 +86,17 @@ class Records:
         if not streams:
             return private(200, EventList([*map(EventAnswer.of, events)], events[-1].id if events else after))
 
-        async def still_allowed() -> None:
-            await self._desk.access.check(request, Role.VIEWER)
-
-        return Takeover(LiveEvents(self._room, queue, after, still_allowed), HEADERS)
+        return Takeover(LiveEvents(self._room, queue, after, still_allowed(self._desk, call, Role.VIEWER)), HEADERS)
 
 
-class LiveEvents:
-    """One open stream of a queue's events. It ends with its client, its key, its queue, the server, or its time; the
-    client goes on from the last event it had."""
+class LiveEvents(OpenStream):
+    """One open stream of a queue's events. Its client goes on from the last event it had."""
 
-    def __init__(
-        self, room: Room, queue: QueueId, after: str | None, still_allowed: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, room: Room, queue: QueueId, after: str | None, still_allowed: StillAllowed) -> None:
+        super().__init__(queue, still_allowed)
         self._room = room
         self._queue = queue
         self._after = after
-        self._still_allowed = still_allowed
-        self._connection: Connection | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def opened(self, connection: Connection) -> None:
-        """The connection is this stream's."""
-        self._connection = connection
-        give_up_soon(connection)
-        connection.write(b"retry: %d\n\n" % random.randint(*RETRY))
-        self._task = asyncio.ensure_future(self._run(connection))
-
-    def lost(self) -> None:
-        """The client is gone."""
-        if self._task is not None:
-            self._task.cancel()
-
-    def shutdown(self) -> None:
-        """The server ends: say when to come back."""
-        if self._connection is not None and not self._connection.is_closing():
-            self._connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
-            self._connection.close()
-
-    async def _run(self, connection: Connection) -> None:
-        try:
-            async with asyncio.timeout(LIFE_SECONDS * random.uniform(0.8, 1.2)):
-                await self._tell(connection)
-        except TimeoutError:
-            pass
-        except FairlineError as error:
-            log.info("events.stream_ended", queue=self._queue, code=error.code)
-        except Exception:
-            log.exception("events.stream_failed", queue=self._queue)
-        finally:
-            connection.close()
 
     async def _tell(self, connection: Connection) -> None:
         """Write what happens, until the connection is of no use any more."""
@@ -166,11 +121,7 @@ class LiveEvents:
                 wrote_at = clock()
             if len(events) < PAGE:
                 await asyncio.sleep(POLL_SECONDS)
-            full_at = clock()
-            while connection.get_write_buffer_size() > BUFFER_LIMIT and not connection.is_closing():
-                if clock() - full_at > SLOW_SECONDS:
-                    connection.abort()
-                await asyncio.sleep(POLL_SECONDS)
+            await self._drained(connection)
 
 
 def _frame(event: Event) -> bytes:

@@ -9,6 +9,7 @@ from fairline.arrival import Caller
 from fairline.errors import InvalidRequest
 from fairline.queue import QueueId
 from fairline.room import PAGE
+from fairline.search import AT_MOST
 from fairline.store import Role
 from fairline.ticket import Action, Reason, Status, Ticket
 from fairline.web.admin.desk import Call, Desk
@@ -96,6 +97,12 @@ class Tickets:
                 {200: TicketList},
                 query=(
                     Query("status", Status, "only tickets in this state"),
+                    Query(
+                        "search",
+                        str,
+                        f"a ticket's number or label; or a part of a name, a phone or a user id. Looks at {AT_MOST:,} "
+                        "tickets at most: a page may be short, and the cursor goes on",
+                    ),
                     Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_PAGE} unless told"),
                     Query("cursor", str, "what the page before answered"),
                 ),
@@ -146,14 +153,17 @@ class Tickets:
         """Call the next people."""
         body, key = call.take(CallNext), call.request.text(b"idempotency-key")
         called = await self._room.call_next(call.queue, body.count, body.counter, key, call.staff.id)
-        call.log("queue.called", tickets=[ticket.number for ticket in called], counter=body.counter)
+        if called:
+            await call.record("queue.called", tickets=[ticket.number for ticket in called], counter=body.counter)
+        else:
+            call.log("queue.called", tickets=[], counter=body.counter)
         return private(200, Called(await self._shown(call.queue, called)))
 
     async def call(self, call: Call) -> Response:
         """Call one person."""
         body = call.take(CallOne)
         called = await self._room.call(call.queue, call.number, body.counter)
-        call.log("queue.called", tickets=[called.number], counter=body.counter)
+        await call.record("queue.called", tickets=[called.number], counter=body.counter)
         return await self._told(call, called)
 
     async def start(self, call: Call) -> Response:
@@ -170,7 +180,7 @@ class Tickets:
         """Move someone up."""
         level = call.take(Prioritise).level
         ticket = await self._room.prioritise(call.queue, call.number, level)
-        call.log("queue.prioritised", ticket=ticket.number, priority=level, position=ticket.position)
+        await call.record("queue.prioritised", ticket=ticket.number, priority=level, position=ticket.position)
         return await self._told(call, ticket)
 
     async def revoke(self, call: Call) -> Response:
@@ -187,8 +197,11 @@ class Tickets:
         caller = Caller(staff=call.staff.id, priority=body.priority)
         answer = await self._room.join(call.queue, request, caller)
         ticket = answer.standing
-        event = "queue.created" if answer.created else "queue.idempotency_reuse"
-        call.log(event, ticket=ticket.number, label=answer.label, position=ticket.position, priority=ticket.priority)
+        about = {"ticket": ticket.number, "label": answer.label, "priority": ticket.priority}
+        if answer.created:
+            await call.record("queue.created", **about, position=ticket.position)
+        else:
+            call.log("queue.idempotency_reuse", **about, position=ticket.position)
         token = self._context.ticket_token(call.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
         return private(201 if answer.created else 200, self._context.told(answer, token=token))
 
@@ -203,12 +216,16 @@ class Tickets:
         if status is not None and status not in set(Status):
             raise InvalidRequest("status", f"must be one of {', '.join(Status)}; got {status!r:.80}")
         page = await self._room.tickets(
-            call.queue, Status(status) if status else None, args.get("cursor") or None, call.limit(PAGE, USUAL_PAGE)
+            call.queue,
+            Status(status) if status else None,
+            args.get("cursor") or None,
+            call.limit(PAGE, USUAL_PAGE),
+            args.get("search") or None,
         )
         return private(200, TicketList(await self._shown(call.queue, page.tickets), page.cursor))
 
     async def _changed(self, call: Call, action: Action, ticket: Ticket, *, reason: str | None = None) -> Response:
-        call.log(
+        await call.record(
             "queue.status_changed",
             ticket=ticket.number,
             action=action.value,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from fairline.arrival import JoinRequest
 from fairline.events import Event, EventType
-from fairline.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
-from fairline.store import AdminKey, Hour, Pass, Role, Stats, Totals
+from fairline.queue import SETTINGS, Admission, Message, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.store import AdminKey, Estimates, Hour, Pass, Role, Stats, Totals
 from fairline.ticket import Reason, Status, Ticket, label
 from fairline.web.wire import Strict, moment
 
@@ -149,6 +149,59 @@ class QueueList(Struct, frozen=True):
     queues: list[AdminQueue]
 
 
+class Glance(Struct, frozen=True, kw_only=True):
+    """A queue at a glance: what an operator looks at, and turns, on the night."""
+
+    id: str
+    name: str
+    ticket_prefix: str
+    """What the labels of tickets begin with: `R`, this, and the number."""
+    version: int
+    status: QueueStatus
+    admission: Admission
+    admission_rate: float
+    max_active: int
+    max_queue_size: int
+    waiting: int
+    admitted: int
+    active: int
+    stock: int | None
+    stock_left: int | None
+    message: str
+
+    @classmethod
+    def of(cls, queue: QueueId, settings: QueueSettings, version: int, view: QueueView) -> Glance:
+        """A queue with what the store says of it."""
+        return cls(
+            id=queue,
+            name=settings.name or queue,
+            ticket_prefix=settings.ticket_prefix or queue.upper(),
+            version=version,
+            status=settings.status,
+            admission=settings.admission,
+            admission_rate=settings.admission_rate,
+            max_active=settings.max_active,
+            max_queue_size=settings.max_queue_size,
+            waiting=view.waiting,
+            admitted=view.admitted,
+            active=view.active,
+            stock=settings.stock,
+            stock_left=view.stock_left(settings.stock),
+            message=settings.message,
+        )
+
+
+class GlanceList(Struct, frozen=True):
+    """All queues at a glance, by id."""
+
+    queues: list[Glance]
+
+    @property
+    def steady(self) -> GlanceList:
+        """What must change before it is told again."""
+        return self
+
+
 class AdminTicket(Struct, frozen=True, kw_only=True):
     """All that is kept of a ticket, but for what would let someone pass as its holder."""
 
@@ -239,6 +292,23 @@ class TicketList(Struct, frozen=True):
     cursor: str | None
 
 
+class EstimatesAnswer(Struct, frozen=True):
+    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+
+    compared: int
+    within_range: int
+    share_within: float | None
+    """The share of them who waited no less and no more than they were told."""
+    mean_error_seconds: float | None
+    """By how much the wait they were told was off, to either side."""
+
+    @classmethod
+    def of(cls, found: Estimates) -> EstimatesAnswer:
+        """The figures by their names on the wire."""
+        share = round(found.within / found.compared, 4) if found.compared else None
+        return cls(found.compared, found.within, share, _seconds(found.error_mean))
+
+
 class StatsAnswer(Struct, frozen=True, kw_only=True):
     """A queue in figures: now, lately, and so far."""
 
@@ -261,6 +331,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     wait_p99_seconds: float | None
     last_admission_at: datetime | None
     peak_waiting: int
+    estimates: EstimatesAnswer
 
     @classmethod
     def of(cls, queue: QueueId, stats: Stats) -> StatsAnswer:
@@ -286,13 +357,25 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
             wait_p99_seconds=_seconds(totals.wait_p99),
             last_admission_at=when(stats.last_admission),
             peak_waiting=totals.peak_waiting,
+            estimates=EstimatesAnswer.of(totals.estimates),
         )
 
 
-class HourAnswer(Struct, frozen=True, kw_only=True):
-    """The counts of one hour. Waits are those of the people admitted in it."""
+class QueueNow(Struct, frozen=True):
+    """A queue at this moment: how it is set, and its figures."""
 
-    start: datetime
+    glance: Glance
+    stats: StatsAnswer
+
+    @property
+    def steady(self) -> QueueNow:
+        """What must change before it is told again: all but the time."""
+        return QueueNow(self.glance, msgspec.structs.replace(self.stats, at=moment(0)))
+
+
+class CountsAnswer(Struct, frozen=True, kw_only=True):
+    """The counts of some time. Waits are those of the people admitted in it."""
+
     joined: int
     admitted: int
     returned: int
@@ -304,13 +387,12 @@ class HourAnswer(Struct, frozen=True, kw_only=True):
     wait_p50_seconds: float | None
     wait_p90_seconds: float | None
     wait_p99_seconds: float | None
+    estimates: EstimatesAnswer
 
     @classmethod
-    def of(cls, hour: Hour) -> HourAnswer:
+    def of_totals(cls, totals: Totals, **more: Any) -> Self:
         """The figures by their names on the wire."""
-        totals = hour.totals
         return cls(
-            start=moment(hour.start),
             joined=totals.joined,
             admitted=totals.admitted,
             returned=totals.returned,
@@ -322,7 +404,20 @@ class HourAnswer(Struct, frozen=True, kw_only=True):
             wait_p50_seconds=_seconds(totals.wait_p50),
             wait_p90_seconds=_seconds(totals.wait_p90),
             wait_p99_seconds=_seconds(totals.wait_p99),
+            estimates=EstimatesAnswer.of(totals.estimates),
+            **more,
         )
+
+
+class HourAnswer(CountsAnswer, frozen=True, kw_only=True):
+    """The counts of one hour. Waits are those of the people admitted in it."""
+
+    start: datetime
+
+    @classmethod
+    def of(cls, hour: Hour) -> HourAnswer:
+        """The figures by their names on the wire."""
+        return cls.of_totals(hour.totals, start=moment(hour.start))
 
 
 class HourList(Struct, frozen=True):
@@ -407,6 +502,14 @@ class MadeKey(KeyAnswer, frozen=True, kw_only=True):
     """An admin key that was made now. The key is shown this once."""
 
     key: str
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """Whose key a call came with."""
+
+    id: str
+    role: Role
+    name: str
 
 
 class KeyList(Struct, frozen=True):

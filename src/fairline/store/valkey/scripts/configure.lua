@@ -1,11 +1,14 @@
--- configure.lua: write the settings of a queue, all at once.
--- ARGV  1 now  2 version expected  then for each: field  value ('' = unset)
+-- configure.lua: write the settings of a queue, all at once, and what they are now into its history.
+-- ARGV  1 now  2 version expected  3 revisions to keep  4 by whom  5 the settings as JSON
+--       then for each: field  value ('' = unset)
 -- Returns the version found: it was written if that is the one expected.
 if Q.version == tonumber(ARGV[2]) then
-  for i = 3, #ARGV, 2 do
+  for i = 6, #ARGV, 2 do
     if ARGV[i + 1] == '' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end
   end
   call('HINCRBY', QUEUE, 'version', 1)
+  call('XADD', HISTORY, 'MAXLEN', ARGV[3], text(Q.version + 1) .. '-0', 'at', text(now), 'by', ARGV[4],
+    'settings', ARGV[5])
   event('settings_changed', '', text(Q.version + 1))
 end
 return answer({text(Q.version)})

@@ -1,6 +1,6 @@
 -- create.lua: make a queue that is not there yet.
--- KEYS  1 queue  … 9 events, as in common.lua
--- ARGV  1 now  then for each: field  value
+-- KEYS  1 queue  … 9 events  … 13 history, as in common.lua
+-- ARGV  1 now  2 by whom  3 the settings as JSON  then for each: field  value
 -- Returns 1, or 0 where there is one already.
 if redis.call('HEXISTS', KEYS[1], 'version') == 1 then return 0 end
 local now = ARGV[1]
@@ -10,8 +10,9 @@ if now == '' then
 end
 -- The version counts on from the moment of creation: a queue made anew never looks like the one before it.
 redis.call('HSET', KEYS[1], 'version', now, 'created_at', now, 'swept_at', now)
-for i = 2, #ARGV, 2 do
+for i = 4, #ARGV, 2 do
   if ARGV[i + 1] ~= '' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
+redis.call('XADD', KEYS[13], now .. '-0', 'at', now, 'by', ARGV[2], 'settings', ARGV[3])
 redis.call('XADD', KEYS[9], '*', 'type', 'queue_created', 'at', now, 'ticket', '', 'detail', '')
 return 1

@@ -1,8 +1,9 @@
 -- limit.lua: count one try against a limit over a sliding window.
--- KEYS  1–12 the queue's  13 the limit's
+-- KEYS  1… the queue's, then the limit's
 -- ARGV  1 now  2 limit  3 window in ms
 -- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
 --#include sliding
-local wait = blocked(KEYS[13], tonumber(ARGV[2]), tonumber(ARGV[3]))
-if wait == 0 then hit(KEYS[13], tonumber(ARGV[3])) end
+local key, limit, window = KEYS[#KEYS], tonumber(ARGV[2]), tonumber(ARGV[3])
+local wait = blocked(key, limit, window)
+if wait == 0 then hit(key, window) end
 return answer({text(wait)})

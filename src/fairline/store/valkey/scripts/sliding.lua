@@ -1,5 +1,6 @@
 -- sliding.lua: a limit over a sliding window: at most so many in any window, exactly. A list holds the times of the
--- hits still inside it. The expiry only clears away what no longer counts. Included by join.lua and limit.lua.
+-- hits still inside it. The expiry only clears away what no longer counts. Included by join.lua,
+-- limit.lua and try.lua.
 
 -- How long until one more is allowed, in ms; 0 is now.
 local function blocked(key, limit, window)

@@ -7,7 +7,7 @@ $$;
 
 -- create_queue: make a queue that is not there yet. Returns whether it was made.
 -- The version counts on from the moment of creation: a queue made anew never looks like the one before it.
-CREATE FUNCTION create_queue(_id text, _at bigint, _settings jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION create_queue(_id text, _at bigint, _settings jsonb, _by text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _now bigint := moment(_at);
   _key bigint := nextval(pg_get_serial_sequence('queues', 'key'));
@@ -19,6 +19,7 @@ BEGIN
     RETURN 'false';
   END IF;
   INSERT INTO counters (queue, swept_at, turns) VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]));
+  INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _now, _now, _by, _settings);
   PERFORM tell(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
 END $$;
@@ -32,26 +33,48 @@ BEGIN
     FROM queues q WHERE q.key = _c.queue);
 END $$;
 
--- configure: write the settings of a queue, all at once.
--- Returns the version found: it was written if that is the one expected.
-CREATE FUNCTION configure(_id text, _at bigint, _version bigint, _settings jsonb) RETURNS json LANGUAGE plpgsql AS $$
+-- configure: write the settings of a queue, all at once, and what they are now into its history, which keeps the last
+-- `_kept`. Returns the version found: it was written if that is the one expected.
+CREATE FUNCTION configure(_id text, _at bigint, _version bigint, _settings jsonb, _by text, _kept bigint) RETURNS json
+LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
   _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
 BEGIN
   IF _q.version = _version THEN
     DELETE FROM queues WHERE key = _q.key;
     INSERT INTO queues SELECT (jsonb_populate_record(_q, _settings || jsonb_build_object('version', _version + 1))).*;
-    PERFORM tell(_q.key, moment(_at), ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
+    INSERT INTO revisions (queue, version, at, by, settings) VALUES (_q.key, _version + 1, _now, _by, _settings);
+    DELETE FROM revisions WHERE queue = _q.key AND version <= _version + 1 - _kept;
+    PERFORM tell(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
   END IF;
   RETURN to_json(_q.version);
 END $$;
 
+-- list_revisions: the settings as they were, newest first; those before a version, or from the present ones.
+CREATE FUNCTION list_revisions(_id text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(r.version, r.at, r.by, r.settings, r.version = q.created)
+      ORDER BY r.version DESC), '[]')
+    FROM queues q, LATERAL (
+      SELECT * FROM revisions WHERE queue = q.key AND version < coalesce(_before, 9223372036854775807)
+      ORDER BY version DESC LIMIT _many) r
+    WHERE q.key = _c.queue);
+END $$;
+
 -- remove_queue: remove a queue with all its tickets.
-CREATE FUNCTION remove_queue(_id text) RETURNS json LANGUAGE plpgsql AS $$
+-- Returns the version found: it was removed if that is the one expected, or none was.
+CREATE FUNCTION remove_queue(_id text, _version bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
 BEGIN
+  IF _q.version <> _version THEN
+    RETURN to_json(_q.version);
+  END IF;
   DELETE FROM line WHERE queue = _c.queue;
   DELETE FROM blocks WHERE queue = _c.queue;
   DELETE FROM tickets WHERE queue = _c.queue;
@@ -63,9 +86,12 @@ BEGIN
   DELETE FROM limits WHERE queue = _c.queue;
   DELETE FROM events WHERE queue = _c.queue;
   DELETE FROM stats WHERE queue = _c.queue;
+  DELETE FROM revisions WHERE queue = _c.queue;
+  DELETE FROM minutes WHERE queue = _c.queue;
+  DELETE FROM shown WHERE queue = _c.queue;
   DELETE FROM counters WHERE queue = _c.queue;
   DELETE FROM queues WHERE key = _c.queue;
-  RETURN 'null';
+  RETURN to_json(_q.version);
 END $$;
 
 -- list_tickets: tickets in order, a page at a time: by place those who wait, by number the others.
@@ -125,11 +151,21 @@ CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json((seen(_id)).event)
 $$;
 
--- figures: the queue at this moment, when someone was last let in, and all counts.
+-- figures: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
 CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _c counters := seen(_id);
 BEGIN
   RETURN json_build_array(view_of(_c.queue, moment(_at)), _c.admitted_at, (
-    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue));
+    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue),
+    minutes_from(_c.queue, moment(_at) / 60000 - 1));
+END $$;
+
+-- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
+CREATE FUNCTION series(_id text, _at bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _now bigint := moment(_at);
+BEGIN
+  RETURN json_build_array(view_of(_c.queue, _now), minutes_from(_c.queue, _now / 60000 - _many + 1));
 END $$;

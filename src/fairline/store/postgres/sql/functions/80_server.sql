@@ -35,13 +35,66 @@ CREATE FUNCTION rotate() RETURNS json LANGUAGE sql AS $$
   UPDATE generations SET generation = generation + 1 RETURNING to_json(generation)
 $$;
 
--- mark_alive: note that someone serves HTTP, or keeps the queues, at this moment.
-CREATE FUNCTION mark_alive(_part text, _at bigint) RETURNS json LANGUAGE sql AS $$
-  INSERT INTO alive (part, at) VALUES (_part, moment(_at)) ON CONFLICT (part) DO UPDATE SET at = excluded.at
-  RETURNING to_json(at)
+-- mark_alive: note that a process serves HTTP, or keeps the queues, at this moment. One that was not seen for `_gone` ms
+-- is forgotten. The row of the part comes first: the processes of a part follow each other.
+CREATE FUNCTION mark_alive(_part text, _name text, _at bigint, _gone bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+BEGIN
+  INSERT INTO alive (part, at) VALUES (_part, _now) ON CONFLICT (part) DO UPDATE SET at = excluded.at;
+  INSERT INTO workers (part, name, at) VALUES (_part, _name, _now)
+  ON CONFLICT (part, name) DO UPDATE SET at = excluded.at;
+  DELETE FROM workers WHERE part = _part AND at < _now - _gone;
+  RETURN 'null';
+END $$;
+
+-- all_workers: the processes seen in the last `_gone` ms, by part and name.
+CREATE FUNCTION all_workers(_at bigint, _gone bigint) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT coalesce(json_agg(json_build_array(part, name, at) ORDER BY part, name), '[]')
+  FROM workers WHERE at >= moment(_at) - _gone
 $$;
+
+-- record_deed: write into the audit log, which keeps about the last `_kept`.
+CREATE FUNCTION record_deed(_at bigint, _queue text, _deed jsonb, _kept bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _new bigint;
+BEGIN
+  INSERT INTO audit (at, queue, deed) VALUES (moment(_at), _queue, _deed) RETURNING id INTO _new;
+  DELETE FROM audit WHERE id <= _new - _kept;
+  RETURN 'null';
+END $$;
+
+-- list_deeds: the audit log, newest first: of one queue or of everything, before an entry or from the newest.
+CREATE FUNCTION list_deeds(_queue text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  _before := coalesce(_before, 9223372036854775807);
+  IF _queue IS NULL THEN
+    RETURN (SELECT coalesce(json_agg(json_build_array(id, at, deed) ORDER BY id DESC), '[]') FROM (
+      SELECT * FROM audit WHERE id < _before ORDER BY id DESC LIMIT _many) page);
+  END IF;
+  RETURN (SELECT coalesce(json_agg(json_build_array(id, at, deed) ORDER BY id DESC), '[]') FROM (
+    SELECT * FROM audit WHERE queue = _queue AND id < _before ORDER BY id DESC LIMIT _many) page);
+END $$;
 
 -- last_alive: when that was last noted, null if never.
 CREATE FUNCTION last_alive(_part text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT to_json(at) FROM alive WHERE part = _part), 'null')
 $$;
+
+-- try_at: count one try at something of the server's own against a limit over a sliding window of `_window` ms; no queue
+-- has the number 0. Tries that hold nobody back any more are cleared away.
+-- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+CREATE FUNCTION try_at(_at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+  _wait bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(_who || _action, 0));
+  DELETE FROM limits WHERE queue = 0 AND until <= _now;
+  _wait := blocked_for(0, _who, _action, _limit, _window, _now);
+  IF _wait = 0 THEN
+    PERFORM hit(0, _who, _action, _window, _now);
+  END IF;
+  RETURN to_json(_wait);
+END $$;

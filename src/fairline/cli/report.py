@@ -1,0 +1,72 @@
+"""`fairline report`: what is left of an evening, as a table, a CSV or a page to print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairline.cli import show
+from fairline.cli.client import Api, part
+from fairline.cli.options import Data, Json, Key, Queue, Server
+from fairline.errors import Invalid
+
+
+def report(
+    queue: Queue,
+    since: Annotated[str | None, typer.Option("--from", help="From this time on: 2027-01-15T18:00:00Z")] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Up to this time.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a line for each hour.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page to print.", metavar="FILE")] = None,
+    json: Json = False,
+    server: Server = None,
+    key: Key = None,
+    data: Data = None,
+) -> None:
+    """What was counted, for the event and by hour: fairline report sale --html report.html"""
+    if csv + json + (html is not None) > 1:
+        raise Invalid("report", "takes one of --csv, --html and --json")
+    api, path = Api(server, key, data), f"/queues/{part(queue)}/report"
+    asked = {"from": since, "to": until}
+    if csv:
+        print(api.text(path, format="csv", **asked), end="")
+    elif html is not None:
+        _write(html, api.text(path, format="html", **asked))
+        show.console.print(f"The report is in [bold]{html}[/].")
+    elif json:
+        show.as_json(api.get(path, **asked))
+    else:
+        _table(api.get(path, **asked))
+
+
+def _write(file: Path, page: str) -> None:
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise Invalid("html", f"must be a file that can be written; {file}: {error.strerror}") from None
+
+
+def _table(found: dict[str, object]) -> None:
+    hours, totals = found["hours"], found["totals"]
+    assert isinstance(hours, list)
+    assert isinstance(totals, dict)
+    columns = ("hour", "joined", "let in", "completed", "left", "longest line", "waited", "p50", "p90", "promises kept")
+    lines = [
+        *([hour["start"], *_figures(hour)] for hour in hours),
+        ["together" if found["from"] or found["to"] else "all there was", *_figures(totals)],
+    ]
+    show.rows(f"Report of {found['name']}", columns, lines, "")
+
+
+def _figures(counts: dict[str, object]) -> list[object]:
+    names = ("joined", "admitted", "completed", "expired", "peak_waiting")
+    waits = ("average_wait_seconds", "wait_p50_seconds", "wait_p90_seconds")
+    estimates = counts["estimates"]
+    assert isinstance(estimates, dict)
+    share = estimates["share_within"]
+    return [
+        *(counts[name] for name in names),
+        *(None if (wait := counts[name]) is None else f"{wait:,.0f} s" for name in waits),
+        None if share is None else f"{share:.0%}",
+    ]

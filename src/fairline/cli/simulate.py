@@ -1,0 +1,249 @@
+"""`fairline simulate`: tries an evening out on the real engine before the night."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from fairline.cli import chart, picture, show, units
+from fairline.cli.client import Api, part
+from fairline.cli.options import Data, Json, Key, Server, pairs
+from fairline.crowd import Scenario, Shape, Stays, scenario
+from fairline.errors import InvalidSettings
+from fairline.queue import SETTINGS, Admission, checked
+from fairline.simulation import Outcome, Simulation, simulate
+
+#: Room for everyone, where the rate alone is to be the gate.
+NO_LIMIT = 10_000_000
+
+
+def simulate_command(
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(help="Other settings of the queue, such as claim_seconds=60.", metavar="[NAME=VALUE]…"),
+    ] = None,
+    people: Annotated[int, typer.Option(help="How many come.", min=1, max=1_000_000)] = 20_000,
+    over: Annotated[
+        float, typer.Option(parser=units.seconds, help="The time in which they come.", metavar="TIME")
+    ] = "10m",  # type: ignore[assignment]
+    rate: Annotated[
+        float | None, typer.Option(parser=units.rate, help="How fast they are let in. (default: 10/s)", metavar="RATE")
+    ] = None,
+    stay: Annotated[float, typer.Option(parser=units.seconds, help="Mean stay inside.", metavar="TIME")] = "6m",  # type: ignore[assignment]
+    room: Annotated[int | None, typer.Option(help="Room inside. (default: no limit)", min=1)] = None,
+    no_shows: Annotated[
+        float, typer.Option(parser=units.share, help="Share of those let in who never come.", metavar="SHARE")
+    ] = "0%",  # type: ignore[assignment]
+    give_up: Annotated[
+        float, typer.Option(parser=units.share, help="Share who do not wait for ever.", metavar="SHARE")
+    ] = "0%",  # type: ignore[assignment]
+    patience: Annotated[
+        float, typer.Option(parser=units.seconds, help="How long those wait, on the mean.", metavar="TIME")
+    ] = "5m",  # type: ignore[assignment]
+    shape: Annotated[
+        Shape, typer.Option(help="How arrivals spread; a rush is three times the mean at first.")
+    ] = Shape.RUSH,
+    stays: Annotated[Stays, typer.Option(help="How stays differ.")] = Stays.LOGNORMAL,
+    longest: Annotated[
+        float, typer.Option(parser=units.seconds, help="End then, even if people still wait.", metavar="TIME")
+    ] = "24h",  # type: ignore[assignment]
+    seed: Annotated[int, typer.Option(help="Another seed is another evening of the same kind.", min=0)] = 1,
+    like: Annotated[
+        str | None, typer.Option(help="Begin from the settings of this queue of a running server.", metavar="QUEUE")
+    ] = None,
+    png: Annotated[Path | None, typer.Option(help="Draw a picture into this file, too.", dir_okay=False)] = None,
+    json: Json = False,
+    server: Server = None,
+    key: Key = None,
+    data: Data = None,
+) -> None:
+    """Try an evening out: so many people in so much time, on the real engine, in virtual time.
+
+    Durations are written as 90s, 10m or 1.5h, rates as 40/s or 300/min.
+    """
+    if png:
+        picture.check(png)
+    base = _settings_of(like, Api(server, key, data)) if like else {"max_active": NO_LIMIT, "max_queue_size": NO_LIMIT}
+    given = {"admission_rate": rate, "max_active": room}
+    base |= {name: value for name, value in given.items() if value is not None} | pairs(settings or [])
+    wanted = scenario(
+        _tried(base),
+        people=people,
+        over_seconds=over,
+        shape=shape,
+        stay_seconds=stay,
+        stays=stays,
+        no_shows=no_shows,
+        give_up=give_up,
+        patience_seconds=patience,
+        seed=seed,
+        at_most_seconds=longest,
+    )
+    outcome = _run(wanted)
+    if json:
+        show.as_json(_content(wanted, outcome))
+    else:
+        _print(wanted, outcome)
+    if png:
+        half, most = (units.words(outcome.wait_within(share)) for share in (0.5, 0.9))
+        waits = f"Half waited {half} at most, nine of ten {most}."
+        picture.draw(outcome, _span(outcome), _title(wanted), waits, png)
+        Console(stderr=True, highlight=False).print(f"The picture is in [bold]{png}[/].")
+
+
+def _settings_of(queue: str, api: Api) -> dict[str, Any]:
+    """The settings of a queue as they are; but it lets people in, with the stock it has now."""
+    found = api.get(f"/queues/{part(queue)}")
+    return {name: found[name] for name in SETTINGS if name in found} | {"status": "active", "stock_url": None}
+
+
+def _tried(settings: dict[str, Any]) -> dict[str, Any]:
+    if checked(settings).admission is Admission.MANUAL:
+        raise InvalidSettings(
+            "admission", "is manual: people are called by hand, which cannot be simulated. Add admission=auto."
+        )
+    return settings
+
+
+def _run(wanted: Scenario) -> Outcome:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[clock]} of the evening, {task.fields[waiting]:,} in line"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("Simulating", total=wanted.people, clock="0:00", waiting=0)
+
+        def tell(running: Simulation) -> None:
+            now = running.series[-1]
+            progress.update(
+                task, completed=wanted.people - running.left, clock=chart.clock(now.second), waiting=now.waiting
+            )
+
+        return _on_fast_loop(lambda: simulate(wanted, tell))
+
+
+def _on_fast_loop(work: Callable[[], Any]) -> Outcome:
+    try:
+        import uvloop
+
+        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    except ImportError:
+        runner = asyncio.Runner()
+    with runner:
+        found = runner.run(work())
+        assert isinstance(found, Outcome)
+        return found
+
+
+def _title(wanted: Scenario) -> str:
+    settings = wanted.settings
+    room = f", room for {settings.max_active:,}" if settings.max_active < NO_LIMIT else ""
+    return (
+        f"{wanted.people:,} people in {units.words(wanted.over_seconds)}, {settings.admission_rate:g} a second{room}, "
+        f"stay {units.words(wanted.stay_seconds)}"
+    )
+
+
+def _span(outcome: Outcome) -> int:
+    """The seconds worth drawing: until the line is empty, and nearly everyone has left."""
+    few = outcome.fullest.inside / 20
+    last = next((point.second for point in reversed(outcome.series) if point.waiting or point.inside > few), 0)
+    return max(60, last + 1)
+
+
+def _print(wanted: Scenario, outcome: Outcome) -> None:
+    console = show.console
+    span = _span(outcome)
+    width = min(console.width, 120)
+    console.print(f"[bold]{_title(wanted)}[/]")
+    console.print(f"[dim]seed {wanted.seed}, arrivals {wanted.shape}, stays {wanted.stays}[/]\n")
+    drawn = outcome.series[:span]
+    for title, values in (
+        ("In line", [point.waiting for point in drawn]),
+        ("Inside", [point.inside for point in drawn]),
+    ):
+        for line in chart.area(title, values, width):
+            console.print(line, markup=False, soft_wrap=True)
+        console.print()
+    peak, fullest, endings = outcome.peak, outcome.fullest, outcome.endings
+    facts = {
+        "half waited at most": units.words(outcome.wait_within(0.5)),
+        "nine of ten": units.words(outcome.wait_within(0.9)),
+        "99 of 100": units.words(outcome.wait_within(0.99)),
+        "longest wait": units.words(outcome.wait_within(1)),
+        "longest line": f"{peak.waiting:,} at {chart.clock(peak.second)}",
+        "most inside": f"{fullest.inside:,} at {chart.clock(fullest.second)}",
+        "line empty": _emptied(outcome),
+        "got in": f"{len(outcome.waits):,} of {wanted.people:,}",
+        "ended": ", ".join(f"{count:,} {_ending(name)}" for name, count in endings.most_common()),
+        "estimates that held": _held(outcome),
+    }
+    show.facts("What came of it", facts)
+
+
+def _emptied(outcome: Outcome) -> str:
+    if not outcome.peak.waiting:
+        return "always: everyone went straight in"
+    if outcome.empty_at is None:
+        return f"not by {chart.clock(outcome.series[-1].second + 1)}, when it ended"
+    return f"from {chart.clock(outcome.empty_at)} on"
+
+
+def _ending(name: str) -> str:
+    return name.replace("_", " ") or "still there"
+
+
+def _held(outcome: Outcome) -> str:
+    estimates = outcome.estimates
+    if estimates.share_within is None:
+        return "none was shown"
+    return (
+        f"{estimates.share_within:.0%} of {estimates.compared:,} ranges shown at joining; "
+        f"off by {units.words(estimates.mean_error_seconds)} on the mean"
+    )
+
+
+def _content(wanted: Scenario, outcome: Outcome) -> dict[str, Any]:
+    estimates, peak, fullest = outcome.estimates, outcome.peak, outcome.fullest
+    return {
+        "people": wanted.people,
+        "over_seconds": wanted.over_seconds,
+        "admission_rate": wanted.settings.admission_rate,
+        "max_active": wanted.settings.max_active,
+        "stay_seconds": wanted.stay_seconds,
+        "seed": wanted.seed,
+        "admitted": len(outcome.waits),
+        "endings": {name or "still_there": count for name, count in sorted(outcome.endings.items())},
+        "wait_p50_seconds": outcome.wait_within(0.5),
+        "wait_p90_seconds": outcome.wait_within(0.9),
+        "wait_p99_seconds": outcome.wait_within(0.99),
+        "wait_longest_seconds": outcome.wait_within(1),
+        "peak_waiting": {"count": peak.waiting, "at_second": peak.second},
+        "peak_inside": {"count": fullest.inside, "at_second": fullest.second},
+        "empty_at_second": outcome.empty_at,
+        "estimates": {
+            "compared": estimates.compared,
+            "within_range": estimates.within,
+            "share_within": estimates.share_within,
+            "mean_error_seconds": estimates.mean_error_seconds,
+        },
+        "minutes": [
+            {
+                "minute": point.second // 60,
+                "waiting": point.waiting,
+                "inside": point.inside,
+                "joined": point.joined,
+                "admitted": point.admitted,
+            }
+            for point in outcome.by_minute()
+        ],
+    }

@@ -1,0 +1,98 @@
+"""Finds people in a queue by what an operator knows of them: a number, or a part of a name, a phone or a user id.
+
+No store keeps an index of what people told us, so a search goes through the listing, a page at a time: others are
+served in between, and one search looks at a bounded number of tickets.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fairline.errors import InvalidRequest
+from fairline.queue import QueueId, QueueSettings, check_text
+from fairline.store import Page, Store
+from fairline.ticket import Person, Status, Ticket, number_in
+
+#: How many tickets are read at once, and how many one search looks at before it answers with what it has.
+SLICE = 500
+AT_MOST = 50_000
+LONGEST = 100
+
+_PHONE = re.compile(r"[0-9+()./ -]+", re.ASCII)
+_NOT_DIGITS = re.compile(r"[^0-9]+", re.ASCII)
+
+
+class Wanted:
+    """Who is looked for."""
+
+    def __init__(self, text: str) -> None:
+        check_text("search", text, InvalidRequest)
+        self.text = text.strip()
+        if not 1 <= len(self.text) <= LONGEST:
+            raise InvalidRequest("search", f"must be text of 1 to {LONGEST} characters; got {len(self.text)}")
+        self._part = self.text.casefold()
+        self._digits = _NOT_DIGITS.sub("", self.text) if _PHONE.fullmatch(self.text) else ""
+
+    def is_in(self, person: Person) -> bool:
+        """Whether the name, the user id or the phone has it in it. Of a phone only the digits count."""
+        if any(self._part in told.casefold() for told in (person.name, person.user_id) if told):
+            return True
+        return bool(self._digits and person.phone and self._digits in _NOT_DIGITS.sub("", person.phone))
+
+
+async def search(
+    store: Store,
+    queue: QueueId,
+    settings: QueueSettings,
+    text: str,
+    status: Status | None,
+    cursor: str | None,
+    limit: int,
+) -> Page:
+    """The ticket with this number or label; or else the people who told something with `text` in it, in the order of
+    the listing. A page may be short and still not be the last."""
+    wanted = Wanted(text)
+    if cursor is None:
+        ticket = await _numbered(store, queue, settings, wanted.text, status)
+        if ticket is not None:
+            return Page([ticket], None)
+    return await _through_the_listing(store, queue, wanted, status, cursor, limit)
+
+
+async def _numbered(
+    store: Store, queue: QueueId, settings: QueueSettings, text: str, status: Status | None
+) -> Ticket | None:
+    number = number_in(text, settings.ticket_prefix or queue.upper())
+    if number is None:
+        return None
+    (found,) = (await store.look_up(queue, [number])).items
+    return found if found is not None and status in (None, found.status) else None
+
+
+async def _through_the_listing(
+    store: Store, queue: QueueId, wanted: Wanted, status: Status | None, cursor: str | None, limit: int
+) -> Page:
+    """A cursor of a search is one of the listing, and the last number that was shown of the page there."""
+    at, _, shown = (cursor or "").partition("~")
+    if shown and not (shown.isascii() and shown.isdecimal() and len(shown) <= 16):
+        raise InvalidRequest("cursor", f"must be one that a search answered; got {cursor!r:.80}")
+    found: list[Ticket] = []
+    for _ in range(AT_MOST // SLICE):
+        page = await store.tickets(queue, status, at or None, SLICE)
+        for ticket in _after(page.tickets, int(shown) if shown else None):
+            if len(found) == limit:
+                return Page(found, f"{at}~{found[-1].number}")
+            if wanted.is_in(ticket.person):
+                found.append(ticket)
+        if page.cursor is None:
+            return Page(found, None)
+        at, shown = page.cursor, ""
+        if len(found) == limit:
+            break
+    return Page(found, at)
+
+
+def _after(tickets: list[Ticket], shown: int | None) -> list[Ticket]:
+    """Those behind the one that was shown last; all of them where it has moved on: someone twice rather than missed."""
+    numbers = [ticket.number for ticket in tickets]
+    return tickets[numbers.index(shown) + 1 :] if shown in numbers else tickets

@@ -1,0 +1,13 @@
+-- try.lua: count one try at something of the server's own against a limit over a sliding window.
+-- KEYS  1 the limit's
+-- ARGV  1 now in ms  2 limit  3 window in ms
+-- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+local call = redis.call
+local now = tonumber(ARGV[1])
+local function text(number)
+  return string.format('%.17g', number)
+end
+--#include sliding
+local wait = blocked(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
+if wait == 0 then hit(KEYS[1], tonumber(ARGV[3])) end
+return wait

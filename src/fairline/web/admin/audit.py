@@ -1,0 +1,94 @@
+"""The audit log: what was done with admin keys, as operators read it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from fairline.room import PAGE
+from fairline.store import Entry, Role
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation, Query
+from fairline.web.wire import moment
+
+USUAL_ENTRIES = 50
+
+
+class Actor(Struct, frozen=True):
+    """An admin key as it was when it was used."""
+
+    id: str
+    name: str
+    role: Role
+
+
+class EntryAnswer(Struct, frozen=True, kw_only=True):
+    """One thing that was done."""
+
+    id: str
+    at: datetime
+    key: Actor
+    action: str
+    """By the name it has in the log, such as `queue.configured`."""
+    queue: str | None
+    ticket: int | None
+    detail: dict[str, Any]
+    request_id: str
+    """As the answer had it in `X-Request-Id`, and the log has it."""
+
+    @classmethod
+    def of(cls, entry: Entry) -> EntryAnswer:
+        """An entry as operators see it."""
+        deed = entry.deed
+        return cls(
+            id=entry.id,
+            at=moment(entry.at),
+            key=Actor(deed.key, deed.name, deed.role),
+            action=deed.action,
+            queue=deed.queue,
+            ticket=deed.ticket,
+            detail=deed.detail,
+            request_id=deed.request_id,
+        )
+
+
+class EntryList(Struct, frozen=True):
+    """Some of the audit log, newest first, and the entry to go on before; null at the end."""
+
+    entries: list[EntryAnswer]
+    cursor: str | None
+
+
+class Audit:
+    """What operators read of what operators did."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def rows(self) -> list[Operation]:
+        """Its call."""
+        return [
+            self._desk.row(
+                Role.OPERATOR,
+                "GET /audit",
+                "What was done with admin keys, newest first.",
+                self.all,
+                {200: EntryList},
+                query=(
+                    Query("queue", str, "only what was done to this queue; it may be gone by now"),
+                    Query("before", str, "only entries before this one: the cursor of the page before"),
+                    Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_ENTRIES} unless told"),
+                ),
+            )
+        ]
+
+    async def all(self, call: Call) -> Response:
+        """The audit log, a page at a time."""
+        args, limit = call.request.args, call.limit(PAGE, USUAL_ENTRIES)
+        registry = self._desk.room.store.registry
+        found = await registry.audit(args.get("queue") or None, args.get("before") or None, limit + 1)
+        cursor = found[limit - 1].id if len(found) > limit else None
+        return private(200, EntryList([*map(EntryAnswer.of, found[:limit])], cursor))

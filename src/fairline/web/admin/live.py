@@ -1,0 +1,202 @@
+"""The queues as they are now, live: what the dashboard shows without being loaded again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from fairline.errors import FairlineError, QueueNotFound, StoreError
+from fairline.queue import QueueId
+from fairline.room import PAGE, Room
+from fairline.store import Role
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
+from fairline.web.admin.wire import EventAnswer, Glance, GlanceList, QueueNow, StatsAnswer
+from fairline.web.http import Connection, Sent, Takeover, encode, private
+from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
+from fairline.web.operations import Operation
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.7
+#: What was read this lately is good enough for the next one who looks.
+FRESH_SECONDS = 0.5
+#: Where nothing changes, the same is said again: who hears nothing cannot tell a quiet line from a dead connection.
+AGAIN_SECONDS = 5.0
+#: No one reads more at once; what is left out is said to be.
+EVENTS_SHOWN = 40
+
+
+class Shared(Generic[T]):
+    """Something read from the store once in a while, however many look."""
+
+    def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
+        self._read = read
+        self._found: tuple[float, T] | None = None
+        self._reading: asyncio.Future[T] | None = None
+
+    async def get(self) -> T:
+        """What was read lately, or is being read."""
+        if self._found is not None and time.monotonic() - self._found[0] <= FRESH_SECONDS:
+            return self._found[1]
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._read())
+            self._reading.add_done_callback(self._have_read)
+        return await asyncio.shield(self._reading)
+
+    def _have_read(self, reading: asyncio.Future[T]) -> None:
+        self._reading = None
+        if not reading.cancelled() and reading.exception() is None:
+            self._found = (time.monotonic(), reading.result())
+
+
+class Live:
+    """What operators watch."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+        self._all = Shared(self._read_all)
+        self._queues: dict[QueueId, Shared[QueueNow]] = {}
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row = self._desk.row
+        return [
+            row(
+                Role.VIEWER,
+                "GET /live",
+                "All queues as they are now; with 'Accept: text/event-stream' about once a second as they change.",
+                self.all,
+                {200: GlanceList},
+                headers=("Accept",),
+                streams=True,
+            ),
+            row(
+                Role.VIEWER,
+                "GET /queues/{queue}/live",
+                "The queue as it is now; with 'Accept: text/event-stream' about once a second as it changes, and what "
+                "happens in it.",
+                self.one,
+                {200: QueueNow},
+                headers=("Accept",),
+                streams=True,
+            ),
+        ]
+
+    async def all(self, call: Call) -> Sent:
+        """All queues, now or from now on."""
+        if not wants_stream(call):
+            return private(200, await self._all.get())
+        return Takeover(LiveQueues(self._all, still_allowed(self._desk, call, Role.VIEWER)), HEADERS)
+
+    async def one(self, call: Call) -> Sent:
+        """One queue, now or from now on."""
+        queue = call.queue
+        if not wants_stream(call):
+            return private(200, await self._read(queue))
+        await self._room.settings(queue)  # or 404, which ends the client's tries
+        allowed = still_allowed(self._desk, call, Role.VIEWER)
+        return Takeover(LiveQueue(self._room, queue, self._shared(queue), allowed), HEADERS)
+
+    def _shared(self, queue: QueueId) -> Shared[QueueNow]:
+        found = self._queues.get(queue)
+        if found is None:
+            found = self._queues[queue] = Shared(lambda: self._read(queue))
+        return found
+
+    async def _read(self, queue: QueueId) -> QueueNow:
+        stats = await self._room.stats(queue)
+        configured = await self._room.settings(queue)
+        glance = Glance.of(queue, configured.settings, configured.version, stats.view)
+        return QueueNow(glance=glance, stats=StatsAnswer.of(queue, stats))
+
+    async def _read_all(self) -> GlanceList:
+        found = await asyncio.gather(*(self._glance(queue) for queue in await self._room.queues()))
+        return GlanceList([glance for glance in found if glance is not None])
+
+    async def _glance(self, queue: QueueId) -> Glance | None:
+        try:
+            view, settings = await self._room.view(queue)
+        except QueueNotFound:
+            return None  # removed since the names were read
+        return Glance.of(queue, settings, view.version, view)
+
+
+class LiveQueues(OpenStream):
+    """All queues, about once a second as they change. An outage of the store is said once, and so is the end."""
+
+    def __init__(self, shared: Shared[Any], still_allowed: StillAllowed, about: str = "") -> None:
+        super().__init__(about, still_allowed)
+        self._shared = shared
+        self._told: bytes | None = None
+        self._told_at = 0.0
+        self._away = False
+
+    async def _tell(self, connection: Connection) -> None:
+        clock = asyncio.get_running_loop().time
+        checked_at = clock()
+        while not connection.is_closing():
+            try:
+                if clock() - checked_at >= KEEP_ALIVE_SECONDS:
+                    await self._still_allowed()
+                    checked_at = clock()
+                connection.write(await self._news(clock()))
+                self._away = False
+            except StoreError as error:
+                if not self._away:
+                    log.warning("live.store_away", queue=self._about, error=error.message)
+                    connection.write(_frame("away", {}))
+                    self._away = True
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
+            except FairlineError as error:
+                connection.write(_frame("ended", {"code": error.code}))
+                raise
+            await asyncio.sleep(LOOK_SECONDS)
+            await self._drained(connection)
+
+    async def _news(self, now: float) -> bytes:
+        """What is to be told now: nothing where nothing has changed."""
+        found = await self._shared.get()
+        same = encode(found.steady)
+        if same == self._told and now - self._told_at < AGAIN_SECONDS and not self._away:
+            return b""
+        self._told, self._told_at = same, now
+        return _frame("now", found)
+
+
+class LiveQueue(LiveQueues):
+    """One queue, and what happens in it. Of a rush of events only the last ones are told."""
+
+    def __init__(self, room: Room, queue: QueueId, shared: Shared[QueueNow], still_allowed: StillAllowed) -> None:
+        super().__init__(shared, still_allowed, queue)
+        self._room = room
+        self._queue = queue
+        self._after: str | None = None
+
+    async def _news(self, now: float) -> bytes:
+        return await super()._news(now) + await self._happened()
+
+    async def _happened(self) -> bytes:
+        if self._after is None:
+            self._after = await self._room.last_event(self._queue)
+            return b""
+        events = await self._room.events(self._queue, self._after, PAGE)
+        if not events:
+            return b""
+        rushed = len(events) == PAGE  # there may be any number more: go on from the newest
+        self._after = await self._room.last_event(self._queue) if rushed else events[-1].id
+        shown = [_frame("event", EventAnswer.of(event)) for event in events[-EVENTS_SHOWN:]]
+        left_out = len(events) - len(shown)
+        return b"".join([*([_frame("left_out", {"at_least": left_out})] if left_out else []), *shown])
+
+
+def _frame(name: str, content: Any) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), encode(content))

@@ -1,0 +1,263 @@
+"""The report of an event: what was counted, hour by hour and together, as JSON, CSV or a page to print."""
+
+from __future__ import annotations
+
+import csv
+import io
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct, field
+
+from fairline.errors import InvalidRequest
+from fairline.queue import QueueId
+from fairline.store import Report, Role
+from fairline.ticket import Reason
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.wire import CountsAnswer, HourAnswer
+from fairline.web.charts import HEIGHT, WIDTH, Chart, chart
+from fairline.web.http import NO_STORE, Headers, Response, private
+from fairline.web.operations import Operation, Query
+from fairline.web.wire import moment
+
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+CSV, HTML = "text/csv", "text/html"
+#: The minutes of a point in the charts of a page, and how many there may be: the finest that fits is taken.
+STEPS = ((1, 60), (5, 72), (15, 96))
+#: A cell that begins so is taken for a formula by spreadsheets.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_POLICY = "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+COLUMNS: dict[str, Callable[[HourAnswer], Any]] = {
+    "joined": lambda hour: hour.joined,
+    "admitted": lambda hour: hour.admitted,
+    "returned": lambda hour: hour.returned,
+    "completed": lambda hour: hour.completed,
+    "left": lambda hour: hour.expired,
+    **{f"left_{reason}": (lambda hour, reason=reason: hour.expired_by_reason[reason]) for reason in Reason},
+    "peak_waiting": lambda hour: hour.peak_waiting,
+    "average_wait_seconds": lambda hour: hour.average_wait_seconds,
+    "wait_p50_seconds": lambda hour: hour.wait_p50_seconds,
+    "wait_p90_seconds": lambda hour: hour.wait_p90_seconds,
+    "wait_p99_seconds": lambda hour: hour.wait_p99_seconds,
+    "estimates_compared": lambda hour: hour.estimates.compared,
+    "estimates_within_range": lambda hour: hour.estimates.within_range,
+    "estimates_mean_error_seconds": lambda hour: hour.estimates.mean_error_seconds,
+}
+
+
+class ReportAnswer(Struct, frozen=True, kw_only=True):
+    """What was counted in some hours: together, and in each. Without `from` and `to`, `totals` is all there ever was,
+    also of hours that are not kept any more."""
+
+    queue: str
+    name: str
+    at: datetime
+    """When it was made."""
+    since: datetime | None = field(name="from")
+    until: datetime | None = field(name="to")
+    totals: CountsAnswer
+    hours: list[HourAnswer]
+
+
+class Span(NamedTuple):
+    """Some time in the charts of a page."""
+
+    start: int
+    line: int
+    joined: int
+    admitted: int
+    p50: float | None
+    p90: float | None
+
+
+class Reports:
+    """What is left of an evening."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+        self._page = _environment().get_template("report.html")
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        return [
+            self._desk.row(
+                Role.VIEWER,
+                "GET /queues/{queue}/report",
+                "What was counted, for the event and by hour: as JSON, as CSV, or as a page to print.",
+                self.report,
+                {200: ReportAnswer},
+                query=(
+                    Query("from", str, "from this time on, such as 2027-01-15T18:00:00Z; whole hours"),
+                    Query("to", str, "up to this time; whole hours"),
+                    Query("format", str, "json, csv or html; json unless told"),
+                ),
+                also=(CSV, HTML),
+            )
+        ]
+
+    async def report(self, call: Call) -> Response:
+        """The report in the form asked for."""
+        form = call.request.args.get("format") or "json"
+        if form not in ("json", "csv", "html"):
+            raise InvalidRequest("format", f"must be json, csv or html; got {form!r:.80}")
+        since, until = _asked(call, "from"), _asked(call, "to")
+        if since is not None and until is not None and until <= since:
+            raise InvalidRequest("to", "must be later than 'from'")
+        first = None if since is None else since // HOUR_MS * HOUR_MS
+        end = None if until is None else -(-until // HOUR_MS) * HOUR_MS
+        answer, report = await self._made(call.queue, first, end)
+        if form == "csv":
+            return _download(f"{call.queue}-report.csv", _csv(answer))
+        if form == "html":
+            return self._drawn(answer, await self._spans(call.queue, report, first, end))
+        return private(200, answer)
+
+    async def _made(self, queue: QueueId, since: int | None, until: int | None) -> tuple[ReportAnswer, Report]:
+        report = await self._room.report(queue, since, until)
+        view, settings = await self._room.view(queue)
+        answer = ReportAnswer(
+            queue=queue,
+            name=settings.name or queue,
+            at=moment(view.now),
+            since=None if since is None else moment(since),
+            until=None if until is None else moment(until),
+            totals=CountsAnswer.of_totals(report.totals),
+            hours=[HourAnswer.of(hour) for hour in report.hours],
+        )
+        return answer, report
+
+    async def _spans(self, queue: QueueId, report: Report, since: int | None, until: int | None) -> list[Span]:
+        """What the charts show: the finest points that go back far enough, else the hours."""
+        for step, points in STEPS:
+            found = await self._room.series(queue, step, points)
+            if not report.hours or found[0].start > report.hours[0].start:
+                continue
+            spans = [
+                Span(p.start, p.peak_waiting, p.joined, p.admitted, p.wait_p50, p.wait_p90)
+                for p in found
+                if (since or 0) <= p.start < (until or p.start + 1)
+            ]
+            return _busy(spans)
+        return [
+            Span(hour.start, t.peak_waiting, t.joined, t.admitted, t.wait_p50, t.wait_p90)
+            for hour in report.hours
+            for t in (hour.totals,)
+        ]
+
+    def _drawn(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
+        nonce = secrets.token_urlsafe(12)
+        page = self._page.render(
+            report=answer, charts=_charts(spans), nonce=nonce, width=WIDTH, height=HEIGHT, reasons=list(Reason)
+        )
+        policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
+        headers: Headers = (*NO_STORE, (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+        return Response(200, page.encode(), b"text/html; charset=utf-8", (*headers, policy))
+
+
+def _asked(call: Call, name: str) -> int | None:
+    """A time in the query, in milliseconds."""
+    text = call.request.args.get(name)
+    if not text:
+        return None
+    try:
+        # A plus before the zone has become a space where the query was not encoded.
+        found = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return max(0, round(found.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise InvalidRequest(name, f"must be a time such as 2027-01-15T18:00:00Z; got {text!r:.80}") from None
+
+
+def _csv(answer: ReportAnswer) -> str:
+    """A line for each hour. What people wrote never begins a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["queue", "name", "hour", *COLUMNS])
+    for hour in answer.hours:
+        figures = (read(hour) for read in COLUMNS.values())
+        writer.writerow([_plain(answer.queue), _plain(answer.name), f"{hour.start:%Y-%m-%dT%H:%M:%SZ}", *figures])
+    return text.getvalue()
+
+
+def _plain(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _download(name: str, text: str) -> Response:
+    attached = (b"content-disposition", f'attachment; filename="{name}"'.encode())
+    return Response(200, text.encode(), b"text/csv; charset=utf-8", (*NO_STORE, attached))
+
+
+def _busy(spans: list[Span]) -> list[Span]:
+    """The spans from the first one in which there was something on."""
+    first = next((i for i, span in enumerate(spans) if any(span[1:])), 0)
+    return spans[max(0, first - 1) :]
+
+
+def _charts(spans: Sequence[Span]) -> list[Chart]:
+    if not spans:
+        return []
+    far = spans[-1].start - spans[0].start > 24 * HOUR_MS
+    labels = [f"{moment(span.start):{'%d %b %H:%M' if far else '%H:%M'}}" for span in spans]
+    step = (spans[1].start - spans[0].start) // MINUTE_MS if len(spans) > 1 else 60
+    each = {1: "a minute", 60: "an hour"}.get(step, f"every {step} minutes")
+    counts: list[tuple[str, str, list[float | None]]] = [
+        ("joined", "first", [span.joined for span in spans]),
+        ("let in", "second", [span.admitted for span in spans]),
+    ]
+    waits: list[tuple[str, str, list[float | None]]] = [
+        ("half waited less", "first", [_minutes(span.p50) for span in spans]),
+        ("nine of ten waited less", "second", [_minutes(span.p90) for span in spans]),
+    ]
+    return [
+        chart("The line", "people, at its longest", [("waiting", "first", [span.line for span in spans])], labels),
+        chart("Joined and let in", f"people {each}", counts, labels),
+        chart("Waits", "minutes, of those let in", waits, labels),
+    ]
+
+
+def _minutes(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 60
+
+
+# How the page writes things
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("fairline.web", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters.update(count=lambda number: f"{number:,}", span=_span, day=_day, clock=_clock, share=_share)
+    return made
+
+
+def _span(seconds: float | None) -> str:
+    """A length of time in words: 45 s, 12 min, 1 h 05 min."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < 90:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def _share(part: float | None) -> str:
+    return "–" if part is None else f"{part:.0%}"
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%d %B %Y}".lstrip("0")
+
+
+def _clock(at: datetime, hours: int = 0) -> str:
+    return f"{at + timedelta(hours=hours):%H:%M}"

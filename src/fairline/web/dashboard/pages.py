@@ -1,0 +1,233 @@
+"""The pages at /admin, and signing in to them.
+
+A page is a frame: what it shows, and what it can do, comes from the operators' calls, with the cookie in the place of
+the key. So nothing can be done here that the calls would refuse.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct
+
+from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
+from fairline.store import AdminKey, Role
+from fairline.ticket import TRANSITIONS, Status
+from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
+from fairline.web.admin.ledger import Ledger
+from fairline.web.assets import Assets
+from fairline.web.context import Context
+from fairline.web.dashboard.form import form
+from fairline.web.docs import HTML
+from fairline.web.http import Headers, Request, Response, cookie
+from fairline.web.operations import Operation
+from fairline.web.people import named_queue
+from fairline.web.problems import PROBLEMS, failure
+
+HOME = "/admin"
+_HEADERS: Headers = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-robots-tag", b"noindex"),
+)
+#: Scripts and styles of ours alone; the import map is the one piece of script that must stand in the page.
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+class Sheet(Struct, frozen=True):
+    """One page: its address, its title, and which key opens it."""
+
+    path: str
+    template: str
+    title: str
+    needs: Role = Role.VIEWER
+
+
+SHEETS = {
+    "queues": Sheet(HOME, "queues.html", "Queues"),
+    "queue": Sheet(f"{HOME}/queues/{{queue}}", "queue.html", "Queue"),
+    "webhooks": Sheet(f"{HOME}/webhooks", "webhooks.html", "Webhooks"),
+    "keys": Sheet(f"{HOME}/keys", "keys.html", "Keys", Role.ADMIN),
+    "audit": Sheet(f"{HOME}/audit", "audit.html", "Audit", Role.OPERATOR),
+}
+
+
+class DashboardPages:
+    """Draws the pages, and signs people in and out."""
+
+    def __init__(self, context: Context, assets: Assets) -> None:
+        self._context = context
+        self._room = context.room
+        self._access = Access(context.room, context.settings.public_url)
+        self._ledger = Ledger(context.room.store.registry)
+        self._assets = assets
+        self._environment = Environment(
+            loader=PackageLoader("fairline.web", "templates/admin"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+
+    async def show(self, name: str, request: Request) -> Response:
+        """A page, for whoever signed in; the form to sign in, for everyone else."""
+        sheet = SHEETS[name]
+        try:
+            staff = await self._access.check(request, Role.VIEWER)
+            queue = request.params.get("queue", "")
+            if queue:
+                await self._room.settings(named_queue(queue))
+            return self._page(sheet, name, staff, queue)
+        except QueueNotFound:
+            return self._notice(404, "No such queue", "It was removed, or its name is another one.")
+        except StoreError as error:
+            failure(request, error)  # for the log
+            return self._notice(503, "The store is away", "Nobody loses a place. This page looks again by itself.", 5.0)
+        except FairlineError as error:
+            told = "You were signed out. Sign in again." if isinstance(error, SignedOut) else ""
+            return self._sign_in_form(200, told, _next(request.path))
+
+    async def sign_in(self, request: Request) -> Response:
+        """Take the key of the form for a cookie."""
+        form_in = dict(parse_qsl(bytes(request.body).decode("utf-8", "replace")))
+        back_to = _next(form_in.get("next", ""))
+        try:
+            if not self._access.is_own(request):
+                raise CrossSite
+            text = form_in.get("key", "").strip()
+            if not text:
+                raise KeyMissing
+            staff, token = await self._access.sign_in(text, self._context.address(request))
+        except FairlineError as error:
+            return self._refused(request, error, back_to)
+        await self._ledger.record(staff, "dashboard.signed_in", request_id=request.id)
+        cookies = (self._cookie(request, token, SESSION_SECONDS),)
+        return Response(303, headers=((b"location", back_to.encode()), *_HEADERS, *cookies))
+
+    async def sign_out(self, request: Request) -> Response:
+        """Take the cookie away."""
+        cookies = (self._cookie(request, "", 0),) if self._access.is_own(request) else ()
+        return Response(303, headers=((b"location", HOME.encode()), *_HEADERS, *cookies))
+
+    def _cookie(self, request: Request, token: str, seconds: float) -> tuple[bytes, bytes]:
+        return cookie(ADMIN_COOKIE, token, seconds, secure=self._context.secure(request), strict=True)
+
+    def _refused(self, request: Request, error: FairlineError, back_to: str) -> Response:
+        failure(request, error)  # for the log, and the figures in it
+        if isinstance(error, RateLimited):
+            seconds = math.ceil(error.retry_after or 1)
+            text = f"Too many tries from your address. Try again in {seconds} seconds."
+            return self._sign_in_form(429, text, back_to, ((b"retry-after", str(seconds).encode()),), wait=seconds)
+        if isinstance(error, StoreError):
+            return self._notice(503, "The store is away", "Nobody can sign in until it is back.", 5.0)
+        texts: Mapping[type[FairlineError], str] = {
+            KeyMissing: "Enter an admin key.",
+            KeyInvalid: "This key is not valid.",
+            CrossSite: "This form was sent from another site. Send it from here.",
+        }
+        return self._sign_in_form(PROBLEMS[error.code][0], texts.get(type(error), error.message), back_to)
+
+    # Drawing
+
+    def _page(self, sheet: Sheet, name: str, staff: AdminKey, queue: str) -> Response:
+        data: dict[str, Any] = {
+            "page": name,
+            "queue": queue,
+            "staff": {"id": staff.id, "name": staff.name, "role": staff.role.value},
+            "needs": sheet.needs.value,
+        }
+        if name in ("queue", "queues"):
+            data |= {"form": form(), "actions": _actions()}
+        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
+        allowed = _allows(staff, sheet.needs)
+        return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)
+
+    def _sign_in_form(self, status: int, told: str, back_to: str, more: Headers = (), wait: int = 0) -> Response:
+        data = {"page": "sign-in", "wait": wait}
+        return self._draw(status, "sign-in.html", "Sign in", data, more, told=told, next=back_to, wait=wait)
+
+    def _notice(self, status: int, title: str, text: str, retry: float | None = None) -> Response:
+        more: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
+        data = {"page": "notice", "retry": retry}
+        return self._draw(status, "notice.html", title, data, more, text=text, retry=retry)
+
+    def _draw(
+        self, status: int, template: str, title: str, data: dict[str, Any], more: Headers = (), **values: Any
+    ) -> Response:
+        nonce = secrets.token_urlsafe(12)
+        body = self._environment.get_template(template).render(
+            values,
+            title=title,
+            data=data,
+            nonce=nonce,
+            css=self._assets.url("admin.css"),
+            script=self._assets.url("admin.js"),
+            modules={"imports": self._assets.modules("admin")},
+        )
+        policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
+        return Response(status, body.encode(), HTML.encode(), (*_HEADERS, policy, *more))
+
+
+def dashboard_operations(pages: DashboardPages) -> list[Operation]:
+    """The pages, and the forms of signing in and out."""
+
+    def sheet(name: str, found: Sheet) -> Operation:
+        async def show(request: Request) -> Response:
+            return await pages.show(name, request)
+
+        return Operation(
+            method="GET",
+            path=found.path,
+            about=f"The dashboard: {found.title.lower()}. Without a session, the form to sign in.",
+            group="pages",
+            slow=show,
+            answers={200: str},
+            media=HTML,
+            problems=("queue_not_found",) if "{queue}" in found.path else (),
+        )
+
+    def press(path: str, about: str, handler: Any, sets: str, *problems: str) -> Operation:
+        return Operation(
+            method="POST",
+            path=HOME + path,
+            about=about,
+            group="pages",
+            slow=handler,
+            answers={303: None},
+            media=HTML,
+            sends={303: {"Location": "A page of the dashboard.", "Set-Cookie": sets}},
+            problems=problems,
+        )
+
+    refused = ("key_missing", "key_invalid", "cross_site", "rate_limited")
+    return [
+        *(sheet(name, found) for name, found in SHEETS.items()),
+        press("/sign-in", "Sign in to the dashboard: a form with `key`.", pages.sign_in, "Says which key.", *refused),
+        press("/sign-out", "Sign out of the dashboard.", pages.sign_out, "Takes the cookie away."),
+    ]
+
+
+def _allows(staff: AdminKey, needs: Role) -> bool:
+    order = list(Role)
+    return order.index(staff.role) >= order.index(needs)
+
+
+def _actions() -> dict[str, list[str]]:
+    """What can be done to a ticket in each state: the page shows no more, and no less."""
+    return {state.value: [action.value for at, action in TRANSITIONS if at is state] for state in Status}
+
+
+def _next(path: str) -> str:
+    """Where to go after signing in: a page of the dashboard, and nowhere else."""
+    inside = path == HOME or path.startswith(f"{HOME}/")
+    plain = all(33 <= ord(letter) < 127 and letter != "\\" for letter in path)
+    return path if inside and plain and not path.startswith(f"{HOME}/sign-") else HOME

@@ -1,0 +1,79 @@
+// The charts of a queue: the line, joins and admissions, waits; over an hour, six hours or a day.
+
+import { get } from "./admin-api.js";
+import { Chart, timeScale } from "./admin-chart.js";
+import { h, show } from "./admin-dom.js";
+import { duration, number } from "./admin-words.js";
+
+const RANGES = { hour: "1 h", six_hours: "6 h", day: "24 h" };
+const AGAIN_SECONDS = 5;
+
+export class Charts {
+  constructor(queue) {
+    this.queue = queue;
+    this.range = "hour";
+    const a = (name) => (point) => (point[name] ?? null) === null ? null : point[name] * this.perMinute;
+    this.charts = [
+      new Chart({ title: "In line and inside", format: number, short: compact, empty: "Nobody was here in this time.", lines: [
+        { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
+        { label: "Inside", tone: "two", of: (point) => point.inside }] }),
+      new Chart({ title: "People a minute", format: number, short: compact, empty: "Nobody joined or was let in.", lines: [
+        { label: "Joined", tone: "one", of: a("joined") },
+        { label: "Let in", tone: "two", area: true, of: a("admitted") }] }),
+      new Chart({ title: "Wait", format: (value) => duration(value, true), short: (value) => (value === 0 ? "0" : duration(value, true)), scaleOf: timeScale, empty: "Nobody was let in.", lines: [
+        { label: "Half within", tone: "one", of: (point) => point.wait_p50_seconds },
+        { label: "9 of 10 within", tone: "three", of: (point) => point.wait_p90_seconds }] }),
+    ];
+    show("charts").append(...this.charts.map((chart) => chart.element));
+    this.buttons = Object.entries(RANGES).map(([range, label]) => h("button", { type: "button", role: "radio", "aria-checked": String(range === this.range), tabindex: range === this.range ? 0 : -1, "data-range": range, onclick: () => this.choose(range), onkeydown: (event) => this.key(event, range) }, label));
+    show("ranges").append(...this.buttons);
+    this.load();
+    setInterval(() => { if (!document.hidden && show("charts").offsetParent) this.load(); }, AGAIN_SECONDS * 1000);
+  }
+
+  key(event, range) {
+    const names = Object.keys(RANGES), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = names[(names.indexOf(range) + step + names.length) % names.length];
+    this.choose(next);
+    this.buttons[names.indexOf(next)].focus();
+  }
+
+  choose(range) {
+    this.range = range;
+    for (const button of this.buttons) {
+      const chosen = button.dataset.range === range;
+      button.setAttribute("aria-checked", String(chosen));
+      button.tabIndex = chosen ? 0 : -1;
+    }
+    this.load();
+  }
+
+  async load() {
+    const range = this.range;
+    try {
+      const series = await get(this.queue.path(`/stats/series?range=${range}`));
+      if (range !== this.range) return;
+      this.perMinute = 60 / series.step_seconds;
+      this.points = series.points;
+      this.draw();
+    } catch {
+      // The state of the connection says so already; the next look follows.
+    }
+  }
+
+  /** The present moment is known better than the last sample says. */
+  draw() {
+    const now = this.queue.now?.stats;
+    const points = this.points.slice();
+    if (now && points.length) points[points.length - 1] = { ...points.at(-1), waiting: now.waiting, inside: now.admitted + now.active };
+    for (const chart of this.charts) chart.show(points);
+  }
+
+  told() {
+    if (this.points && !document.hidden) this.draw();
+  }
+}
+
+const thousands = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+const compact = (value) => thousands.format(value);

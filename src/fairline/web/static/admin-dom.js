@@ -1,0 +1,147 @@
+// Small means of making and finding elements. Text is only ever text: nothing that comes from people becomes markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element: attributes, `on` handlers, then children, which are elements or text. */
+export function h(name, props = {}, ...children) {
+  return fill(document.createElement(name), props, children);
+}
+
+export function svg(name, props = {}, ...children) {
+  return fill(document.createElementNS(SVG, name), props, children);
+}
+
+function fill(element, props, children) {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && (name === "value" || name === "checked" || name === "disabled")) element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const show = (name, root = document) => root.querySelector(`[data-show="${name}"]`);
+
+/** Write text only where it differs, so that nothing is announced or selected anew. */
+export function write(element, text) {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
+export const badge = ({ label, tone }) => h("span", { class: `badge ${tone}` }, label);
+
+export function debounce(seconds, call) {
+  let timer;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => call(...args), seconds * 1000);
+  };
+}
+
+/** A short word at the foot of the page, also said by screen readers. */
+export function toast(text, tone = "") {
+  const element = h("p", { class: `toast ${tone}` }, text);
+  show("toasts").append(element);
+  setTimeout(() => element.remove(), tone === "bad" ? 9000 : 4000);
+}
+
+/** A line across the page that stays until `text` is null. */
+export function banner(name, text, tone = "warn", ...more) {
+  const all = show("banners");
+  all.querySelector(`[data-banner="${name}"]`)?.remove();
+  if (text) all.append(h("div", { class: `banner ${tone}`, "data-banner": name, role: tone === "bad" ? "alert" : "status" }, h("span", {}, text), ...more));
+}
+
+/** Open a dialog; it is taken away when it closes. `build(close)` makes what is in it. */
+export function dialog(label, build, kind = "") {
+  const element = h("dialog", { class: kind, "aria-label": label });
+  const close = () => element.close();
+  element.append(h("div", { class: "in" }, ...build(close, element)));
+  element.addEventListener("close", () => element.remove());
+  element.addEventListener("click", (event) => event.target === element && close());
+  document.body.append(element);
+  element.showModal();
+  return element;
+}
+
+/** Ask before something that cannot be taken back; answers whether it was confirmed. */
+export function confirm(title, text, action, tone = "bad") {
+  return new Promise((answer) => {
+    let sure = false;
+    const asked = dialog(title, (close) => [
+      h("h2", {}, title),
+      h("p", { class: "note" }, text),
+      h("div", { class: "tools" },
+        h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
+        h("button", { type: "button", class: `button ${tone}`, autofocus: true, "data-do": "confirm", onclick: () => { sure = true; close(); } }, action)),
+    ]);
+    asked.addEventListener("close", () => answer(sure));
+  });
+}
+
+/** A form in a dialog: fields by name, what the button says, and what it does with the values. */
+export function ask(title, fields, action, send, note = "") {
+  return dialog(title, (close) => {
+    const told = h("p", { class: "wrong", role: "alert", hidden: true });
+    const inputs = fields.map((field) => [field, input(field)]);
+    const button = h("button", { class: "button", "data-do": "confirm" }, action);
+    const form = h("form", { class: "stack", onsubmit: async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      told.hidden = true;
+      try {
+        await send(Object.fromEntries(inputs.map(([field, element]) => [field.name, read(field, element)])));
+        close();
+      } catch (error) {
+        told.textContent = error.message;
+        told.hidden = false;
+      }
+      button.disabled = false;
+    } },
+    ...inputs.flatMap(([field, element]) => [h("label", { for: element.id }, field.label), element, field.note ? h("p", { class: "note" }, field.note) : null]),
+    told,
+    h("div", { class: "tools" }, h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"), button));
+    return [h("h2", {}, title), note ? h("p", { class: "note" }, note) : null, form].filter(Boolean);
+  });
+}
+
+let made = 0;
+function input(field) {
+  const id = `field-${++made}`;
+  if (field.choices) return h("select", { id }, ...field.choices.map(([value, label]) => h("option", { value, selected: value === field.value }, label)));
+  if (field.kind === "check") return h("input", { id, type: "checkbox", checked: field.value });
+  if (field.kind === "long") return h("textarea", { id, maxlength: field.longest, required: field.required }, field.value ?? "");
+  const element = h("input", { id, type: field.kind ?? "text", required: field.required, min: field.min, max: field.max, maxlength: field.longest, pattern: field.pattern, autocomplete: "off" });
+  element.value = field.value ?? "";
+  return element;
+}
+
+function read(field, element) {
+  if (field.kind === "check") return element.checked;
+  if (field.kind === "number") return element.value === "" ? null : Number(element.value);
+  return element.value;
+}
+
+/** A secret that is shown this once. */
+export function secret(title, text, note) {
+  return dialog(title, (close) => [
+    h("h2", {}, title),
+    h("p", { class: "note" }, note),
+    h("div", { class: "stack" }, h("code", { class: "secret", tabindex: 0, "data-show": "secret" }, text)),
+    h("div", { class: "tools" },
+      h("button", { type: "button", class: "button quiet", onclick: async (event) => {
+        await navigator.clipboard?.writeText(text);
+        event.target.textContent = "Copied";
+      } }, "Copy"),
+      h("button", { type: "button", class: "button", onclick: close }, "Done")),
+  ]);
+}
+
+/** A table that folds into cards on a phone. */
+export function table(label, columns, rows, empty) {
+  if (!rows.length) return h("p", { class: "nothing" }, empty);
+  return h("div", { class: "over" }, h("table", { class: "table fold", "aria-label": label },
+    h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))))),
+    h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell || [])))))));
+}

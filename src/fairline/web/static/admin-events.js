@@ -1,0 +1,89 @@
+// What happens, as it happens, in words.
+
+import { get } from "./admin-api.js";
+import { h, show } from "./admin-dom.js";
+import { eventWords, KINDS, kindOf, number, timeExact } from "./admin-words.js";
+
+const KEPT = 400;
+const SHOWN = 120;
+
+export class Events {
+  constructor(queue, open) {
+    this.queue = queue;
+    this.open = open;
+    this.list = show("events");
+    this.filter = show("event-filter");
+    this.hold = document.querySelector('[data-do="hold-events"]');
+    this.all = [];
+    this.held = 0;
+    this.filter.append(h("option", { value: "" }, "Everything"), ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)));
+    this.filter.addEventListener("change", () => this.draw());
+    this.hold.addEventListener("click", () => this.turn());
+    this.draw();
+  }
+
+  /** The last ones before now. */
+  async load() {
+    try {
+      const { after } = await get(this.queue.path("/events?after=latest&limit=1"));
+      const events = await this.before(after);
+      const known = new Set(this.all.map((event) => event.id));
+      this.all = [...this.all, ...events.reverse().filter((event) => !known.has(event.id))].slice(0, KEPT);
+      this.draw();
+    } catch {
+      // What happens from now on is shown all the same.
+    }
+  }
+
+  /** Events are read from the oldest on, so we begin a little before the newest: by time, or by number, as ids have it. */
+  async before(newest) {
+    const [first, timed] = [Number(newest.split("-")[0]), newest.includes("-")];
+    for (const back of timed ? [600_000, 60_000, 10_000, 1000] : [150]) {
+      const after = timed ? `${first - back}-0` : String(Math.max(0, first - back));
+      const { events } = await get(this.queue.path(`/events?limit=500&after=${after}`));
+      if (events.length < 500) return events;
+    }
+    return [];
+  }
+
+  add(event) {
+    if (this.all.some((each) => each.id === event.id)) return;
+    this.all.unshift(event);
+    this.all.length = Math.min(this.all.length, KEPT);
+    this.soon();
+  }
+
+  leftOut({ at_least }) {
+    this.all.unshift({ id: `left-out-${Date.now()}`, at: new Date().toISOString(), type: "left_out", detail: at_least });
+    this.soon();
+  }
+
+  soon() {
+    if (this.hold.getAttribute("aria-pressed") === "true") {
+      this.held += 1;
+      this.hold.textContent = `Show ${number(this.held)} new`;
+      return;
+    }
+    this.timer ??= requestAnimationFrame(() => { this.timer = null; this.draw(); });
+  }
+
+  turn() {
+    const held = this.hold.getAttribute("aria-pressed") === "true";
+    this.hold.setAttribute("aria-pressed", String(!held));
+    this.hold.textContent = "Hold";
+    this.held = 0;
+    if (held) this.draw();
+  }
+
+  draw() {
+    const kind = this.filter.value;
+    const found = this.all.filter((event) => !kind || kindOf(event.type) === kind).slice(0, SHOWN);
+    this.list.replaceChildren(...(found.length ? found.map((event) => this.line(event)) : [h("li", {}, h("span"), h("span"), h("span", { class: "note" }, "Nothing happened lately. What happens shows up here by itself."))]));
+  }
+
+  line(event) {
+    const words = event.type === "left_out" ? `A rush: ${number(event.detail)} events or more are not shown one by one` : eventWords(event);
+    const who = event.ticket ? h("button", { type: "button", onclick: () => this.open(event.ticket) }, this.queue.label(event.ticket)) : null;
+    return h("li", { "data-type": event.type }, h("time", { datetime: event.at }, timeExact(event.at)), h("i", { class: kindOf(event.type), "aria-hidden": "true" }), h("span", {}, who, who ? ` ${words}` : words));
+  }
+}

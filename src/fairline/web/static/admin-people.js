@@ -1,0 +1,166 @@
+// People: look someone up, act on one, call the next, put someone in line.
+
+import { get, page, post } from "./admin-api.js";
+import { guard } from "./admin-frame.js";
+import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
+import { ago, dateTime, number, plural, REASON, STATE } from "./admin-words.js";
+
+const PAGE = 50;
+const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
+
+/** What staff can do to someone, in the order shown. What ends a stay is asked about first. */
+const ACTS = {
+  call: { label: "Call", main: true, fields: [{ name: "counter", label: "Where to, such as Desk 2", longest: 60 }] },
+  start: { label: "Has come in", main: true },
+  complete: { label: "Done", main: true, ends: "The stay ends as done, and the room is free at once." },
+  recall: { label: "Call again" },
+  return: { label: "Back in line" },
+  prioritise: { label: "Move up", fields: [{ name: "level", label: "Level", choices: [["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "1" }] },
+  no_show: { label: "Did not show up", path: "no-show", ends: "The ticket ends, and the room is free for the next person." },
+  cancel: { label: "Cancel", ends: "The ticket ends, and the place is lost." },
+  terminate: { label: "End the session", ends: "The stay ends now, and the room is free for the next person." },
+  revoke: { label: "Revoke", ends: "The ticket and its pass stop working at once, and stay so.", fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }] },
+};
+
+export class People {
+  constructor(queue, panel) {
+    this.queue = queue;
+    this.panel = panel;
+    this.search = h("input", { type: "search", id: "search", placeholder: "Ticket, name, phone or user id", "aria-label": "Search for a person", oninput: debounce(0.25, () => this.load()) });
+    this.state = h("select", { "aria-label": "State", onchange: () => this.load() }, ...STATES.map(([value, label]) => h("option", { value }, label)));
+    this.rows = h("tbody");
+    this.told_ = h("p", { class: "note", role: "status" });
+    this.more = h("button", { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) }, "Show more");
+    this.table = h("table", { class: "table fold", "aria-label": "People" }, h("thead", {}, h("tr", {}, ...["Ticket", "State", "Position", "Name", "Joined", "Last seen", "Until"].map((name) => h("th", { scope: "col" }, name)))), this.rows);
+    panel.append(
+      h("div", { class: "bar" },
+        h("div", { class: "grow" }, this.search), this.state,
+        h("button", { type: "button", class: "button quiet", "data-do": "join", "data-needs": "operator", onclick: () => this.join() }, "Put someone in line"),
+        h("button", { type: "button", class: "button", "data-do": "call-next", "data-needs": "operator", onclick: () => this.callNext() }, "Call next")),
+      h("section", { class: "card", "aria-label": "People found" }, this.told_, h("div", { class: "over" }, this.table), this.more));
+    this.refresh = debounce(1.2, () => !this.panel.hidden && !this.cursorUsed && this.load());
+  }
+
+  opened() {
+    this.load();
+  }
+
+  told() {
+    if (!this.panel.hidden && !document.hidden) this.refresh();
+  }
+
+  async load(cursor) {
+    const asked = this.asked = {};
+    const query = new URLSearchParams({ limit: String(PAGE) });
+    if (this.state.value) query.set("status", this.state.value);
+    if (this.search.value.trim()) query.set("search", this.search.value.trim());
+    if (cursor) query.set("cursor", cursor);
+    try {
+      const found = await get(this.queue.path(`/tickets?${query}`));
+      if (asked !== this.asked) return;
+      this.cursor = found.cursor;
+      this.cursorUsed = Boolean(cursor);
+      const rows = found.tickets.map((ticket) => this.row(ticket));
+      if (cursor) this.rows.append(...rows);
+      else this.rows.replaceChildren(...rows);
+      this.more.hidden = !found.cursor;
+      const many = this.rows.children.length;
+      this.table.hidden = !many;
+      this.told_.textContent = many ? `${plural(many, "person", "people")}${found.cursor ? ", and more" : ""}` : query.has("search") ? "Nobody is found. Try a ticket's number, or a part of a name, phone or user id." : "Nobody is here.";
+    } catch (error) {
+      this.told_.textContent = error.message;
+    }
+  }
+
+  row(ticket) {
+    const open = () => this.open(ticket.ticket);
+    const cells = [
+      ["Ticket", h("button", { type: "button", class: "open", "data-ticket": ticket.ticket, onclick: (event) => { event.stopPropagation(); open(); } }, ticket.label)],
+      ["State", badge(STATE[ticket.status])],
+      ["Position", ticket.position ? number(ticket.position) : "–"],
+      ["Name", ticket.name ?? ticket.user_id ?? "–"],
+      ["Joined", ago(ticket.joined_at)],
+      ["Last seen", ticket.last_seen ? ago(ticket.last_seen) : "–"],
+      ["Until", ticket.ended_at ? (REASON[ticket.reason] ?? "done") : ticket.deadline ? ago(ticket.deadline) : "–"],
+    ];
+    return h("tr", { "data-open": true, onclick: open }, ...cells.map(([label, cell]) => h("td", { "data-label": label }, cell)));
+  }
+
+  /** All that is kept of someone, and what can be done. */
+  open(number_) {
+    const body = h("div", {}, h("p", { class: "note" }, "Looking …"));
+    this.side = dialog("One person", (close) => [h("button", { type: "button", class: "button quiet small close", onclick: close }, "Close"), body], "side");
+    this.side.dataset.person = number_;
+    this.show(number_, body);
+  }
+
+  async show(number_, body) {
+    try {
+      this.draw(await get(this.queue.path(`/tickets/${number_}`)), body);
+    } catch (error) {
+      body.replaceChildren(h("h2", {}, this.queue.label(number_)), h("p", { class: "note" }, error.status === 404 ? "Its record is no longer kept." : error.message));
+    }
+  }
+
+  draw(ticket, body) {
+    const facts = [
+      ["Position", ticket.position && number(ticket.position)], ["Why", ticket.reason && REASON[ticket.reason]], ["Revoked for", ticket.revoked_reason],
+      ["Name", ticket.name], ["Phone", ticket.phone], ["User id", ticket.user_id], ["People", ticket.party_size > 1 && number(ticket.party_size)],
+      ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.counter],
+      ["Joined", dateTime(ticket.joined_at)], ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)], ["Came in", ticket.started_at && dateTime(ticket.started_at)], ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
+      [ticket.ended_at ? "Record kept until" : "Lapses", ticket.deadline && dateTime(ticket.deadline)], ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
+      ["Page views", ticket.page_views ? number(ticket.page_views) : null], ["Browser", ticket.user_agent], ["Address, as a digest", ticket.address],
+      ["More", ticket.metadata && JSON.stringify(ticket.metadata)],
+    ].filter(([, value]) => value);
+    const acts = Object.entries(ACTS).filter(([name]) => page.actions[ticket.status].includes(name));
+    body.replaceChildren(
+      h("h2", {}, ticket.label), h("p", {}, badge(STATE[ticket.status])),
+      h("div", { class: "acts" }, ...(acts.length ? acts.map(([name, act]) => h("button", { type: "button", class: `button small ${act.main ? "" : act.ends ? "quiet bad" : "quiet"}`, "data-act": name, "data-needs": "operator", onclick: () => this.act(name, act, ticket, body) }, act.label)) : [h("p", { class: "note" }, "The stay is over: there is nothing more to do.")])),
+      h("dl", { class: "pair start" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
+    guard(body);
+  }
+
+  async act(name, act, ticket, body) {
+    const send = async (values = {}) => {
+      if (values.level) values.level = Number(values.level);
+      const done = name === "revoke" ? await post(this.queue.path("/revoke"), { ticket: ticket.ticket, ...values }) : await post(this.queue.path(`/tickets/${ticket.ticket}/${act.path ?? name}`), values);
+      this.draw(done, body);
+      toast(`${ticket.label}: ${STATE[done.status].label.toLowerCase()}.`);
+      this.load();
+    };
+    if (act.fields) return ask(`${act.label}: ${ticket.label}`, act.fields, act.label, send, act.ends ?? "");
+    if (act.ends && !(await confirm(`${act.label}: ${ticket.label}?`, act.ends, act.label))) return undefined;
+    try {
+      return await send();
+    } catch (error) {
+      toast(error.message, "bad");
+      return this.show(ticket.ticket, body);
+    }
+  }
+
+  callNext() {
+    const key = crypto.randomUUID?.() ?? String(Math.random());
+    return ask("Call next", [
+      { name: "count", label: "How many", kind: "number", min: 1, max: 100, value: 1, required: true },
+      { name: "counter", label: "Where to, such as Desk 2", longest: 60, value: this.counter },
+    ], "Call", async ({ count, counter }) => {
+      this.counter = counter;
+      const { tickets } = await post(this.queue.path("/call-next"), { count, counter }, { "Idempotency-Key": key });
+      toast(tickets.length ? `Called: ${tickets.map((ticket) => ticket.label).join(", ")}` : "Nobody was called: nobody waits, or there is no room.");
+      this.load();
+    }, "The next in line, by hand; room and stock still hold, the rate does not.");
+  }
+
+  join() {
+    return ask("Put someone in line", [
+      { name: "name", label: "Name", longest: 200 },
+      { name: "phone", label: "Phone", kind: "tel" },
+      { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
+      { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
+    ], "Put in line", async ({ name, phone, party_size, priority }) => {
+      const joined = await post(this.queue.path("/join"), { ...(name && { name }), ...(phone && { phone }), party_size: party_size ?? 1, priority: Number(priority) });
+      toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
+      this.load();
+    }, "Staff are not held to the limits of joining.");
+  }
+}

@@ -1,0 +1,87 @@
+// All queues at a glance.
+
+import { get, Live, post, queuePath } from "./admin-api.js";
+import { connection, guard } from "./admin-frame.js";
+import { spark } from "./admin-chart.js";
+import { ask, badge, h, show, toast } from "./admin-dom.js";
+import { number, perMinute, plural, STATUS } from "./admin-words.js";
+
+const cards = show("cards");
+const sparks = new Map();
+const drawn = new Map();
+
+export function start() {
+  document.querySelector('[data-do="create"]').addEventListener("click", create);
+  new Live("/live", {
+    now: ({ queues }) => draw(queues),
+    state: (state, more) => {
+      connection(state, more);
+      cards.classList.toggle("stale", state !== "live");
+    },
+  });
+  setInterval(() => { if (!document.hidden) for (const id of drawn.keys()) load(id); }, 60_000);
+}
+
+function draw(queues) {
+  cards.removeAttribute("aria-busy");
+  const there = new Set(queues.map((queue) => queue.id));
+  for (const [id, card] of drawn) if (!there.has(id)) { card.remove(); drawn.delete(id); }
+  cards.querySelector(".empty")?.remove();
+  if (!queues.length) cards.append(h("div", { class: "empty" }, h("h2", {}, "No queues yet"), h("p", {}, "A queue holds people back before a site, or at a counter. Make the first one; its settings can be changed at any time.")));
+  for (const queue of queues) {
+    const fresh = !drawn.has(queue.id);
+    if (fresh) {
+      const card = h("a", { class: "card", href: `/admin${queuePath(queue.id)}`, "data-queue": queue.id });
+      drawn.set(queue.id, card);
+      cards.append(card);
+      load(queue.id);
+    }
+    fill(drawn.get(queue.id), queue);
+  }
+  guard(cards);
+}
+
+function fill(card, queue) {
+  const facts = JSON.stringify(queue);
+  if (card.dataset.facts === facts) return;
+  card.dataset.facts = facts;
+  const inside = queue.admitted + queue.active;
+  const line = card.querySelector("svg");
+  card.replaceChildren(
+    h("div", { class: "card-body" },
+      h("h2", {}, h("span", {}, queue.name), badge(STATUS[queue.status])),
+      h("code", {}, queue.id),
+      h("dl", { class: "trio" },
+        h("div", {}, h("dt", {}, "Waiting"), h("dd", {}, number(queue.waiting))),
+        h("div", {}, h("dt", {}, "Inside"), h("dd", {}, number(inside), " ", h("small", {}, `of ${number(queue.max_active)}`))),
+        h("div", {}, h("dt", {}, queue.admission === "manual" ? "Let in" : "Rate"), h("dd", {}, ...(queue.admission === "manual" ? [h("small", {}, "by hand")] : [number(Math.round(queue.admission_rate * 60)), " ", h("small", {}, "/ min")])))),
+      h("p", { class: "under" }, queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "piece")} left to sell` : "Sold out")),
+    line ?? sparks.get(queue.id) ?? spark([0, 0]));
+  card.setAttribute("aria-label", `${queue.name}: ${STATUS[queue.status].label}, ${number(queue.waiting)} waiting, ${number(inside)} inside, ${queue.admission === "manual" ? "called by hand" : perMinute(queue.admission_rate)}`);
+}
+
+async function load(id) {
+  try {
+    const { points } = await get(queuePath(id, "/stats/series?range=hour"));
+    const line = spark(points.map((point) => point.waiting ?? 0));
+    sparks.set(id, line);
+    drawn.get(id)?.querySelector("svg")?.replaceWith(line);
+  } catch {
+    // The card is complete without it.
+  }
+}
+
+function create() {
+  ask("New queue", [
+    { name: "id", label: "Id, as in addresses", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}", note: "Letters, digits, . _ and -; it cannot be changed." },
+    { name: "name", label: "Name people read", longest: 200 },
+    { name: "target_url", label: "Address behind the line", kind: "url", note: "Where people go when they are let in." },
+    { name: "admission", label: "How people are let in", choices: [["auto", "By itself, at a rate"], ["manual", "Called by staff"]], value: "auto" },
+    { name: "rate", label: "People a minute", kind: "number", min: 0, max: 6_000_000, value: 600 },
+    { name: "max_active", label: "Room inside", kind: "number", min: 1, max: 10_000_000, value: 1000 },
+  ], "Make it", async ({ rate, ...settings }) => {
+    const made = await post("/queues", { ...settings, admission_rate: (rate ?? 600) / 60 });
+    toast(`${made.name || made.id} is there.`);
+    location.href = `/admin${queuePath(made.id)}`;
+  });
+}

@@ -1,0 +1,111 @@
+// Webhooks: who is told of what happens, what is on its way, and what did not arrive.
+
+import { call, get, may, post, remove } from "./admin-api.js";
+import { guard } from "./admin-frame.js";
+import { ask, badge, confirm, dialog, h, secret, show, table, toast } from "./admin-dom.js";
+import { ago, dateTime, number } from "./admin-words.js";
+
+const TYPES = ["joined", "prioritised", "admitted", "called", "recalled", "returned", "started", "completed", "expired", "queue_created", "settings_changed", "clock_stopped"];
+const EVERY_SECONDS = 5;
+const content = show("content");
+const at = (hook, rest = "") => `/webhooks/${encodeURIComponent(hook.id)}${rest}`;
+
+export function start() {
+  show("tools").append(h("button", { type: "button", class: "button", "data-do": "create-webhook", "data-needs": "admin", onclick: create }, "New webhook"));
+  guard();
+  load();
+  setInterval(() => { if (!document.hidden && !document.querySelector("dialog[open]")) load(); }, EVERY_SECONDS * 1000);
+}
+
+async function load() {
+  try {
+    draw((await get("/webhooks")).webhooks);
+  } catch (error) {
+    content.replaceChildren(h("p", { class: "wrong" }, error.message));
+  }
+  content.removeAttribute("aria-busy");
+}
+
+function draw(hooks) {
+  if (content.contains(document.activeElement) && content.dataset.facts === JSON.stringify(hooks)) return;
+  content.dataset.facts = JSON.stringify(hooks);
+  const rows = hooks.map((hook) => [
+    h("div", {}, h("p", {}, hook.url), h("p", { class: "note" }, hook.queue ? `Queue ${hook.queue}` : "All queues", " · ", hook.events.length ? hook.events.join(", ") : "all events", hook.include_person ? " · with personal data" : "")),
+    badge(hook.active ? { label: "On", tone: "good" } : { label: "Paused", tone: "warn" }),
+    number(hook.pending),
+    hook.dead ? h("button", { type: "button", class: "open", onclick: () => letters(hook) }, number(hook.dead)) : "0",
+    h("div", { class: "row" },
+      button("Test", "operator", () => ping(hook)),
+      button(hook.active ? "Pause" : "Go on", "admin", () => change(hook, { active: !hook.active })),
+      button("Remove", "admin", () => take(hook), "bad")),
+  ]);
+  content.replaceChildren(h("section", { class: "card", "aria-label": "Webhooks" }, table("Webhooks", ["Where to", "State", "To be sent", "Dead letters", ""], rows, "Nobody is told yet. A webhook posts what happens to an address of yours.")));
+  guard(content);
+}
+
+const button = (label, needs, onclick, tone = "") => h("button", { type: "button", class: `button small quiet ${tone}`, "data-needs": needs, onclick }, label);
+
+function create() {
+  ask("New webhook", [
+    { name: "url", label: "Address", kind: "url", required: true, value: "https://" },
+    { name: "queue", label: "Queue, or empty for all" },
+    { name: "events", label: "Events, or empty for all", note: `With commas between: ${TYPES.join(", ")}.` },
+    { name: "include_person", label: "Send name, phone and user id too", kind: "check" },
+  ], "Make it", async ({ url, queue, events, include_person }) => {
+    const made = await post("/webhooks", { url, queue: queue.trim() || null, events: events.split(",").map((each) => each.trim()).filter(Boolean), include_person });
+    secret("The signing secret", made.secret, "The receiver checks signatures with it. It is shown this once.");
+    load();
+  });
+}
+
+async function ping(hook) {
+  try {
+    const { delivered, error, seconds } = await post(at(hook, "/test"));
+    toast(delivered ? `The ping was taken in ${number(seconds)} s.` : `The ping was not taken: ${error}`, delivered ? "" : "bad");
+  } catch (error) {
+    toast(error.message, "bad");
+  }
+}
+
+async function change(hook, changes) {
+  try {
+    await call("PATCH", at(hook), changes);
+    load();
+  } catch (error) {
+    toast(error.message, "bad");
+  }
+}
+
+async function take(hook) {
+  if (!(await confirm("Remove this webhook?", `${hook.url} is told nothing more, and what was still to be sent is gone.`, "Remove"))) return;
+  try {
+    await remove(at(hook));
+    toast("Removed.");
+    load();
+  } catch (error) {
+    toast(error.message, "bad");
+  }
+}
+
+/** What was given up, to be sent again. */
+async function letters(hook) {
+  const { deliveries, cursor } = await get(at(hook, "/deliveries?state=dead"));
+  const again = (path, close) => async () => {
+    try {
+      const { replayed } = await post(at(hook, path));
+      toast(`${number(replayed)} sent again.`);
+      close();
+      load();
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  };
+  dialog("Dead letters", (close) => [
+    h("h2", {}, "Dead letters"),
+    h("p", { class: "note" }, `To ${hook.url}. They are kept for a week.`),
+    table("Dead letters", ["What", "When", "Tries", "Why", ""], deliveries.map((each) => [`${each.type}${each.ticket ? ` #${number(each.ticket)}` : ""}`, h("span", { title: dateTime(each.at) }, ago(each.at)), number(each.tries), each.error ?? "–",
+      may("operator") ? h("button", { type: "button", class: "button small quiet", onclick: again(`/deliveries/${encodeURIComponent(each.id)}/replay`, close) }, "Send") : ""]), "None."),
+    cursor ? h("p", { class: "note" }, "And more.") : "",
+    h("div", { class: "tools" }, h("button", { type: "button", class: "button quiet", onclick: close }, "Close"), may("operator") ? h("button", { type: "button", class: "button", onclick: again("/replay", close) }, "Send all again") : ""),
+  ]);
+}

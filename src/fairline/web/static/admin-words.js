@@ -1,0 +1,107 @@
+// How figures, times and what happens are put into words. Times are in the reader's zone.
+
+const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const exact = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const full = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+export const number = (value) => (value === null || value === undefined ? "–" : Math.abs(value) < 10 && value % 1 ? fine.format(value) : whole.format(value));
+export const plural = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+export const share = (value) => (value === null || value === undefined ? "–" : `${whole.format(value * 100)} %`);
+export const timeOfDay = (at) => clock.format(new Date(at));
+export const timeExact = (at) => exact.format(new Date(at));
+export const dateTime = (at) => (at ? full.format(new Date(at)) : "–");
+
+/** A duration in words: "40 seconds", "12 minutes", "2 h 5 min". */
+export function duration(seconds, short = false) {
+  if (seconds === null || seconds === undefined) return "–";
+  const s = Math.max(0, Math.round(seconds));
+  if (short) {
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return s % 60 && s < 600 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.round(s / 60)} min`;
+  } else {
+    if (s < 90) return plural(s, "second");
+    if (s < 5400) return plural(Math.round(s / 60), "minute");
+  }
+  if (s < 86400 * 2) {
+    const minutes = Math.round(s / 60);
+    return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
+  }
+  return plural(Math.round(s / 86400), "day");
+}
+
+/** How long ago, or how long until. */
+export function ago(at, now = Date.now()) {
+  const seconds = (now - new Date(at)) / 1000;
+  if (seconds < -1) return `in ${duration(-seconds, true)}`;
+  return seconds < 2 ? "just now" : `${duration(seconds, true)} ago`;
+}
+
+/** People a second as one says it. */
+export const perMinute = (rate) => `${number(Math.round(rate * 600) / 10)} a minute`;
+
+export const STATUS = {
+  active: { label: "Open", tone: "good" },
+  paused: { label: "Paused", tone: "warn" },
+  maintenance: { label: "Maintenance", tone: "bad" },
+};
+
+export const STATE = {
+  waiting: { label: "Waiting", tone: "info" },
+  admitted: { label: "Let in, on the way", tone: "warn" },
+  active: { label: "Inside", tone: "good" },
+  completed: { label: "Done", tone: "" },
+  expired: { label: "Gone", tone: "" },
+};
+
+export const REASON = {
+  heartbeat_timeout: "fell silent",
+  cancelled: "cancelled",
+  left: "left",
+  claim_timeout: "did not come in time",
+  no_show: "did not show up",
+  session_timeout: "ran out of time",
+  terminated: "ended by staff",
+  revoked: "revoked",
+};
+
+/** Kinds of events for the filter, and the dot of each. */
+export const KINDS = {
+  join: { label: "Joins", types: ["joined", "prioritised"] },
+  in: { label: "Let in and inside", types: ["admitted", "called", "recalled", "returned", "started"] },
+  end: { label: "Done and gone", types: ["completed", "expired"] },
+  set: { label: "Settings and the rest", types: [] },
+};
+
+export const kindOf = (type) => Object.keys(KINDS).find((kind) => KINDS[kind].types.includes(type)) ?? "set";
+
+/** What an event says, with who it is about first. */
+export function eventWords(event) {
+  const where = event.detail ? ` to ${event.detail}` : "";
+  switch (event.type) {
+    case "joined": return "joined the line";
+    case "prioritised": return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
+    case "admitted": return "was let in";
+    case "called": return `was called${where}`;
+    case "recalled": return `was called again${where}`;
+    case "returned": return "was put back in line";
+    case "started": return "is inside";
+    case "completed": return "is done";
+    case "expired": return REASON[event.detail] ? `is gone: ${REASON[event.detail]}` : "is gone";
+    case "queue_created": return "The queue was made";
+    case "settings_changed": return "Settings changed";
+    case "clock_stopped": return event.detail ? `The queue's clock stood still for ${duration(Number(event.detail))}: nobody lost a place` : "The queue's clock stood still";
+    default: return event.type.replaceAll("_", " ");
+  }
+}
+
+/** A setting's value as text. */
+export function value(found) {
+  if (found === null || found === undefined) return "unset";
+  if (found === "") return "empty";
+  if (typeof found === "boolean") return found ? "yes" : "no";
+  if (typeof found === "number") return number(found);
+  const text = typeof found === "string" ? found : JSON.stringify(found);
+  return text.length > 90 ? `${text.slice(0, 88)}…` : text;
+}

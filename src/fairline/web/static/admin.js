@@ -1,0 +1,51 @@
+// The dashboard: which page this is, and what the pages without a frame do.
+
+import { may, page } from "./admin-api.js";
+import { show, write } from "./admin-dom.js";
+import { frame } from "./admin-frame.js";
+
+const PAGES = {
+  queues: () => import("./admin-queues.js"),
+  queue: () => import("./admin-queue.js"),
+  keys: () => import("./admin-keys.js"),
+  webhooks: () => import("./admin-webhooks.js"),
+  audit: () => import("./admin-audit.js"),
+};
+
+/** Count down to the next try, and look whether someone is signed in already who came here by a link. */
+async function signIn() {
+  const button = document.querySelector('[data-do="sign-in"]'), told = show("told");
+  let left = page.wait;
+  if (left) {
+    button.disabled = true;
+    const timer = setInterval(() => {
+      left -= 1;
+      write(told, left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.");
+      if (left <= 0) {
+        clearInterval(timer);
+        button.disabled = false;
+      }
+    }, 1000);
+  } else if (!told && !document.referrer.startsWith(location.origin)) {
+    // A link from elsewhere does not bring the cookie along; a step from this page does.
+    const answer = await fetch("/api/v1/admin/session", { cache: "no-store" }).catch(() => null);
+    if (answer?.ok && location.pathname !== "/admin/sign-in") location.replace(location.href);
+  }
+}
+
+function notice() {
+  if (!page.retry) return;
+  let left = page.retry;
+  setInterval(() => {
+    left -= 1;
+    write(show("retry"), left > 0 ? `Looking again in ${left} s.` : "Looking again.");
+    if (left === 0) location.reload();
+  }, 1000);
+}
+
+if (page.page === "sign-in") signIn();
+else if (page.page === "notice") notice();
+else {
+  frame(["queues", "queue"].includes(page.page));
+  if (may(page.needs)) (await PAGES[page.page]()).start();
+}
