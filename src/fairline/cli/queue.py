@@ -137,7 +137,7 @@ def _changes(changes: dict[str, Any] | None) -> str:
 
 
 def _short(value: Any) -> str:
-    text = show.plain(value) or "(empty)"
+    text = " ".join(show.plain(value).split()) or "(empty)"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
