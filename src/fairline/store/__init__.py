@@ -30,6 +30,7 @@ from fairline.store.contract import (
     Visitor,
 )
 from fairline.store.embedded import EmbeddedServer
+from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
 
 __all__ = [
     "EMBEDDED",
@@ -37,14 +38,20 @@ __all__ = [
     "POSTGRES",
     "AdminKey",
     "Arrival",
+    "BoxCounts",
     "Caution",
     "Clock",
     "Configured",
+    "Delivery",
+    "DeliveryPage",
+    "DeliveryState",
     "EmbeddedServer",
     "Hour",
     "Joined",
     "Lapsed",
+    "Outbox",
     "Page",
+    "Parcel",
     "Part",
     "Pass",
     "Registry",

@@ -6,9 +6,11 @@ import msgspec
 
 from fairline.store.contract import AdminKey, Caution, Clock, Part
 from fairline.store.postgres.client import Client
+from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode
+_webhooks = msgspec.json.Decoder(list[Webhook]).decode
 
 #: How a server that keeps people's places should be set, and what to do where it is not.
 _WANTED = {
@@ -55,6 +57,18 @@ class PostgresRegistry:
     async def last_alive(self, part: Part) -> int | None:
         at = await self._client.call("last_alive", part)
         return None if at == "null" else int(at)
+
+    async def webhooks(self) -> list[Webhook]:
+        return _webhooks(await self._client.call("all_webhooks", None))
+
+    async def webhook(self, hook_id: str) -> Webhook | None:
+        return next(iter(_webhooks(await self._client.call("all_webhooks", hook_id))), None)
+
+    async def put_webhook(self, hook: Webhook) -> None:
+        await self._client.call("put_webhook", hook.id, hook.created, _encode(hook).decode())
+
+    async def remove_webhook(self, hook_id: str) -> bool:
+        return await self._client.call("remove_webhook", hook_id) == "true"
 
     async def warnings(self) -> list[Caution]:
         found = {name: await self._client.setting(name) for name in _WANTED}

@@ -8,6 +8,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:admin-keys`            | hash       | admin keys by id, hashed                                                  |
 | `fl:generation`            | string     | which generation of signing keys is in use                                |
 | `fl:alive`                 | hash       | when a web worker and a keeper were last there                            |
+| `fl:webhooks`              | hash       | webhooks by id                                                            |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
 | `fl:{q}:line`              | sorted set | who waits: number by place                                                |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
@@ -22,6 +23,16 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
+
+So do all keys of an outbox; its tag begins with a sign that no queue's name can begin with:
+
+| key                        | type       | holds                                                                     |
+|----------------------------|------------|---------------------------------------------------------------------------|
+| `fl:{@box}:cursors`        | hash       | the last event taken of each queue; `` when it was made                   |
+| `fl:{@box}:deliveries`     | hash       | id -> what is to be sent                                                  |
+| `fl:{@box}:marks`          | hash       | id -> tries, when it was made, what the last try met                      |
+| `fl:{@box}:pending`        | sorted set | ids by when they are due                                                  |
+| `fl:{@box}:dead`           | sorted set | ids by when they were given up                                            |
 """
 
 from __future__ import annotations
@@ -34,6 +45,7 @@ QUEUES = "fl:queues"
 ADMIN_KEYS = "fl:admin-keys"
 GENERATION = "fl:generation"
 ALIVE = "fl:alive"
+WEBHOOKS = "fl:webhooks"
 
 #: The order in which every script is given the keys of a queue.
 PARTS = (
@@ -66,3 +78,17 @@ def key(queue: QueueId, part: str) -> str:
 def rate_key(queue: QueueId, who: str, action: str) -> str:
     """Where the hits of one address, phone, user or token are counted for one action."""
     return f"fl:{{{queue}}}:rate:{who}:{action}"
+
+
+#: The order in which every script on an outbox is given its keys.
+BOX_PARTS = ("cursors", "deliveries", "marks", "pending", "dead")
+
+
+def box_keys(box: str) -> tuple[str, ...]:
+    """All keys of an outbox, in the order of BOX_PARTS."""
+    return tuple(box_key(box, part) for part in BOX_PARTS)
+
+
+def box_key(box: str, part: str) -> str:
+    """One of the keys of an outbox."""
+    return f"fl:{{@{box}}}:{part}"

@@ -9,10 +9,12 @@ from redis.exceptions import ResponseError
 
 from fairline.store.contract import AdminKey, Caution, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, GENERATION
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, GENERATION, WEBHOOKS
+from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
+_webhook = msgspec.json.Decoder(Webhook).decode
 
 #: How a server that keeps people's places should be set, and what to do where it is not.
 _WANTED = {
@@ -67,6 +69,24 @@ class ValkeyRegistry:
         async with mapped_errors():
             at = await self._client.hget(ALIVE, part)
         return int(at) if at else None
+
+    async def webhooks(self) -> list[Webhook]:
+        async with mapped_errors():
+            found = await self._client.hvals(WEBHOOKS)
+        return sorted(map(_webhook, found), key=lambda hook: (hook.created, hook.id))
+
+    async def webhook(self, hook_id: str) -> Webhook | None:
+        async with mapped_errors():
+            found = await self._client.hget(WEBHOOKS, hook_id)
+        return _webhook(found) if found else None
+
+    async def put_webhook(self, hook: Webhook) -> None:
+        async with mapped_errors():
+            await self._client.hset(WEBHOOKS, hook.id, _encode(hook))
+
+    async def remove_webhook(self, hook_id: str) -> bool:
+        async with mapped_errors():
+            return bool(await self._client.hdel(WEBHOOKS, hook_id))
 
     async def warnings(self) -> list[Caution]:
         async with mapped_errors():
