@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from fairline import __version__
-from fairline.cli import db, keys, queue, ticket
+from fairline.cli import db, keys, queue, ticket, webhook
 from fairline.cli.doctor import doctor
 from fairline.cli.serve import serve
 from fairline.errors import FairlineError
@@ -26,6 +26,7 @@ app.command()(doctor)
 app.add_typer(queue.app, name="queue")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(keys.app, name="keys")
+app.add_typer(webhook.app, name="webhook")
 app.add_typer(db.app, name="db")
 
 

@@ -50,6 +50,15 @@ CALLS = {
     "GET /keys": Role.ADMIN,
     "DELETE /keys/{key_id}": Role.ADMIN,
     "POST /keys/rotate": Role.ADMIN,
+    "POST /webhooks": Role.ADMIN,
+    "GET /webhooks": Role.VIEWER,
+    "GET /webhooks/{webhook}": Role.VIEWER,
+    "PATCH /webhooks/{webhook}": Role.ADMIN,
+    "DELETE /webhooks/{webhook}": Role.ADMIN,
+    "POST /webhooks/{webhook}/test": Role.OPERATOR,
+    "GET /webhooks/{webhook}/deliveries": Role.VIEWER,
+    "POST /webhooks/{webhook}/deliveries/{delivery}/replay": Role.OPERATOR,
+    "POST /webhooks/{webhook}/replay": Role.OPERATOR,
 }
 
 
@@ -104,4 +113,5 @@ def events_of(admin: httpx.Client, queue: str) -> list[tuple[str, int | None]]:
 
 def at(call: str, queue: str = "nobody-made-this") -> tuple[str, str]:
     method, _, path = call.partition(" ")
-    return method, path.format(queue=queue, ticket="999999", pass_id="none", key_id="none")
+    named = {"ticket": "999999", "pass_id": "none", "key_id": "none", "webhook": "none", "delivery": "none"}
+    return method, path.format(queue=queue, **named)

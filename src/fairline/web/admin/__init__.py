@@ -1,4 +1,4 @@
-"""For operators: settings, calling people, tickets, figures, passes and keys."""
+"""For operators: settings, calling people, tickets, figures, passes, keys and webhooks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
 from fairline.web.admin.tickets import Tickets
+from fairline.web.admin.webhooks import WebhookCalls
 from fairline.web.context import Context
 from fairline.web.operations import Operation
 
@@ -16,5 +17,5 @@ __all__ = ["admin_operations"]
 def admin_operations(context: Context) -> list[Operation]:
     """The operators' calls."""
     desk = Desk(context)
-    parts = (Queues(desk), Tickets(desk), Records(desk), Passes(desk), Keys(desk))
+    parts = (Queues(desk), Tickets(desk), Records(desk), Passes(desk), Keys(desk), WebhookCalls(desk))
     return [row for part in parts for row in part.rows()]
