@@ -96,6 +96,8 @@ _NAMED_BY = {
     ("MadeKey", "name"): "Dashboard",
     ("WebhookAnswer", "id"): PATH["webhook"],
     ("MadeWebhook", "id"): PATH["webhook"],
+    ("WebhookAnswer", "active"): True,
+    ("MadeWebhook", "active"): True,
     ("MadeWebhook", "secret"): "whsec_Zx3…",
     ("DeliveryAnswer", "id"): PATH["delivery"],
     ("DeliveryAnswer", "type"): "admitted",
