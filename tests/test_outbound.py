@@ -101,7 +101,7 @@ def answers(*addresses: str) -> Callable[..., list[Any]]:
 async def test_a_name_with_one_private_address_among_others_is_refused(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", answers("8.8.8.8", HOST))
+    monkeypatch.setattr(socket, "getaddrinfo", answers("8.8.8.8", HOST))
     with pytest.raises(AddressRefused):
         await get(f"http://evil.example:{receiver.port}/", private=False)
     assert receiver.letters == []
@@ -119,7 +119,7 @@ async def test_the_name_is_asked_for_once_and_the_address_that_was_checked_is_ca
         asked.append(host)
         return answers(HOST if len(asked) == 1 else "192.0.2.1")(host, port)
 
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", rebinding)
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     assert (await get(f"http://shop.example:{receiver.port}/a?b=c d")).ok
     assert asked == ["shop.example"]
     (letter,) = receiver.letters
@@ -141,7 +141,7 @@ async def test_proxies_of_the_environment_are_ignored(receiver: Receiver, monkey
 
 
 async def test_the_next_address_of_a_name_is_tried(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", answers("127.0.0.9", HOST))
+    monkeypatch.setattr(socket, "getaddrinfo", answers("127.0.0.9", HOST))
     assert (await get(f"http://shop.example:{receiver.port}/")).ok
 
 
@@ -221,7 +221,7 @@ async def test_the_certificate_must_be_for_the_name_though_the_address_is_called
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(file)
     trusting = ssl.create_default_context(cafile=str(file))
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", answers(HOST))
+    monkeypatch.setattr(socket, "getaddrinfo", answers(HOST))
     async with raw(writes(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), serving) as port:
         assert (await get(f"https://shop.example:{port}/", tls=trusting)).ok
         with pytest.raises(ServiceFailed, match="no secure connection"):
