@@ -459,13 +459,13 @@ async def test_a_channel_is_a_plain_function(store: Store) -> None:
             raise ValueError("the pigeon does not understand")
         return Outcome(sent=True)
 
-    courier = Courier(store.outbox, "pigeon", claim_seconds=0.1)
+    courier = Courier(store.outbox, "pigeon", patience=Patience(tries=1))
     with capture_logs() as logs:
         await courier.round({box: by_pigeon})
         await courier.idle()
     assert sorted(sent) == ["?", "Dear Ada"]
-    assert [log["event"] for log in logs] == ["delivery.failed"]
-    assert (await store.outbox.counts([box])) == [(1, 0)]
+    assert [log["event"] for log in logs] == ["delivery.failed", "delivery.dead"]
+    assert (await store.outbox.counts([box])) == [(0, 1)]
     await store.outbox.drop(box)
 
 

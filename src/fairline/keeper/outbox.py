@@ -123,18 +123,23 @@ class Courier:
 
     async def _deliver(self, box: str, delivery: Delivery, channel: Channel) -> None:
         try:
-            outcome = await channel(delivery)
-            await self._settle(box, delivery, outcome)
+            await self._settle(box, delivery, await self._sent(box, delivery, channel))
         except StoreError as error:
             # The claim lapses, and it is sent again: twice is better than never.
             log.warning("delivery.not_noted", kind=self._kind, box=box, delivery=delivery.id, error=error.message)
-        except Exception:
-            log.exception("delivery.failed", kind=self._kind, box=box, delivery=delivery.id)
         finally:
             self._busy[box] -= 1
             if not self._busy[box]:
                 del self._busy[box]
             self._freed.set()
+
+    async def _sent(self, box: str, delivery: Delivery, channel: Channel) -> Outcome:
+        """What the channel says. One that fails in a way of its own is a failed try, and no reason to try for ever."""
+        try:
+            return await channel(delivery)
+        except Exception:
+            log.exception("delivery.failed", kind=self._kind, box=box, delivery=delivery.id)
+            return Outcome(sent=False, error="it could not be sent; the log says why")
 
     async def _settle(self, box: str, delivery: Delivery, outcome: Outcome) -> None:
         error = outcome.error[:ERROR_LENGTH]

@@ -75,9 +75,10 @@ class WebhookDesk:
 
     async def remove(self, hook_id: str) -> None:
         """Take a webhook away, with all that was still to be sent."""
-        if not await self._store.registry.remove_webhook(hook_id):
-            raise WebhookNotFound(hook_id)
-        await self._store.outbox.drop(hook_id)
+        hook = await self.one(hook_id)
+        # The outbox first: if we fail in between, the call can be made again, and nothing is left behind.
+        await self._store.outbox.drop(hook.id)
+        await self._store.registry.remove_webhook(hook.id)
 
     async def all(self) -> list[Webhook]:
         """All of them, oldest first."""
