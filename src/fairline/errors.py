@@ -8,7 +8,9 @@
     │   ├── QueueNotFound
     │   ├── TicketNotFound
     │   ├── PassNotFound
-    │   └── RevisionNotFound
+    │   ├── RevisionNotFound
+    │   ├── WebhookNotFound
+    │   └── DeliveryNotFound
     ├── Refused                   right in itself, but not now or not for you
     │   ├── QueueExists
     │   ├── QueueFull                       (a retry may help)
@@ -22,11 +24,14 @@
     │   ├── TicketExpired
     │   ├── SessionTaken
     │   ├── SettingsChanged
+    │   ├── TooManyWebhooks
     │   └── RateLimited                     (a retry helps, after `retry_after`)
     ├── TokenError
     │   ├── TokenMissing
     │   ├── TokenInvalid
     │   └── TokenExpired
+    ├── ServiceFailed             someone else's service did not answer as it should
+    │   └── AddressRefused          it is not to be called at all
     └── StoreError
         ├── StoreUnavailable                (a retry helps)
         ├── StoreOverloaded                 (a retry helps)
@@ -119,6 +124,26 @@ class RevisionNotFound(NotFound):
         super().__init__(
             f"The history of queue {queue!r} has no version {version}: the settings were never at it, or that is "
             "too long ago. Read the history to see which there are."
+        )
+
+
+class WebhookNotFound(NotFound):
+    """No webhook has this id."""
+
+    code = "webhook_not_found"
+
+    def __init__(self, hook_id: str) -> None:
+        super().__init__(f"There is no webhook {hook_id!r:.80}. List them to see the ids.")
+
+
+class DeliveryNotFound(NotFound):
+    """No dead letter has this id."""
+
+    code = "delivery_not_found"
+
+    def __init__(self, delivery_id: str) -> None:
+        super().__init__(
+            f"There is no dead letter {delivery_id!r:.80}: it was replayed already, or it is too old. List them to see."
         )
 
 
@@ -255,6 +280,15 @@ class SettingsChanged(Refused):
         self.found = found
 
 
+class TooManyWebhooks(Refused):
+    """As many webhooks as are looked after."""
+
+    code = "too_many_webhooks"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"There are {most} webhooks already, which is the most. Remove one that is not needed first.")
+
+
 class RateLimited(Refused):
     """Too many calls of one kind by one address, phone, user or token."""
 
@@ -294,6 +328,24 @@ class TokenExpired(TokenError):
 
     def __init__(self) -> None:
         super().__init__("The token has expired. Join again to get a new one: your place is kept while it lives.")
+
+
+class ServiceFailed(FairlineError):
+    """A service of someone else's did not answer as it should. The message is short, and has nothing of what it
+    answered."""
+
+    code = "service_failed"
+
+
+class AddressRefused(ServiceFailed):
+    """An address inside the house, which nobody outside may make us call."""
+
+    code = "address_refused"
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"{host!r:.80} leads to a private address. If that is meant, set webhook_private_addresses to allow."
+        )
 
 
 class StoreError(FairlineError):

@@ -39,6 +39,13 @@ class LogFormat(StrEnum):
     TEXT = "text"
 
 
+class PrivateAddresses(StrEnum):
+    """Whether webhooks may go to addresses inside the house: loopback, private networks and the like."""
+
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
 def default_data() -> Path:
     """A folder in the user's data directory."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
@@ -63,6 +70,7 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     sweep_seconds: Annotated[float, Meta(ge=0.1, le=300)] = 5.0
     token_seconds: Annotated[float, Meta(ge=60, le=2_592_000)] = 7200.0
     log_format: LogFormat = LogFormat.AUTO
+    webhook_private_addresses: PrivateAddresses = PrivateAddresses.REFUSE
 
 
 NAMES = ServerSettings.__struct_fields__

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-import urllib.request
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Annotated
+from typing import Annotated
 
 import msgspec
 import structlog
 from msgspec import Meta, Struct
 
-from fairline.errors import QueueNotFound, StoreError
+from fairline.errors import QueueNotFound, ServiceFailed, StoreError
+from fairline.keeper.outbound import send
 from fairline.queue import QueueId
 from fairline.room import Room
 
@@ -28,8 +26,6 @@ log = structlog.get_logger()
 ROUND_SECONDS = 1.0
 RETRY_SECONDS = 5.0
 TIMEOUT_SECONDS = 5.0
-#: More than any answer of ours needs.
-ANSWER_LIMIT = 64 * 1024
 
 
 class Seats(Struct):
@@ -38,33 +34,19 @@ class Seats(Struct):
     seats: Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 
-class _Staying(urllib.request.HTTPRedirectHandler):
-    """Nobody is followed elsewhere: the address is the operator's, and no one else's to choose."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
-_opener = urllib.request.build_opener(_Staying, urllib.request.ProxyHandler({}))
 _seats = msgspec.json.Decoder(Seats).decode
 
 
-def fetch_seats(url: str, seconds: float = TIMEOUT_SECONDS) -> int:
-    """How many seats a service says there are; raises OSError, HTTPException or ValueError where it cannot be had."""
-    request = urllib.request.Request(url, headers={"accept": "application/json", "user-agent": "Fairline"})
-    deadline = time.monotonic() + seconds
-    content = b""
-    with _opener.open(request, timeout=seconds) as answer:
-        while len(content) < ANSWER_LIMIT and (part := answer.read1(4096)):
-            content += part
-            if time.monotonic() > deadline:  # the time-out is for each part, and one that drips has many
-                raise TimeoutError(f"the answer was not complete within {seconds:g} s")
+async def fetch_seats(url: str, seconds: float = TIMEOUT_SECONDS) -> int:
+    """How many seats a service says there are; raises ServiceFailed where it cannot be had. It may well be a private
+    one: the shop's own, next door."""
+    answer = await send("GET", url, headers={"accept": "application/json"}, seconds=seconds, private=True)
+    if not answer.ok:
+        raise ServiceFailed(f"it answered {answer.status}")
     try:
-        return _seats(content).seats
+        return _seats(answer.body).seats
     except msgspec.MsgspecError as error:
-        raise ValueError(f'the answer is not {{"seats": n}}: {error}') from None
+        raise ServiceFailed(f'the answer is not {{"seats": n}}: {error}') from None
 
 
 class Stocktaker:
@@ -116,9 +98,9 @@ class Stocktaker:
 
 async def _asked(queue: QueueId, url: str) -> int | None:
     try:
-        seats = await asyncio.to_thread(fetch_seats, url)
-    except (OSError, HTTPException, ValueError) as error:
-        log.warning("queue.stock_unknown", queue=queue, url=url, error=str(error))
+        seats = await fetch_seats(url)
+    except ServiceFailed as error:
+        log.warning("queue.stock_unknown", queue=queue, url=url, error=error.message)
         return None
     log.info("queue.stock_taken", queue=queue, stock=seats)
     return seats

@@ -39,6 +39,7 @@ from fairline.store.contract import (
     Visitor,
 )
 from fairline.store.embedded import EmbeddedServer
+from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
 
 __all__ = [
     "EMBEDDED",
@@ -47,10 +48,14 @@ __all__ = [
     "AdminKey",
     "Alive",
     "Arrival",
+    "BoxCounts",
     "Caution",
     "Clock",
     "Configured",
     "Deed",
+    "Delivery",
+    "DeliveryPage",
+    "DeliveryState",
     "EmbeddedServer",
     "Entry",
     "Estimates",
@@ -58,7 +63,9 @@ __all__ = [
     "Joined",
     "Kind",
     "Lapsed",
+    "Outbox",
     "Page",
+    "Parcel",
     "Part",
     "Pass",
     "Point",

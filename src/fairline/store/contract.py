@@ -19,7 +19,9 @@ from msgspec import Struct
 from fairline.errors import FairlineError
 from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.store.outbox import Outbox
 from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket
+from fairline.webhook import Webhook
 
 T = TypeVar("T")
 
@@ -303,6 +305,18 @@ class Registry(Protocol):
     async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
         """The audit log, newest first: of one queue or of everything, before an entry or from the newest."""
 
+    async def webhooks(self) -> list[Webhook]:
+        """All webhooks, oldest first."""
+
+    async def webhook(self, hook_id: str) -> Webhook | None:
+        """One webhook."""
+
+    async def put_webhook(self, hook: Webhook) -> None:
+        """Add a webhook, or replace the one with its id."""
+
+    async def remove_webhook(self, hook_id: str) -> bool:
+        """Take a webhook away; False where there was none."""
+
     async def warnings(self) -> list[Caution]:
         """What of the store's own set-up would hurt on the night."""
 
@@ -338,6 +352,10 @@ class Store(Protocol):
     @property
     def registry(self) -> Registry:
         """What belongs to the server rather than to a queue."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """What is to be sent out of the house."""
 
     async def close(self) -> None:
         """Give back all connections, and end what was started for them."""
@@ -455,6 +473,9 @@ class Store(Protocol):
 
     async def last_event(self, queue: QueueId) -> str:
         """The id of the newest event: what `events` goes on from."""
+
+    async def events_lost(self, queue: QueueId, after: str) -> bool:
+        """Whether events after this one are not kept any more."""
 
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""

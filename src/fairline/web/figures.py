@@ -11,7 +11,7 @@ import fairline
 from fairline.errors import QueueNotFound, StoreError
 from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Room
-from fairline.store import Stats
+from fairline.store import BoxCounts, Stats
 from fairline.ticket import Reason, Status
 from fairline.web.http import NO_STORE, Request, Response
 from fairline.web.metrics import Metrics
@@ -31,13 +31,23 @@ class MetricsPage:
     async def metrics(self, request: Request) -> Response:
         """All figures, for Prometheus. With the store away, those of the processes only."""
         queues: list[tuple[QueueId, QueueSettings, Stats]] | None
+        boxes: BoxCounts | None
         try:
             queues = await self._queues()
+            boxes = await self._outboxes()
         except StoreError:
             queues = None
+            boxes = None
         known = None if queues is None else {str(queue) for queue, _, _ in queues}
-        body = await self._metrics.told(queue_metrics(queues), known)
+        body = await self._metrics.told([*queue_metrics(queues), *outbox_metrics(boxes)], known)
         return Response(200, body, MEDIA.encode(), NO_STORE)
+
+    async def _outboxes(self) -> BoxCounts:
+        """What all webhooks together have to send, and have given up: no label is needed that grows with them."""
+        store = self._room.store
+        hooks = await store.registry.webhooks()
+        counts = await store.outbox.counts([hook.id for hook in hooks])
+        return BoxCounts(sum(each.pending for each in counts), sum(each.dead for each in counts))
 
     async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
         places = asyncio.Semaphore(AT_ONCE)
@@ -97,6 +107,16 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
         *(build, up, joined, admitted, returned, completed, expired),
         *(waiting, beating, inside, backlog, stock, wait),
     ]
+
+
+def outbox_metrics(boxes: BoxCounts | None) -> list[Metric]:
+    """What is still to be delivered, and what was given up."""
+    pending = GaugeMetricFamily("fairline_deliveries_pending", "What is still to be delivered.", labels=("kind",))
+    dead = GaugeMetricFamily("fairline_deliveries_dead", "Dead letters: what was given up, and kept.", labels=("kind",))
+    if boxes is not None:
+        pending.add_metric(("webhook",), boxes.pending)
+        dead.add_metric(("webhook",), boxes.dead)
+    return [pending, dead]
 
 
 def _backlog(view: QueueView, settings: QueueSettings) -> int:

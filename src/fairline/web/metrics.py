@@ -157,6 +157,16 @@ class Metrics:
         self._round_seconds = Spread(
             registry, "fairline_keeper_round_seconds", "Time of one round of a keeper.", STORE_BUCKETS, "round"
         )
+        self._deliveries = Tally(
+            registry,
+            "fairline_deliveries_total",
+            "Tries to deliver by the keepers of this server: what was sent, what is tried again, what was given up.",
+            "kind",
+            "outcome",
+        )
+        self._lost = Tally(
+            registry, "fairline_events_lost_total", "How often events were gone before they were delivered.", "kind"
+        )
         self._streams = Gauge(
             "fairline_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
         )
@@ -179,6 +189,7 @@ class Metrics:
         self._rounds: dict[str, tuple[float, float]] = {}
         self._plain = (
             *(self._requests, self._limited, self._beats, self._store_errors, self._promoted),
+            *(self._deliveries, self._lost),
             *(self._beat_seconds, self._store_seconds, self._batch_size, self._push_seconds, self._round_seconds),
         )
         self._begin()
@@ -240,6 +251,16 @@ class Metrics:
         self._promoted.counts[queue,] += len(numbers)
         self._arm()
 
+    def delivered(self, kind: str, outcome: str) -> None:
+        """A courier tried to deliver something."""
+        self._deliveries.counts[kind, outcome] += 1
+        self._arm()
+
+    def lost(self, kind: str) -> None:
+        """Events were gone before they were taken for delivery."""
+        self._lost.counts[kind,] += 1
+        self._arm()
+
     def round(self, name: str, late: float, seconds: float) -> None:
         """The keeper went round."""
         self._round_seconds.add(name, seconds)
@@ -284,6 +305,9 @@ class Metrics:
         self._limited.begin("POST /api/v1/queues/{queue}/join")
         for call in STORE_CALLS:
             self._store_errors.begin(call)
+        self._lost.begin("webhook")
+        for outcome in ("sent", "retried", "dead"):
+            self._deliveries.begin("webhook", outcome)
 
     def _begin_queue(self, queue: str) -> None:
         self._beat_seconds.begin(queue)

@@ -21,10 +21,20 @@ BODIES: dict[str, dict[str, Any]] = {
     "Say": {"text": "Doors open at eight. Thank you for waiting."},
     "NewPass": {"level": 2, "uses": 1, "expires_in_seconds": 86400},
     "NewKey": {"role": "viewer", "name": "Dashboard"},
+    "NewWebhook": {"url": "https://shop.example/fairline", "queue": "demo", "events": ["admitted", "expired"]},
+    "WebhookChanges": {"active": False},
 }
 
 #: What is in the path and the query of an example.
-PATH = {"queue": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff", "version": "7"}
+PATH = {
+    "queue": "demo",
+    "ticket": "123",
+    "pass_id": "9f86d081884c7d65",
+    "key_id": "2c26b46b68ff",
+    "version": "7",
+    "webhook": "6b86b273ff34",
+    "delivery": "d4735e3a265e16eee03f59718b9b5d03",
+}
 QUERY = {"queue": "demo", "status": "waiting", "limit": "50"}
 
 #: What an answer has that others of its type have not, by the last part of the path.
@@ -65,6 +75,7 @@ _FIELDS: dict[str, Any] = {
     "cursor": None,
     "party_size": 2,
     "generation": 2,
+    "url": "https://shop.example/fairline",
 }
 _NAMED_BY = {
     ("SessionAnswer", "status"): "active",
@@ -101,6 +112,14 @@ _NAMED_BY = {
     ("StoreHealth", "cautions"): [],
     ("WorkerHealth", "name"): "web-1:4711",
     ("WorkerHealth", "part"): "web",
+    ("WebhookAnswer", "id"): PATH["webhook"],
+    ("MadeWebhook", "id"): PATH["webhook"],
+    ("WebhookAnswer", "active"): True,
+    ("MadeWebhook", "active"): True,
+    ("MadeWebhook", "secret"): "whsec_Zx3…",
+    ("DeliveryAnswer", "id"): PATH["delivery"],
+    ("DeliveryAnswer", "type"): "admitted",
+    ("DeliveryAnswer", "error"): "answered 500",
 }
 _TIME = "2026-07-01T08:00:00Z"
 

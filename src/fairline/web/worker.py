@@ -18,9 +18,10 @@ import uvicorn
 from fairline.errors import StoreError
 from fairline.keeper import Keeper, process_name
 from fairline.keeper.stock import Stocktaker
+from fairline.keeper.webhooks import Webhooks
 from fairline.logs import set_up_logs
 from fairline.room import Room
-from fairline.settings import ServerRole, ServerSettings
+from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
 from fairline.token import Keyring
 from fairline.web.app import FullLane, operations
@@ -79,6 +80,12 @@ class Worker:
             on_admitted=self._metrics.admitted,
             on_round=self._metrics.round,
         )
+        self._webhooks = Webhooks(
+            store,
+            private=settings.webhook_private_addresses is PrivateAddresses.ALLOW,
+            on_outcome=self._metrics.delivered,
+            on_lost=self._metrics.lost,
+        )
 
     async def run(self, listening: socket.socket | None) -> None:
         """Run until told to end."""
@@ -88,6 +95,7 @@ class Worker:
             if self._settings.role is not ServerRole.WEB:
                 await stack.enter_async_context(_running(self._keeper.run()))
                 await stack.enter_async_context(_running(Stocktaker(self._room).run()))
+                await stack.enter_async_context(_running(self._webhooks.run()))
             if listening is not None:
                 await stack.enter_async_context(_running(self._show_alive()))
                 await self._serve(listening, stack)

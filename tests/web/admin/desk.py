@@ -60,6 +60,15 @@ CALLS = {
     "POST /keys/rotate": Role.ADMIN,
     "GET /audit": Role.OPERATOR,
     "GET /health": Role.VIEWER,
+    "POST /webhooks": Role.ADMIN,
+    "GET /webhooks": Role.VIEWER,
+    "GET /webhooks/{webhook}": Role.VIEWER,
+    "PATCH /webhooks/{webhook}": Role.ADMIN,
+    "DELETE /webhooks/{webhook}": Role.ADMIN,
+    "POST /webhooks/{webhook}/test": Role.OPERATOR,
+    "GET /webhooks/{webhook}/deliveries": Role.VIEWER,
+    "POST /webhooks/{webhook}/deliveries/{delivery}/replay": Role.OPERATOR,
+    "POST /webhooks/{webhook}/replay": Role.OPERATOR,
 }
 
 
@@ -114,4 +123,6 @@ def events_of(admin: httpx.Client, queue: str) -> list[tuple[str, int | None]]:
 
 def at(call: str, queue: str = "nobody-made-this") -> tuple[str, str]:
     method, _, path = call.partition(" ")
-    return method, path.format(queue=queue, ticket="999999", pass_id="none", key_id="none", version="1")
+    named = dict.fromkeys(("pass_id", "key_id", "webhook", "delivery"), "none")
+    named |= {"ticket": "999999", "version": "1"}
+    return method, path.format(queue=queue, **named)

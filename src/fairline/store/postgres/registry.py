@@ -9,12 +9,14 @@ import msgspec
 from fairline.errors import InvalidRequest
 from fairline.store.contract import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Clock, Deed, Entry, Part
 from fairline.store.postgres.client import Client
+from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode
 _alive = msgspec.json.Decoder(list[tuple[Part, str, int]]).decode
 _deeds = msgspec.json.Decoder(list[tuple[int, int, Deed]]).decode
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+_webhooks = msgspec.json.Decoder(list[Webhook]).decode
 
 #: How a server that keeps people's places should be set, and what to do where it is not.
 _WANTED = {
@@ -77,6 +79,18 @@ class PostgresRegistry:
             raise InvalidRequest("before", f"must be the id of an entry; got {before!r:.80}")
         rows = _deeds(await self._client.call("list_deeds", queue, int(before) if before else None, limit))
         return [Entry(str(number), at, deed) for number, at, deed in rows]
+
+    async def webhooks(self) -> list[Webhook]:
+        return _webhooks(await self._client.call("all_webhooks", None))
+
+    async def webhook(self, hook_id: str) -> Webhook | None:
+        return next(iter(_webhooks(await self._client.call("all_webhooks", hook_id))), None)
+
+    async def put_webhook(self, hook: Webhook) -> None:
+        await self._client.call("put_webhook", hook.id, hook.created, _encode(hook).decode())
+
+    async def remove_webhook(self, hook_id: str) -> bool:
+        return await self._client.call("remove_webhook", hook_id) == "true"
 
     async def warnings(self) -> list[Caution]:
         found = {name: await self._client.setting(name) for name in _WANTED}

@@ -60,6 +60,7 @@ from fairline.store.postgres.answers import (
 from fairline.store.postgres.client import Client, connect, mapped_errors
 from fairline.store.postgres.migrate import status as schema_status
 from fairline.store.postgres.migrate import upgrade
+from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.stats import Counts, last_minute, series, totals
 from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket
@@ -114,6 +115,7 @@ class PostgresStore:
 
     def __init__(self, client: Client, clock: Clock | None, server: Server | None) -> None:
         self.registry = PostgresRegistry(client, clock)
+        self.outbox = PostgresOutbox(client, clock)
         self._client = client
         self._clock = clock
         self._server = server
@@ -308,6 +310,9 @@ class PostgresStore:
 
     async def last_event(self, queue: QueueId) -> str:
         return await self._client.call("last_event", queue, queue=queue)
+
+    async def events_lost(self, queue: QueueId, after: str) -> bool:
+        return await self._client.call("events_lost", queue, int(after), queue=queue) == "true"
 
     async def stats(self, queue: QueueId) -> Stats:
         view, last, fields, noted = await self._call("figures", queue)

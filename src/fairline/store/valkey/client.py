@@ -135,7 +135,10 @@ class Runner:
 
     async def run(self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:
         """Run one script on a queue; `args` begin with the time."""
-        keys = (*queue_keys(queue), *more_keys)
+        return await self.run_on(name, (*queue_keys(queue), *more_keys), args, queue)
+
+    async def run_on(self, name: str, keys: Sequence[str], args: Sequence[Any], queue: QueueId | None = None) -> Any:
+        """Run one script on these keys; `args` begin with the time."""
         if self._pipe is None:
             async with mapped_errors(queue):
                 return await self._run(name, keys, args)

@@ -11,6 +11,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server's own, as `rate` below      |
 | `fl:workers`               | sorted set | each of them, by when it was last there; gone after a minute              |
 | `fl:audit`                 | stream     | what was done with admin keys, trimmed                                    |
+| `fl:webhooks`              | hash       | webhooks by id                                                            |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
 | `fl:{q}:line`              | sorted set | who waits: number by place                                                |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
@@ -28,6 +29,16 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
 | `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
+
+So do all keys of an outbox; its tag begins with a sign that no queue's name can begin with:
+
+| key                        | type       | holds                                                                     |
+|----------------------------|------------|---------------------------------------------------------------------------|
+| `fl:{@box}:cursors`        | hash       | the last event taken of each queue; `` when it was made                   |
+| `fl:{@box}:deliveries`     | hash       | id -> what is to be sent                                                  |
+| `fl:{@box}:marks`          | hash       | id -> tries, when it was made, what the last try met                      |
+| `fl:{@box}:pending`        | sorted set | ids by when they are due                                                  |
+| `fl:{@box}:dead`           | sorted set | ids by when they were given up                                            |
 """
 
 from __future__ import annotations
@@ -42,6 +53,7 @@ GENERATION = "fl:generation"
 ALIVE = "fl:alive"
 WORKERS = "fl:workers"
 AUDIT = "fl:audit"
+WEBHOOKS = "fl:webhooks"
 
 #: The order in which every script is given the keys of a queue.
 PARTS = (
@@ -82,3 +94,17 @@ def rate_key(queue: QueueId, who: str, action: str) -> str:
 def tries_key(who: str, action: str) -> str:
     """Where the tries of one address at something of the server's own are counted."""
     return f"fl:tries:{who}:{action}"
+
+
+#: The order in which every script on an outbox is given its keys.
+BOX_PARTS = ("cursors", "deliveries", "marks", "pending", "dead")
+
+
+def box_keys(box: str) -> tuple[str, ...]:
+    """All keys of an outbox, in the order of BOX_PARTS."""
+    return tuple(box_key(box, part) for part in BOX_PARTS)
+
+
+def box_key(box: str, part: str) -> str:
+    """One of the keys of an outbox."""
+    return f"fl:{{@{box}}}:{part}"

@@ -11,13 +11,15 @@ from redis.exceptions import ResponseError
 from fairline.errors import InvalidRequest
 from fairline.store.contract import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WORKERS, tries_key
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
+from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
 _deed = msgspec.json.Decoder(Deed).decode
 _alive = msgspec.json.Decoder(tuple[Part, str]).decode
+_webhook = msgspec.json.Decoder(Webhook).decode
 
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}-[0-9]{1,18}", re.ASCII)
 #: How many entries of the audit log are read at once where one queue's are looked for.
@@ -114,6 +116,24 @@ class ValkeyRegistry:
                 break
             before = found[-1][0].decode()
         return entries[:limit]
+
+    async def webhooks(self) -> list[Webhook]:
+        async with mapped_errors():
+            found = await self._client.hvals(WEBHOOKS)
+        return sorted(map(_webhook, found), key=lambda hook: (hook.created, hook.id))
+
+    async def webhook(self, hook_id: str) -> Webhook | None:
+        async with mapped_errors():
+            found = await self._client.hget(WEBHOOKS, hook_id)
+        return _webhook(found) if found else None
+
+    async def put_webhook(self, hook: Webhook) -> None:
+        async with mapped_errors():
+            await self._client.hset(WEBHOOKS, hook.id, _encode(hook))
+
+    async def remove_webhook(self, hook_id: str) -> bool:
+        async with mapped_errors():
+            return bool(await self._client.hdel(WEBHOOKS, hook_id))
 
     async def warnings(self) -> list[Caution]:
         async with mapped_errors():

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from fairline.ticket import REASONS, TRANSITIONS, Reason, Status
 
-#: Scripts that are not on a queue that is there: they begin with nothing but themselves.
-_ALONE = {"create", "try"}
 _INCLUDE = re.compile(r"^--#include (\w+)$", re.MULTILINE)
 
 
@@ -53,7 +51,12 @@ def tables() -> str:
 
 @cache
 def script(name: str) -> Script:
-    """The script of one operation, with the tables, common.lua (on a queue that is there) and what it includes."""
+    """The script of one operation, with what it includes; those on a queue also with the tables and common.lua."""
     body = _INCLUDE.sub(lambda found: _read(found.group(1)), _read(name))
-    source = body if name in _ALONE else "\n".join((tables(), _read("common"), body))
+    source = body if _stands_alone(name) else "\n".join((tables(), _read("common"), body))
     return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+def _stands_alone(name: str) -> bool:
+    """Whether a script is not about a queue that is there."""
+    return name in {"create", "try"} or name.startswith("outbox_")

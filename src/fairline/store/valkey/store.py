@@ -51,6 +51,7 @@ from fairline.store.stats import MINUTE_MS, Counts, Minutes, last_minute, minute
 from fairline.store.valkey.answers import event, joined, outcomes, revision, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.keys import PARTS, QUEUES, key, rate_key
+from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
@@ -92,6 +93,7 @@ class ValkeyStore:
         self.registry = ValkeyRegistry(client, self.time)
         self._client = client
         self._runner = Runner(client)
+        self.outbox = ValkeyOutbox(client, self._runner, clock)
         self._clock = clock
         self._server = server
 
@@ -318,6 +320,11 @@ class ValkeyStore:
         if not newest:
             raise QueueNotFound(queue)
         return str(newest[0][0].decode())
+
+    async def events_lost(self, queue: QueueId, after: str) -> bool:
+        # An id tells nothing of how many came between: where the event itself is not kept, others may be gone too.
+        async with mapped_errors():
+            return not await self._client.xrange(key(queue, "events"), after, after, 1)
 
     async def stats(self, queue: QueueId) -> Stats:
         view = await self.view(queue)

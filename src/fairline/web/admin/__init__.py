@@ -1,4 +1,4 @@
-"""For operators: settings and their history, calling people, tickets, figures, passes, keys, audit and health."""
+"""For operators: settings, history, calling people, tickets, figures, passes, keys, webhooks, audit and health."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fairline.web.admin.records import Records
 from fairline.web.admin.reports import Reports
 from fairline.web.admin.series import Series
 from fairline.web.admin.tickets import Tickets
+from fairline.web.admin.webhooks import WebhookCalls
 from fairline.web.context import Context
 from fairline.web.operations import Operation
 
@@ -32,6 +33,7 @@ def admin_operations(context: Context) -> list[Operation]:
         Live(desk),
         Passes(desk),
         Keys(desk),
+        WebhookCalls(desk),
         Audit(desk),
         Health(desk),
     )

@@ -30,7 +30,13 @@ DONE = Response(204, headers=NO_STORE)
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 _KEY_PROBLEMS = ("key_missing", "key_invalid", "signed_out", "forbidden", "cross_site")
-_PATH_PROBLEMS = {"queue": "queue_not_found", "ticket": "ticket_not_found", "version": "revision_not_found"}
+_PATH_PROBLEMS = {
+    "queue": "queue_not_found",
+    "ticket": "ticket_not_found",
+    "version": "revision_not_found",
+    "webhook": "webhook_not_found",
+    "delivery": "delivery_not_found",
+}
 
 
 class Call:

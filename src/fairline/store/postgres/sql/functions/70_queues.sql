@@ -85,6 +85,8 @@ BEGIN
   DELETE FROM passes WHERE queue = _c.queue;
   DELETE FROM limits WHERE queue = _c.queue;
   DELETE FROM events WHERE queue = _c.queue;
+  -- A queue made anew counts its events from 1: what was seen of this one says nothing of it.
+  DELETE FROM outbox_cursors WHERE queue = _id;
   DELETE FROM stats WHERE queue = _c.queue;
   DELETE FROM revisions WHERE queue = _c.queue;
   DELETE FROM minutes WHERE queue = _c.queue;
@@ -150,6 +152,15 @@ END $$;
 CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json((seen(_id)).event)
 $$;
+
+-- events_lost: whether events after this one are not kept any more.
+CREATE FUNCTION events_lost(_id text, _after bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN to_json(_c.event > _after
+    AND NOT EXISTS (SELECT 1 FROM events WHERE queue = _c.queue AND id = _after + 1));
+END $$;
 
 -- figures: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
 CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$

@@ -1,0 +1,120 @@
+"""`fairline webhook …`: who is told of what happens, and what did not arrive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairline.cli import show
+from fairline.cli.client import part
+from fairline.cli.options import Json, api, connect
+from fairline.events import EventType
+
+app = typer.Typer(no_args_is_help=True, help="Signed deliveries of events, and dead letters.")
+app.callback()(connect)
+
+Id = Annotated[str, typer.Argument(help="The webhook's id.", metavar="ID")]
+
+
+@app.command("list")
+def list_webhooks(ctx: typer.Context, json: Json = False) -> None:
+    """All webhooks; never their secrets."""
+    found = api(ctx).get("/webhooks")
+    if json:
+        show.as_json(found)
+        return
+    lines = (
+        (
+            *(hook["id"], hook["url"], hook["queue"] or "all", ", ".join(hook["events"]) or "all"),
+            *(hook["active"], hook["pending"], hook["dead"]),
+        )
+        for hook in found["webhooks"]
+    )
+    columns = ("id", "address", "queue", "events", "active", "pending", "dead")
+    show.rows("Webhooks", columns, lines, "There is none. Make one with 'fairline webhook create URL'.")
+
+
+@app.command()
+def create(
+    ctx: typer.Context,
+    url: Annotated[str, typer.Argument(help="Where to post to.", metavar="URL")],
+    queue: Annotated[str | None, typer.Option(help="Which queue to hear of. (default: all)")] = None,
+    event: Annotated[
+        list[EventType] | None, typer.Option(help="What to hear of; more than once. (default: all)")
+    ] = None,
+    include_person: Annotated[
+        bool, typer.Option("--include-person", help="Send name, phone and the like too.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make a webhook. Its secret is shown once."""
+    body = {"url": url, "queue": queue, "events": event or [], "include_person": include_person}
+    found = api(ctx).post("/webhooks", body)
+    if json:
+        show.as_json(found)
+        return
+    show.console.print(f"{found['secret']}\n[dim]The secret, shown this once. The webhook's id is {found['id']}.[/]")
+
+
+@app.command()
+def pause(ctx: typer.Context, hook: Id) -> None:
+    """Send nothing for now; what happens meanwhile waits."""
+    api(ctx).patch(f"/webhooks/{part(hook)}", {"active": False})
+    show.console.print(f"Webhook [bold]{hook}[/] is paused.")
+
+
+@app.command()
+def resume(ctx: typer.Context, hook: Id) -> None:
+    """Go on from where it was paused."""
+    api(ctx).patch(f"/webhooks/{part(hook)}", {"active": True})
+    show.console.print(f"Webhook [bold]{hook}[/] is active.")
+
+
+@app.command()
+def test(ctx: typer.Context, hook: Id) -> None:
+    """Send a ping now. Exit code 1 where it does not arrive."""
+    found = api(ctx).post(f"/webhooks/{part(hook)}/test")
+    if not found["delivered"]:
+        show.console.print(f"The ping did not arrive: {found['error']}", markup=False)
+        raise typer.Exit(1)
+    show.console.print(f"The ping arrived in {found['seconds']:g} s.")
+
+
+@app.command()
+def dead(
+    ctx: typer.Context,
+    hook: Id,
+    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=100)] = 50,
+    json: Json = False,
+) -> None:
+    """The dead letters of a webhook, oldest first."""
+    found = api(ctx).get(f"/webhooks/{part(hook)}/deliveries", state="dead", limit=limit)
+    if json:
+        show.as_json(found)
+        return
+    fields = ("id", "type", "queue", "ticket", "at", "died_at", "error")
+    lines = ([letter[field] for field in fields] for letter in found["deliveries"])
+    columns = ("id", "event", "queue", "ticket", "happened", "given up", "error")
+    show.rows("Dead letters", columns, lines, "There is none.")
+    if found["cursor"]:
+        show.console.print(f"[dim]There are more; raise --limit (now {limit}), or use the API's cursor.[/]")
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    hook: Id,
+    delivery: Annotated[str | None, typer.Argument(help="One dead letter. (default: all)", metavar="DELIVERY")] = None,
+) -> None:
+    """Send dead letters again: one, or all."""
+    path = f"/webhooks/{part(hook)}" + (f"/deliveries/{part(delivery)}" if delivery else "")
+    count = api(ctx).post(f"{path}/replay")["replayed"]
+    show.console.print(f"{count:,} {'is' if count == 1 else 'are'} sent again.")
+
+
+@app.command()
+def remove(ctx: typer.Context, hook: Id) -> None:
+    """Remove a webhook, with all that was still to be sent."""
+    api(ctx).delete(f"/webhooks/{part(hook)}")
+    show.console.print(f"Webhook [bold]{hook}[/] is gone.")

@@ -1,0 +1,94 @@
+"""Outboxes on PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fairline.errors import InvalidRequest
+from fairline.queue import QueueId
+from fairline.store.checks import milliseconds
+from fairline.store.contract import Clock
+from fairline.store.outbox import (
+    DEAD_KEPT,
+    DEAD_SECONDS,
+    BoxCounts,
+    Delivery,
+    DeliveryPage,
+    DeliveryState,
+    Parcel,
+)
+from fairline.store.postgres.answers import decode
+from fairline.store.postgres.client import Client
+
+_CURSOR = re.compile(r"([0-9]{1,18}):([0-9a-z]{1,64})", re.ASCII)
+_deliveries = msgspec.json.Decoder(list[Delivery]).decode
+
+
+class PostgresOutbox:
+    """See `outbox.Outbox`."""
+
+    def __init__(self, client: Client, clock: Clock | None) -> None:
+        self._client = client
+        self._clock = clock
+
+    async def open(self, box: str, cursors: Mapping[QueueId, str]) -> None:
+        await self._call("outbox_open", box, list(cursors), list(cursors.values()))
+
+    async def drop(self, box: str) -> None:
+        await self._client.call("outbox_drop", box)
+
+    async def cursor(self, box: str, queue: QueueId) -> str | None:
+        found: str | None = decode(await self._client.call("outbox_cursor", box, queue))
+        return found
+
+    async def take(
+        self, box: str, queue: QueueId, seen: str | None, to: str, parcels: Sequence[Parcel], at_most: int
+    ) -> bool:
+        ids, payloads = [parcel.id for parcel in parcels], [parcel.payload for parcel in parcels]
+        return await self._call("outbox_take", box, queue, seen, to, at_most, ids, payloads) == "true"
+
+    async def due(self, boxes: Sequence[str]) -> list[str]:
+        found: list[str] = decode(await self._client.call("outbox_due", self._now(), list(boxes)))
+        return found
+
+    async def claim(self, box: str, at_most: int, seconds: float) -> list[Delivery]:
+        hold, keep = milliseconds(seconds), milliseconds(DEAD_SECONDS)
+        return _deliveries(await self._call("outbox_claim", box, at_most, hold, keep))
+
+    async def settle_sent(self, box: str, delivery: Delivery) -> bool:
+        return await self._settle(box, delivery, "sent")
+
+    async def settle_retry(self, box: str, delivery: Delivery, seconds: float, error: str) -> bool:
+        return await self._settle(box, delivery, "retry", milliseconds(seconds), error)
+
+    async def settle_dead(self, box: str, delivery: Delivery, error: str) -> bool:
+        return await self._settle(box, delivery, "dead", DEAD_KEPT, error)
+
+    async def _settle(self, box: str, delivery: Delivery, what: str, number: int = 0, error: str = "") -> bool:
+        return await self._call("outbox_settle", box, delivery.id, delivery.tries, what, number, error) == "true"
+
+    async def replay(self, box: str, at_most: int, *, before: int | None = None, one: str | None = None) -> int:
+        return int(await self._call("outbox_replay", box, at_most, before, one))
+
+    async def deliveries(self, box: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
+        found = _CURSOR.fullmatch(cursor) if cursor is not None else None
+        if cursor is not None and not found:
+            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        at, last = (int(found[1]), found[2]) if found else (None, None)
+        dead = state is DeliveryState.DEAD
+        page = _deliveries(await self._client.call("outbox_list", box, dead, at, last, limit))
+        more = len(page) == limit
+        return DeliveryPage(page, f"{page[-1].at}:{page[-1].id}" if more else None)
+
+    async def counts(self, boxes: Sequence[str]) -> list[BoxCounts]:
+        return [BoxCounts(*row) for row in decode(await self._client.call("outbox_counts", list(boxes)))]
+
+    async def _call(self, name: str, box: str, *args: Any) -> str:
+        return await self._client.call(name, box, self._now(), *args)
+
+    def _now(self) -> int | None:
+        return self._clock() if self._clock else None

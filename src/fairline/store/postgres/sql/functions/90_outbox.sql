@@ -1,0 +1,162 @@
+-- 90_outbox.sql: webhooks, and the outbox: what is to be sent out of the house.
+
+-- all_webhooks: oldest first; one alone by its id.
+CREATE FUNCTION all_webhooks(_id text) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT coalesce(json_agg(webhook ORDER BY created, id), '[]') FROM webhooks WHERE _id IS NULL OR id = _id
+$$;
+
+-- put_webhook: add a webhook, or replace the one with its id.
+CREATE FUNCTION put_webhook(_id text, _created bigint, _webhook jsonb) RETURNS json LANGUAGE sql AS $$
+  INSERT INTO webhooks (id, created, webhook) VALUES (_id, _created, _webhook)
+  ON CONFLICT (id) DO UPDATE SET webhook = excluded.webhook, created = excluded.created;
+  SELECT 'null'::json;
+$$;
+
+-- remove_webhook: returns whether there was one.
+CREATE FUNCTION remove_webhook(_id text) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM webhooks WHERE id = _id;
+  RETURN to_json(FOUND);
+END $$;
+
+-- A delivery as answers have it.
+CREATE FUNCTION delivery(_d deliveries) RETURNS json LANGUAGE sql IMMUTABLE AS $$
+  SELECT json_build_object('id', _d.id, 'payload', _d.payload, 'made', _d.made, 'tries', _d.tries, 'at', _d.at,
+    'error', _d.error)
+$$;
+
+-- outbox_open: make an outbox that is not there yet.
+CREATE FUNCTION outbox_open(_box text, _at bigint, _queues text[], _events text[]) RETURNS json
+LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO outboxes (box, made) VALUES (_box, moment(_at)) ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    INSERT INTO outbox_cursors (box, queue, event)
+    SELECT _box, queue, event FROM unnest(_queues, _events) c(queue, event);
+  END IF;
+  RETURN 'null';
+END $$;
+
+-- outbox_drop: remove an outbox with all it holds.
+CREATE FUNCTION outbox_drop(_box text) RETURNS json LANGUAGE sql AS $$
+  DELETE FROM outboxes WHERE box = _box;
+  SELECT 'null'::json;
+$$;
+
+-- outbox_cursor: the last event taken of a queue, null if none was.
+CREATE FUNCTION outbox_cursor(_box text, _queue text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce((SELECT to_json(event) FROM outbox_cursors WHERE box = _box AND queue = _queue), 'null');
+END $$;
+
+-- outbox_take: put deliveries in, and move the cursor of their queue on, if it is still where the caller saw it.
+-- Returns whether that was done: not where it has moved, the outbox is full, or it is not open.
+CREATE FUNCTION outbox_take(
+  _box text, _at bigint, _queue text, _seen text, _to text, _most bigint, _ids text[], _payloads text[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+BEGIN
+  PERFORM 1 FROM outboxes WHERE box = _box FOR NO KEY UPDATE;
+  IF NOT FOUND
+    OR (SELECT event FROM outbox_cursors WHERE box = _box AND queue = _queue) IS DISTINCT FROM _seen
+    OR (cardinality(_ids) > 0
+      AND cardinality(_ids) + (SELECT count(*) FROM deliveries WHERE box = _box AND NOT dead) > _most)
+  THEN
+    RETURN 'false';
+  END IF;
+  INSERT INTO deliveries (box, id, payload, made, at)
+  SELECT _box, id, payload, _now, _now FROM unnest(_ids, _payloads) p(id, payload)
+  ON CONFLICT DO NOTHING;
+  INSERT INTO outbox_cursors (box, queue, event) VALUES (_box, _queue, _to)
+  ON CONFLICT (box, queue) DO UPDATE SET event = excluded.event;
+  RETURN 'true';
+END $$;
+
+-- outbox_due: which of these outboxes have something to send now.
+CREATE FUNCTION outbox_due(_at bigint, _boxes text[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _now bigint := moment(_at);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(box), '[]') FROM unnest(_boxes) b(box)
+    WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.box = b.box AND NOT d.dead AND d.at <= _now));
+END $$;
+
+-- outbox_claim: take what is due, and put it off until its claim lapses. Clears away what was given up long ago.
+CREATE FUNCTION outbox_claim(_box text, _at bigint, _many bigint, _hold bigint, _keep bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+  _claimed json;
+BEGIN
+  DELETE FROM deliveries WHERE box = _box AND dead AND at <= _now - _keep;
+  WITH due AS (
+    SELECT id, at FROM deliveries WHERE box = _box AND NOT dead AND at <= _now ORDER BY at, id LIMIT _many
+    FOR NO KEY UPDATE SKIP LOCKED
+  ), claimed AS (
+    UPDATE deliveries d SET tries = d.tries + 1, at = _now + _hold FROM due WHERE d.box = _box AND d.id = due.id
+    RETURNING delivery(d) AS told, due.at AS was, d.id
+  )
+  SELECT coalesce(json_agg(told ORDER BY was, id), '[]') INTO _claimed FROM claimed;
+  RETURN _claimed;
+END $$;
+
+-- outbox_settle: say what became of a claim: sent, retry (due again in `_number` ms) or dead (`_number` are kept).
+-- Returns false where it was claimed again meanwhile, or is gone.
+CREATE FUNCTION outbox_settle(
+  _box text, _at bigint, _id text, _tries int, _what text, _number bigint, _error text
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+  _done boolean;
+BEGIN
+  IF _what = 'sent' THEN
+    DELETE FROM deliveries WHERE box = _box AND id = _id AND tries = _tries AND NOT dead;
+    RETURN to_json(FOUND);
+  END IF;
+  UPDATE deliveries SET dead = _what = 'dead', error = _error,
+    at = CASE WHEN _what = 'dead' THEN _now ELSE _now + _number END
+  WHERE box = _box AND id = _id AND tries = _tries AND NOT dead;
+  _done := FOUND;
+  IF _what = 'dead' AND _done THEN
+    DELETE FROM deliveries d USING (
+      SELECT id FROM deliveries WHERE box = _box AND dead ORDER BY at DESC, id DESC OFFSET _number
+    ) oldest WHERE d.box = _box AND d.id = oldest.id;
+  END IF;
+  RETURN to_json(_done);
+END $$;
+
+-- outbox_replay: make dead deliveries due at once, with all tries before them: one, or those given up by `_before`.
+CREATE FUNCTION outbox_replay(_box text, _at bigint, _many bigint, _before bigint, _one text) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+  _count bigint;
+BEGIN
+  UPDATE deliveries d SET dead = false, tries = 0, at = _now FROM (
+    SELECT id FROM deliveries WHERE box = _box AND dead AND (_one IS NULL OR id = _one)
+      AND (_before IS NULL OR at <= _before)
+    ORDER BY at, id LIMIT _many FOR NO KEY UPDATE
+  ) found WHERE d.box = _box AND d.id = found.id;
+  GET DIAGNOSTICS _count = ROW_COUNT;
+  RETURN to_json(_count);
+END $$;
+
+-- outbox_list: what an outbox holds, a page at a time, after the one of this time and id.
+CREATE FUNCTION outbox_list(_box text, _dead boolean, _after bigint, _last text, _many bigint) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(delivery(page) ORDER BY at, id), '[]') FROM (
+    SELECT * FROM deliveries WHERE box = _box AND dead = _dead
+      AND (_after IS NULL OR (at, id) > (_after, _last))
+    ORDER BY at, id LIMIT _many) page);
+END $$;
+
+-- outbox_counts: how many of each of these outboxes are pending, and how many are dead.
+CREATE FUNCTION outbox_counts(_boxes text[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(
+      (SELECT count(*) FROM deliveries d WHERE d.box = b.box AND NOT d.dead),
+      (SELECT count(*) FROM deliveries d WHERE d.box = b.box AND d.dead)) ORDER BY i), '[]')
+    FROM unnest(_boxes) WITH ORDINALITY b(box, i));
+END $$;

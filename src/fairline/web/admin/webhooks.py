@@ -1,0 +1,192 @@
+"""Webhooks: who is told, and what did not arrive."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from fairline.errors import InvalidRequest
+from fairline.settings import PrivateAddresses
+from fairline.store import DeliveryState, Role
+from fairline.web.admin.desk import DONE, Call, Desk
+from fairline.web.admin.webhook_wire import (
+    DeliveryAnswer,
+    DeliveryList,
+    MadeWebhook,
+    NewWebhook,
+    PingAnswer,
+    Replayed,
+    WebhookAnswer,
+    WebhookChanges,
+    WebhookList,
+)
+from fairline.web.admin.wire import Nothing
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation, Query
+from fairline.web.people import named_queue
+from fairline.web.webhooks import WebhookDesk
+from fairline.webhook import Webhook
+
+PAGE = 100
+
+
+class WebhookCalls:
+    """The operators' calls about webhooks."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        allowed = desk.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
+        self._webhooks = WebhookDesk(desk.room.store, private=allowed)
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row = self._desk.row
+        return [
+            row(
+                Role.ADMIN,
+                "POST /webhooks",
+                "Make a webhook: it is told of what happens from now on. The secret is shown this once.",
+                self.create,
+                {201: MadeWebhook},
+                takes=NewWebhook,
+                problems=("queue_not_found", "too_many_webhooks"),
+            ),
+            row(Role.VIEWER, "GET /webhooks", "All webhooks, without their secrets.", self.all, {200: WebhookList}),
+            row(Role.VIEWER, "GET /webhooks/{webhook}", "One webhook.", self.one, {200: WebhookAnswer}),
+            row(
+                Role.ADMIN,
+                "PATCH /webhooks/{webhook}",
+                "Change a webhook, or pause it.",
+                self.change,
+                {200: WebhookAnswer},
+                takes=WebhookChanges,
+            ),
+            row(
+                Role.ADMIN,
+                "DELETE /webhooks/{webhook}",
+                "Remove a webhook, with all that was still to be sent.",
+                self.remove,
+                {204: None},
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /webhooks/{webhook}/test",
+                "Send a ping now, and say what became of it.",
+                self.test,
+                {200: PingAnswer},
+                takes=Nothing,
+            ),
+            row(
+                Role.VIEWER,
+                "GET /webhooks/{webhook}/deliveries",
+                "What is still to be sent, or the dead letters.",
+                self.deliveries,
+                {200: DeliveryList},
+                query=(
+                    Query("state", DeliveryState, "pending, or dead; pending unless told"),
+                    Query("limit", int, f"at most so many, up to {PAGE}; {PAGE} unless told"),
+                    Query("cursor", str, "where the last page ended"),
+                ),
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /webhooks/{webhook}/deliveries/{delivery}/replay",
+                "Send one dead letter again.",
+                self.replay_one,
+                {200: Replayed},
+                takes=Nothing,
+            ),
+            row(
+                Role.OPERATOR,
+                "POST /webhooks/{webhook}/replay",
+                "Send all dead letters again.",
+                self.replay_all,
+                {200: Replayed},
+                takes=Nothing,
+            ),
+        ]
+
+    async def create(self, call: Call) -> Response:
+        """A new webhook."""
+        body = call.take(NewWebhook)
+        queue = None if body.queue is None else named_queue(body.queue)
+        hook = await self._webhooks.create(body.url, queue, body.events, body.include_person, body.active)
+        call.log("webhook.created", webhook=hook.id, queue=hook.queue)
+        shown = await self._shown(call, hook)
+        content = MadeWebhook(
+            **{name: getattr(shown, name) for name in WebhookAnswer.__struct_fields__}, secret=hook.secret
+        )
+        return private(201, content)
+
+    async def all(self, call: Call) -> Response:
+        """All webhooks."""
+        hooks = await self._webhooks.all()
+        counts = await self._webhooks.counts(hooks)
+        whole = _sees_all(call)
+        pairs = zip(hooks, counts, strict=True)
+        return private(200, WebhookList([WebhookAnswer.of(hook, each, whole=whole) for hook, each in pairs]))
+
+    async def one(self, call: Call) -> Response:
+        """One webhook."""
+        return private(200, await self._shown(call, await self._webhooks.one(_webhook(call))))
+
+    async def change(self, call: Call) -> Response:
+        """Change what is given."""
+        body = call.take(WebhookChanges)
+        given = {name: getattr(body, name) for name in WebhookChanges.__struct_fields__}
+        changes = {name: value for name, value in given.items() if value is not UNSET}
+        hook = await self._webhooks.change(_webhook(call), changes)
+        call.log("webhook.changed", webhook=hook.id, changed=sorted(changes))
+        return private(200, await self._shown(call, hook))
+
+    async def remove(self, call: Call) -> Response:
+        """Take a webhook away."""
+        await self._webhooks.remove(_webhook(call))
+        call.log("webhook.removed", webhook=_webhook(call))
+        return DONE
+
+    async def test(self, call: Call) -> Response:
+        """Send a ping."""
+        call.take(Nothing)
+        outcome, seconds = await self._webhooks.ping(_webhook(call))
+        call.log("webhook.tested", webhook=_webhook(call), delivered=outcome.sent)
+        return private(200, PingAnswer.of(outcome, seconds))
+
+    async def deliveries(self, call: Call) -> Response:
+        """A page of what is pending, or dead."""
+        args = call.request.args
+        wanted = args.get("state") or DeliveryState.PENDING
+        if wanted not in list(DeliveryState):
+            raise InvalidRequest("state", f"must be one of {', '.join(DeliveryState)}; got {wanted!r:.80}")
+        state = DeliveryState(wanted)
+        limit = call.limit(PAGE, PAGE)
+        page = await self._webhooks.deliveries(_webhook(call), state, args.get("cursor") or None, limit)
+        found = [DeliveryAnswer.of(delivery, state) for delivery in page.deliveries]
+        return private(200, DeliveryList(found, page.cursor))
+
+    async def replay_one(self, call: Call) -> Response:
+        """Send one dead letter again."""
+        call.take(Nothing)
+        delivery = call.request.params["delivery"]
+        await self._webhooks.replay(_webhook(call), delivery)
+        call.log("webhook.replayed", webhook=_webhook(call), count=1)
+        return private(200, Replayed(1))
+
+    async def replay_all(self, call: Call) -> Response:
+        """Send all dead letters again."""
+        call.take(Nothing)
+        count = await self._webhooks.replay_all(_webhook(call))
+        call.log("webhook.replayed", webhook=_webhook(call), count=count)
+        return private(200, Replayed(count))
+
+    async def _shown(self, call: Call, hook: Webhook) -> WebhookAnswer:
+        (counts,) = await self._webhooks.counts([hook])
+        return WebhookAnswer.of(hook, counts, whole=_sees_all(call))
+
+
+def _webhook(call: Call) -> str:
+    return call.request.params["webhook"]
+
+
+def _sees_all(call: Call) -> bool:
+    """An address may have a secret in it, which a viewer has no use for."""
+    return call.staff.role is not Role.VIEWER
