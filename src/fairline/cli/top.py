@@ -22,11 +22,17 @@ from fairline.cli import show, units
 from fairline.cli.chart import sparkline
 from fairline.cli.client import Api
 from fairline.cli.options import Data, Key, Server
-from fairline.cli.watch import Seen, Watch
+from fairline.cli.watch import Happened, Seen, Watch
 
 #: How often keys are read and the screen is drawn, whatever the server does.
 FRAME_SECONDS = 0.25
 SPARKS = 24
+COLUMNS = (
+    *("queue", "status", "waiting", "inside", "of", "joined/min", "in/min", "rate/min", "p50", "p90", "done", "gone"),
+    "line",
+)
+#: What a terminal must have for all of them, and what is left out where it has not.
+WIDE, LEFT_OUT = 130, {"of", "rate/min", "p50", "done", "gone"}
 MARKS = {"active": "green", "paused": "yellow", "maintenance": "red"}
 
 
@@ -46,7 +52,7 @@ def top(
     watch = Watch(Api(server, key, data), queue)
     watch.look()  # a wrong address, key or name is said at once
     if once:
-        show.console.print(frame(watch, show.console.height))
+        show.console.print(frame(watch, *show.console.size))
         return
     with contextlib.suppress(KeyboardInterrupt):
         if show.console.is_terminal and sys.stdin.isatty():
@@ -67,7 +73,7 @@ def _live(watch: Watch, every: float) -> None:
     try:
         with _keys() as pressed, Live(console=show.console, screen=True, auto_refresh=False) as live:
             while True:
-                live.update(frame(watch, show.console.height, hint=True), refresh=True)
+                live.update(frame(watch, *show.console.size, hint=True), refresh=True)
                 if pressed(FRAME_SECONDS) in {"q", "Q", "\x1b", "\x03"}:
                     return
     finally:
@@ -77,7 +83,7 @@ def _live(watch: Watch, every: float) -> None:
 def _plain(watch: Watch, every: float) -> None:
     """Without a terminal, one look after the other."""
     while True:
-        show.console.print(frame(watch, show.console.height))
+        show.console.print(frame(watch, *show.console.size))
         time.sleep(every)
         watch.try_to_look()
 
@@ -101,16 +107,16 @@ def _keys() -> Iterator[Any]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-def frame(watch: Watch, height: int, *, hint: bool = False) -> RenderableType:
-    """All that is known at this moment, in at most so many rows."""
+def frame(watch: Watch, width: int, height: int, *, hint: bool = False) -> RenderableType:
+    """All that is known at this moment, in so many columns and about as many rows."""
     seen = list(watch.queues.items())
     rows = len(seen) + 8
-    parts: list[RenderableType] = [_head(watch), "", _queues(seen)]
+    parts: list[RenderableType] = [_head(watch), "", _queues(seen, width)]
     if watch.more:
         parts.append(Text(f"… and {watch.more:,} more, with fewer in line", style="dim"))
     if not seen:
         parts.append(Text("There is no queue yet. Make one: fairline queue create sale"))
-    events = list(watch.events)[-max(3, height - rows) :]
+    events = list(reversed(watch.events))[: max(3, height - rows)]
     if events:
         parts += ["", Text("Events", style="bold"), _events(events)]
     if hint:
@@ -120,7 +126,7 @@ def frame(watch: Watch, height: int, *, hint: bool = False) -> RenderableType:
 
 def _head(watch: Watch) -> Text:
     head = Text.from_markup(f"[bold]Fairline[/] at {escape(watch.url)}   ")
-    for name, state in watch.checks.items():
+    for name, state in ({} if watch.trouble else watch.checks).items():
         head.append(f"{name} ", style="dim")
         head.append(state, style="green" if state == "ok" else "bold red")
         head.append("   ")
@@ -132,44 +138,56 @@ def _head(watch: Watch) -> Text:
     return head
 
 
-def _queues(seen: list[tuple[str, Seen]]) -> Table:
+def _queues(seen: list[tuple[str, Seen]], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("queue", "status"):
-        table.add_column(name, no_wrap=True)
-    for name in ("waiting", "inside", "of", "joined/min", "in/min", "rate/min", "p50", "p90", "done", "gone"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("line", no_wrap=True)
-    for name, each in seen:
-        queue, stats = each.queue, each.stats
-        hand = queue["admission"] == "manual"
-        table.add_row(
-            f"[bold]{escape(name)}[/]",
-            f"[{MARKS.get(queue['status'], 'default')}]{queue['status']}[/]",
-            f"[bold]{stats['waiting']:,}[/]",
-            f"{stats['admitted'] + stats['active']:,}",
-            f"{queue['max_active']:,}",
-            f"{stats['joins_per_minute']:,}",
-            f"{stats['admissions_per_minute']:,}",
-            "by hand" if hand else f"{queue['admission_rate'] * 60:,.4g}",
-            units.words(stats["wait_p50_seconds"]),
-            units.words(stats["wait_p90_seconds"]),
-            f"{stats['completed']:,}",
-            f"{stats['expired']:,}",
-            sparkline(each.line, SPARKS),
-        )
+    cells = [_cells(name, each) for name, each in seen]
+    shown = [name for name in COLUMNS if width >= WIDE or name not in LEFT_OUT]
+    for name in shown:
+        table.add_column(name, justify="left" if name in {"queue", "status", "line"} else "right", no_wrap=True)
+    for row in cells:
+        table.add_row(*(row[name] for name in shown))
     return table
 
 
-def _events(events: list[tuple[str, dict[str, Any]]]) -> Table:
+def _cells(name: str, seen: Seen) -> dict[str, str]:
+    queue, stats = seen.queue, seen.stats
+    hand = queue["admission"] == "manual"
+    return {
+        "queue": f"[bold]{escape(name)}[/]",
+        "status": f"[{MARKS.get(queue['status'], 'default')}]{queue['status']}[/]",
+        "waiting": f"[bold]{stats['waiting']:,}[/]",
+        "inside": f"{stats['admitted'] + stats['active']:,}",
+        "of": f"{queue['max_active']:,}",
+        "joined/min": f"{stats['joins_per_minute']:,}",
+        "in/min": f"{stats['admissions_per_minute']:,}",
+        "rate/min": "by hand" if hand else f"{queue['admission_rate'] * 60:,.6g}",
+        "p50": units.words(stats["wait_p50_seconds"]),
+        "p90": units.words(stats["wait_p90_seconds"]),
+        "done": f"{stats['completed']:,}",
+        "gone": f"{stats['expired']:,}",
+        "line": f"[cyan]{sparkline(seen.line, SPARKS)}[/]",
+    }
+
+
+def _events(events: list[Happened]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for queue, event in reversed(events):
+    for happened in events:
+        event = happened.last
         at = datetime.fromisoformat(event["at"]).astimezone()
-        ticket = "" if event["ticket"] is None else f"ticket {event['ticket']:,}"
         table.add_row(
             f"[dim]{at:%H:%M:%S}[/]",
-            escape(queue),
+            escape(happened.queue),
             event["type"].replace("_", " "),
-            ticket,
+            _tickets(happened),
             f"[dim]{escape((event['detail'] or '').replace('_', ' '))}[/]",
         )
     return table
+
+
+def _tickets(happened: Happened) -> str:
+    first, last = happened.first["ticket"], happened.last["ticket"]
+    if last is None:
+        return ""
+    if happened.count == 1:
+        return f"ticket {last:,}"
+    return f"tickets {first:,} … {last:,} [dim]({happened.count:,})[/]"

@@ -30,6 +30,20 @@ class Seen(Struct, kw_only=True):
     """The last event that was read."""
 
 
+class Happened(Struct):
+    """The same thing that happened to one ticket after the other: a rush would fill the screen otherwise."""
+
+    queue: str
+    first: dict[str, Any]
+    last: dict[str, Any]
+    count: int = 1
+
+    def goes_on(self, queue: str, event: dict[str, Any]) -> bool:
+        """Whether this is more of it."""
+        same = ("type", "detail")
+        return queue == self.queue and all(event[name] == self.last[name] for name in same)
+
+
 class Watch:
     """Looks at a server again and again. A look that fails changes nothing of what was seen before."""
 
@@ -38,7 +52,7 @@ class Watch:
         self.queues: dict[str, Seen] = {}
         self.more = 0
         """Queues that are not shown."""
-        self.events: deque[tuple[str, dict[str, Any]]] = deque(maxlen=EVENTS)
+        self.events: deque[Happened] = deque(maxlen=EVENTS)
         self.checks: dict[str, str] = {}
         """What the server says of its store and its keeper."""
         self.seen_at: float | None = None
@@ -86,6 +100,14 @@ class Watch:
         except ServerRefused:
             seen.after = "latest"  # the queue was made anew, or its events are gone: go on from now
             return
-        self.events.extend((name, event) for event in page["events"])
+        for event in page["events"]:
+            self._note(name, event)
         # Whoever cannot keep up sees the newest rather than the oldest.
         seen.after = "latest" if len(page["events"]) == PAGE else page["after"] or seen.after
+
+    def _note(self, queue: str, event: dict[str, Any]) -> None:
+        newest = self.events[-1] if self.events else None
+        if newest is not None and newest.goes_on(queue, event):
+            newest.last, newest.count = event, newest.count + 1
+        else:
+            self.events.append(Happened(queue, event, event))
