@@ -114,6 +114,8 @@ class Flow:
     called: float = 0
     stay: float = 0
     stays: int = 0
+    inside: float = 0
+    out: float = 0
 
 
 @dataclass
@@ -192,6 +194,8 @@ class Model:
             stay_seconds=self.flow.stay,
             leave_rate=self.flow.left / self.flow.waited if self.flow.waited > 0 else 0,
             call_rate=self.flow.called / self.flow.span if self.flow.span > 0 else 0,
+            out_rate=self.flow.out / self.flow.inside if self.flow.inside > 0 else 0,
+            stays_seen=self.flow.out,
         )
 
     def standing(self, t: Entry) -> Standing:
@@ -594,14 +598,17 @@ class Model:
         flow.span = flow.span * fade + (seconds if waiting else 0)
         flow.left *= fade
         flow.called *= fade
+        flow.inside += (len(self.having(Status.ADMITTED)) + len(self.having(Status.ACTIVE))) * seconds
         flow.at = now
 
     def _measure_end(self, t: Entry, before: Status) -> None:
         if before is Status.WAITING:
             self.flow.left += 1
         else:
-            self.flow.stays = min(self.flow.stays + 1, 50)
+            self.flow.stays = min(self.flow.stays + 1, 200)
             self.flow.stay += (max(0, self.now() - t.admitted) / 1000 - self.flow.stay) / self.flow.stays
+            keep = 1 - 1 / min(2000, max(200, 2 * self.settings.max_active))
+            self.flow.inside, self.flow.out = self.flow.inside * keep, self.flow.out * keep + 1
 
     def _all_due(self) -> Iterable[tuple[float, bytes]]:
         """Everything whose time has come, with the name it has among the deadlines."""

@@ -8,7 +8,6 @@ with it: a few page views, and nobody's place. See docs/decisions/0006-signs-of-
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -16,6 +15,7 @@ import structlog
 
 from fairline.errors import FairlineError, StoreError
 from fairline.queue import QueueId
+from fairline.soon import Soon
 from fairline.store import MAX_BATCH, Store, Visitor
 
 log = structlog.get_logger()
@@ -32,14 +32,13 @@ class Activity:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._views: defaultdict[QueueId, dict[tuple[int, bytes], int]] = defaultdict(dict)
-        self._timer: asyncio.TimerHandle | None = None
-        self._writing: set[asyncio.Task[None]] = set()
+        self._soon = Soon(self.write, KEPT_SECONDS)
 
     def note(self, queue: QueueId, number: int, by: bytes) -> None:
         """Someone saw a page; it is written within about a second."""
         views = self._views[queue]
         views[number, by] = views.get((number, by), 0) + 1
-        self._arm()
+        self._soon.ask()
 
     async def write(self) -> None:
         """Write what was noted. What cannot be written now is kept."""
@@ -56,28 +55,14 @@ class Activity:
 
     async def close(self) -> None:
         """Write what is left, after what is being written."""
-        if self._writing:
-            await asyncio.wait(self._writing)
-        await self.write()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _arm(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self._write_now)
-
-    def _write_now(self) -> None:
-        self._timer = None
-        task = asyncio.ensure_future(self.write())
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
+        await self._soon.close()
 
     def _keep(self, queue: QueueId, batch: Iterable[Visitor]) -> None:
         views = self._views[queue]
         if len(views) < MOST:
             for number, by, count in batch:
                 views[number, by] = views.get((number, by), 0) + count
-        self._arm()
+        self._soon.ask()
 
 
 def _batches(visitors: Iterable[Visitor]) -> Iterator[list[Visitor]]:

@@ -32,6 +32,11 @@ class Wait(Struct, frozen=True):
     low: float
     high: float
 
+    @property
+    def told(self) -> tuple[int, int, int]:
+        """As people are told it: whole seconds, and no narrower a range."""
+        return round(self.seconds), int(self.low), int(self.high) + 1
+
 
 class Phase(NamedTuple):
     """Some time in which the line drains evenly."""

@@ -269,6 +269,10 @@ class QueueView(Struct, frozen=True):
     """Share of the line that gives up each second."""
     call_rate: float
     """Admissions a second, measured."""
+    out_rate: float = 0.0
+    """Share of the inside that comes out each second, measured."""
+    stays_seen: float = 0.0
+    """How many were seen to come out, those long ago for less."""
 
     @property
     def inside(self) -> int:

@@ -35,7 +35,8 @@ from fairline.events import Event
 from fairline.grouping import Asked, Grouping
 from fairline.identity import Identity
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
-from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit, Visitor
+from fairline.shown import ShownWaits, sampled
+from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Point, Reply, Stats, Store, Visit, Visitor
 from fairline.ticket import Action, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
@@ -88,6 +89,7 @@ class Room:
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
         self._activity = Activity(store)
+        self._shown = ShownWaits(store)
         self._identity = Identity(keyring)
 
         def heard(call: str) -> Any:
@@ -105,6 +107,7 @@ class Room:
         groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
         await asyncio.gather(*(group.close() for group in groups))
         await self._activity.close()
+        await self._shown.close()
 
     # People who wait
 
@@ -300,6 +303,10 @@ class Room:
         """The queue in figures, hour by hour."""
         return await self.store.hourly(queue)
 
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        """The queue in figures, some minutes at a time: the last point has the present minute."""
+        return await self.store.series(queue, step, points)
+
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
         return self._identity.is_client(client_id, digest)
@@ -333,7 +340,15 @@ class Room:
                 created=joined.created,
             )
 
-        return [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        welcomes = [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        self._note_shown(queue, welcomes)
+        return welcomes
+
+    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
+        """Remember what some of those who are new are told, to see later how good it was."""
+        for each in welcomes:
+            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
+                self._shown.note(queue, each.standing.number, wait)
 
     async def _send_beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
         return await self._answers(queue, await self.store.beat(queue, numbers), _expired)

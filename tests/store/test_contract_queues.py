@@ -13,7 +13,7 @@ import pytest
 from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, SettingsChanged
 from fairline.events import EventType
 from fairline.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
-from fairline.store import MAX_BATCH, Arrival, Joined, Store, open_store
+from fairline.store import MAX_BATCH, Arrival, Joined, Shown, Store, open_store
 from fairline.ticket import Action, Status
 from tests.backends import START
 from tests.store.venue import OpenVenue
@@ -226,6 +226,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "rank": lambda s, q: s.rank(q, [1]),
     "look_up": lambda s, q: s.look_up(q, [1]),
     "unload": lambda s, q: s.unload(q, [1]),
+    "note_shown": lambda s, q: s.note_shown(q, [Shown(1, 1, 1, 1)]),
     "prioritise": lambda s, q: s.prioritise(q, 1, 1),
     "admit": lambda s, q: s.admit(q, 1),
     "call_next": lambda s, q: s.call_next(q, 1, key=b"k"),
@@ -243,6 +244,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "last_event": lambda s, q: s.last_event(q),
     "stats": lambda s, q: s.stats(q),
     "hourly": lambda s, q: s.hourly(q),
+    "series": lambda s, q: s.series(q, 1, 60),
 }
 
 

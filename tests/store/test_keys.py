@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.crc import key_slot
 
 from fairline.queue import QueueId, QueueSettings
-from fairline.store import Arrival, open_store
+from fairline.store import Arrival, Shown, open_store
 from fairline.store.valkey.client import Connection, connect
 from fairline.store.valkey.keys import PARTS, key, queue_keys, rate_key
 from fairline.ticket import Status
@@ -37,6 +37,7 @@ async def busy(valkey_url: str, queue: QueueId, clock: FakeClock) -> AsyncIterat
     await store.join(queue, [Arrival(address=b"home", phone=b"mine")])
     await store.issue_pass(queue, "vip", 1, 1, 60)
     await store.revoke(queue, 1, "abuse")
+    await store.note_shown(queue, [Shown(6, 1, 1, 1)])
     await store.limit(queue, "ip:1", "verify", 1, 60)
     yield v
     await store.close()

@@ -426,7 +426,7 @@ def plain(answer: Any) -> Any:
     return (type(answer), str(answer)) if isinstance(answer, FairlineError) else answer
 
 
-MEASURED = ("stay_seconds", "leave_rate", "call_rate")
+MEASURED = ("stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen")
 
 
 def same_view(found: QueueView, expected: QueueView) -> None:

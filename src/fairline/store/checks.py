@@ -8,12 +8,17 @@ from typing import Any
 
 from fairline.errors import InvalidRequest
 from fairline.line import LEVELS
-from fairline.store.contract import MAX_BATCH
+from fairline.store.contract import MAX_BATCH, Shown
 
 
 def milliseconds(seconds: float) -> int:
     """Seconds as the stores count them."""
     return round(seconds * 1000)
+
+
+def in_ms(shown: Shown) -> tuple[int, int, int, int]:
+    """What was shown, as the stores keep it."""
+    return shown.number, milliseconds(shown.seconds), milliseconds(shown.low), milliseconds(shown.high)
 
 
 def check_batch(items: Sequence[Any]) -> None:

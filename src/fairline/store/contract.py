@@ -117,6 +117,18 @@ class Pass(Struct, frozen=True):
     expires: int
 
 
+class Estimates(Struct, frozen=True, kw_only=True):
+    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+
+    compared: int = 0
+    within: int = 0
+    """How many waited no less and no more than the range they were shown."""
+    error_mean: float | None = None
+    """By how many seconds the wait shown was off, to either side."""
+    wait_mean: float | None = None
+    """How long the same people waited, to set that against."""
+
+
 class Totals(Struct, frozen=True, kw_only=True):
     """Counts over some time. Waits are those of the people admitted in it."""
 
@@ -133,6 +145,7 @@ class Totals(Struct, frozen=True, kw_only=True):
     wait_p50: float | None = None
     wait_p90: float | None = None
     wait_p99: float | None = None
+    estimates: Estimates = Estimates()
 
 
 class Hour(Struct, frozen=True):
@@ -140,6 +153,22 @@ class Hour(Struct, frozen=True):
 
     start: int
     totals: Totals
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """Some minutes of a queue; `start` is their first millisecond. Waits are those of the people admitted in them."""
+
+    start: int
+    waiting: int
+    """At the end of them, as is `inside`."""
+    inside: int
+    joined: int = 0
+    admitted: int = 0
+    completed: int = 0
+    expired: int = 0
+    peak_waiting: int = 0
+    wait_p50: float | None = None
+    wait_p90: float | None = None
 
 
 class Stats(Struct, frozen=True, kw_only=True):
@@ -215,6 +244,15 @@ class Registry(Protocol):
 Visit = Literal["start", "touch", "visit"]
 
 
+class Shown(NamedTuple):
+    """What someone was told of their wait when they joined, in seconds."""
+
+    number: int
+    seconds: float
+    low: float
+    high: float
+
+
 class Visitor(NamedTuple):
     """Someone who comes to the inside: the ticket, the digest of who it is, and how many page views that were."""
 
@@ -273,6 +311,10 @@ class Store(Protocol):
 
     async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         """Their page was closed: they have the grace to come back, then they have left."""
+
+    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+        """Remember what these were told of their wait; when they are let in, it is compared and counted. Whoever is
+        not there any more is left out."""
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         """Move someone who waits up, by the queue's policy."""
@@ -343,3 +385,7 @@ class Store(Protocol):
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         """The hours kept (at least 24), oldest first."""
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        """So many points of `step` minutes each, oldest first and without a hole; the last has the present one. The
+        minutes of a day are kept."""

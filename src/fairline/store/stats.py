@@ -1,24 +1,30 @@
 """Reads the statistics a store keeps: counts by hour, by minute and so far, with a histogram of waits.
 
-A count has a span and a name: `h490000:joined`, `m29400000:admitted`, `total:wait:12`.
+A count has a span and a name: `h490000:joined`, `total:wait:12`. The counts of a minute are kept together, by name.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from fairline.store.contract import Hour, Totals
+import msgspec
+
+from fairline.queue import QueueView
+from fairline.store.contract import Estimates, Hour, Point, Totals
 from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
-_FIELD = re.compile(r"(total|h(\d+)|m(\d+)):(.+)")
+_FIELD = re.compile(r"(total|h(\d+)):(.+)")
+
+#: What was counted in each minute.
+Minutes = Mapping[int, Mapping[str, int]]
 
 
 def totals(counts: Mapping[str, int]) -> Totals:
     """The counts of one span of time, with percentiles from its histogram."""
-    waits = sorted((int(name[5:]), count) for name, count in counts.items() if name.startswith("wait:"))
+    waits = _waits(counts)
     admitted = counts.get("admitted", 0)
     return Totals(
         joined=counts.get("joined", 0),
@@ -35,6 +41,23 @@ def totals(counts: Mapping[str, int]) -> Totals:
         wait_p50=percentile(waits, 0.50),
         wait_p90=percentile(waits, 0.90),
         wait_p99=percentile(waits, 0.99),
+        estimates=_estimates(counts),
+    )
+
+
+def _waits(counts: Mapping[str, int]) -> list[tuple[int, int]]:
+    return sorted((int(name[5:]), count) for name, count in counts.items() if name.startswith("wait:"))
+
+
+def _estimates(counts: Mapping[str, int]) -> Estimates:
+    compared = counts.get("estimates:compared", 0)
+    if not compared:
+        return Estimates()
+    return Estimates(
+        compared=compared,
+        within=counts.get("estimates:within", 0),
+        error_mean=counts.get("estimates:off_ms", 0) / compared / 1000,
+        wait_mean=counts.get("estimates:wait_ms", 0) / compared / 1000,
     )
 
 
@@ -56,19 +79,59 @@ class Counts:
     def __init__(self, fields: Iterable[tuple[str, int]]) -> None:
         self.total: dict[str, int] = {}
         self.hours: defaultdict[int, dict[str, int]] = defaultdict(dict)
-        self.minutes: defaultdict[int, dict[str, int]] = defaultdict(dict)
         for field, value in fields:
             found = _FIELD.fullmatch(field)
             if found:
-                _, hour, minute, name = found.groups()
-                counts = self.hours[int(hour)] if hour else self.minutes[int(minute)] if minute else self.total
-                counts[name] = value
-
-    def last_minute(self, name: str, now: int) -> int:
-        """How many in the last full minute, or in this one if it has more already."""
-        minute = now // MINUTE_MS
-        return max(self.minutes[minute - 1].get(name, 0), self.minutes[minute].get(name, 0))
+                _, hour, name = found.groups()
+                (self.hours[int(hour)] if hour else self.total)[name] = value
 
     def hourly(self) -> list[Hour]:
         """All hours kept, oldest first."""
         return [Hour(start=hour * HOUR_MS, totals=totals(counts)) for hour, counts in sorted(self.hours.items())]
+
+
+def last_minute(minutes: Minutes, name: str, now: int) -> int:
+    """How many in the last full minute, or in this one if it has more already."""
+    minute = now // MINUTE_MS
+    return max(minutes.get(each, {}).get(name, 0) for each in (minute - 1, minute))
+
+
+def minutes_of(step: int, points: int, now: int) -> range:
+    """The minutes that so many points of `step` minutes are made of; the last point has the present minute."""
+    end = (now // MINUTE_MS // step + 1) * step
+    return range(end - points * step, end)
+
+
+def series(view: QueueView, minutes: Minutes, step: int, points: int) -> list[Point]:
+    """The points, without a hole: where nothing was noted, the line is as long as it was last seen."""
+    wanted = minutes_of(step, points, view.now)
+    waiting = inside = 0
+    found: list[Point] = []
+    for start in range(wanted.start, wanted.stop, step):
+        counts: Counter[str] = Counter()
+        peak = waiting
+        for minute in range(start, start + step):
+            noted = minutes.get(minute)
+            if noted:
+                waiting, inside = noted["waiting"], noted["inside"]
+                peak = max(peak, noted["peak"])
+                counts.update(noted)
+        waits = _waits(counts)
+        found.append(
+            Point(
+                start=start * MINUTE_MS,
+                waiting=waiting,
+                inside=inside,
+                joined=counts["joined"],
+                admitted=counts["admitted"],
+                completed=counts["completed"],
+                expired=counts["expired"],
+                peak_waiting=peak,
+                wait_p50=percentile(waits, 0.50),
+                wait_p90=percentile(waits, 0.90),
+            )
+        )
+    present = msgspec.structs.replace(
+        found[-1], waiting=view.waiting, inside=view.inside, peak_waiting=max(found[-1].peak_waiting, view.waiting)
+    )
+    return [*found[:-1], present]

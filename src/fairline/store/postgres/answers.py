@@ -21,10 +21,8 @@ _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason 
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    now, stopped, version, waiting, admitted, active, completed, stay, leave, called = fields
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
-    )
+    now, stopped, version, waiting, admitted, active, completed, *measured = fields
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *map(float, measured))
 
 
 def standing_of(row: Sequence[Any]) -> Standing:

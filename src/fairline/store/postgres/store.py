@@ -23,7 +23,7 @@ from fairline.errors import (
 )
 from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.checks import check_batch, check_level, in_ms, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
     Arrival,
@@ -34,7 +34,9 @@ from fairline.store.contract import (
     Lapsed,
     Page,
     Pass,
+    Point,
     Reply,
+    Shown,
     Stats,
     Swept,
     Visit,
@@ -54,7 +56,7 @@ from fairline.store.postgres.client import Client, connect, mapped_errors
 from fairline.store.postgres.migrate import status as schema_status
 from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.registry import PostgresRegistry
-from fairline.store.stats import Counts, totals
+from fairline.store.stats import Counts, last_minute, series, totals
 from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket
 
 _CURSOR = re.compile(r"([1-4]):(-?[0-9]{1,18})", re.ASCII)
@@ -188,6 +190,11 @@ class PostgresStore:
         view, rows = await self._call("look", queue, list(numbers), True)
         return Reply(view_of(view), [ticket_of(row) if row else None for row in rows])
 
+    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+        check_batch(shown)
+        rows = [in_ms(each) for each in shown]
+        await self._call("note_shown", queue, *([row[column] for row in rows] for column in range(4)))
+
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
         answer = await self._call("prioritise", queue, number, level)
@@ -291,19 +298,23 @@ class PostgresStore:
         return await self._client.call("last_event", queue, queue=queue)
 
     async def stats(self, queue: QueueId) -> Stats:
-        view, last, fields = await self._call("figures", queue)
-        counts, now = Counts(fields), view_of(view)
+        view, last, fields, noted = await self._call("figures", queue)
+        counts, now, minutes = Counts(fields), view_of(view), dict(noted)
         return Stats(
             view=now,
             totals=totals(counts.total),
-            joins_per_minute=counts.last_minute("joined", now.now),
-            admissions_per_minute=counts.last_minute("admitted", now.now),
+            joins_per_minute=last_minute(minutes, "joined", now.now),
+            admissions_per_minute=last_minute(minutes, "admitted", now.now),
             last_admission=last,
         )
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        _, _, fields = await self._call("figures", queue)
+        _, _, fields, _ = await self._call("figures", queue)
         return Counts(fields).hourly()
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        view, noted = await self._call("series", queue, step * points)
+        return series(view_of(view), dict(noted), step, points)
 
     async def _call(self, name: str, queue: QueueId, *args: Any) -> Any:
         """Run an operation that takes the queue and the time."""

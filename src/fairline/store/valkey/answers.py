@@ -26,11 +26,10 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called = fields
+    *counts, stay, leave, called, out, seen = fields
     now, stopped, version, waiting, admitted, active, completed = (int(float(count)) for count in counts)
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
-    )
+    measured = (float(stay), float(leave), float(called), float(out), float(seen))
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured)
 
 
 def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:

@@ -18,7 +18,9 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 |                            |            | `k` + that of a call -> fingerprint and numbers                           |
 | `fl:{q}:admitted`, `:active`, `:ended` | sorted set | the other tickets, number by number, by their state           |
 | `fl:{q}:events`            | stream     | what happened, trimmed                                                    |
-| `fl:{q}:stats`             | hash       | counts by hour (`h…:`), by minute (`m…:`) and so far (`total:`)           |
+| `fl:{q}:stats`             | hash       | counts by hour (`h…:`) and so far (`total:`)                              |
+| `fl:{q}:minutes`           | hash       | minute -> its counts, packed together                                     |
+| `fl:{q}:shown`             | hash       | number -> the wait that was shown at joining, until it is compared        |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
@@ -49,6 +51,8 @@ PARTS = (
     "stats",
     "revoked",
     "passes",
+    "minutes",
+    "shown",
 )
 
 

@@ -24,7 +24,7 @@ from fairline.errors import (
 )
 from fairline.events import Event
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.checks import check_batch, check_level, in_ms, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
     Arrival,
@@ -35,13 +35,15 @@ from fairline.store.contract import (
     Lapsed,
     Page,
     Pass,
+    Point,
     Reply,
+    Shown,
     Stats,
     Swept,
     Visit,
     Visitor,
 )
-from fairline.store.stats import Counts, totals
+from fairline.store.stats import MINUTE_MS, Counts, Minutes, last_minute, minutes_of, series, totals
 from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
@@ -49,6 +51,7 @@ from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ti
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
+_counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
 _CURSOR = re.compile(r"[1-4]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 
 
@@ -177,6 +180,10 @@ class ValkeyStore:
         rows = zip(numbers, rows_of(items, 3), strict=True)
         return Reply(view, [unpack_ticket(n, row, view.stopped) if row[2] else None for n, row in rows])
 
+    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+        check_batch(shown)
+        await self._run("note_shown", queue, [part for each in shown for part in in_ms(each)])
+
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
         view, items = await self._run("prioritise", queue, [number, level])
@@ -299,11 +306,12 @@ class ValkeyStore:
         async with mapped_errors():
             counts = await self._counts(queue)
             last = await self._client.hget(key(queue, "queue"), "admitted_at")
+            minutes = await self._minutes(queue, range(view.now // MINUTE_MS - 1, view.now // MINUTE_MS + 1))
         return Stats(
             view=view,
             totals=totals(counts.total),
-            joins_per_minute=counts.last_minute("joined", view.now),
-            admissions_per_minute=counts.last_minute("admitted", view.now),
+            joins_per_minute=last_minute(minutes, "joined", view.now),
+            admissions_per_minute=last_minute(minutes, "admitted", view.now),
             last_admission=int(last) if last else None,
         )
 
@@ -311,6 +319,15 @@ class ValkeyStore:
         await self.view(queue)
         async with mapped_errors():
             return (await self._counts(queue)).hourly()
+
+    async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
+        view = await self.view(queue)
+        async with mapped_errors():
+            return series(view, await self._minutes(queue, minutes_of(step, points, view.now)), step, points)
+
+    async def _minutes(self, queue: QueueId, wanted: range) -> Minutes:
+        found = await self._client.hmget(key(queue, "minutes"), [*wanted])
+        return {minute: _counted(kept) for minute, kept in zip(wanted, found, strict=True) if kept}
 
     async def _counts(self, queue: QueueId) -> Counts:
         found = await self._client.hgetall(key(queue, "stats"))

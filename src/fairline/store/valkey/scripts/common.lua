@@ -1,14 +1,15 @@
 -- common.lua: what every script on a queue begins with: its keys, its clock, its settings, its tickets.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
---       12 passes  13… limits (join.lua and limit.lua)
+--       12 passes  13 minutes  14 shown  15… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
 -- The tables STATUS, REASON, REASON_CODE, REASON_OF and TRANSITIONS come before this, made from ticket.py.
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local REVOKED, PASSES = KEYS[11], KEYS[12]
+local REVOKED, PASSES, MINUTES, SHOWN = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
+local STAYS_KEPT = 200 -- of how many stays the mean is
 
 local unpack = table.unpack or unpack
 local call, floor, min, max = redis.call, math.floor, math.min, math.max
@@ -29,7 +30,8 @@ local NAMES = {
   'version', 'status', 'admission', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url',
   'heartbeat_timeout_seconds', 'grace_seconds', 'claim_seconds', 'session_seconds', 'session_max_seconds',
   'retain_seconds', 'stopped', 'completed', 'tokens', 'tokens_at', 'held', 'swept_at', 'stay_mean', 'stay_count',
-  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'stats_hour',
+  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside',
+  'flow_out', 'stats_hour',
 }
 for i, value in ipairs(call('HMGET', QUEUE, unpack(NAMES))) do
   Q[NAMES[i]] = tonumber(value) or value or nil
@@ -118,6 +120,22 @@ local EVENT_OF = {
   complete = 'completed',
 }
 
+-- How good was the wait shown at joining? All of it in ms of the queue's own time, so that no outage of ours counts.
+local function compare(wait, seconds, low, high)
+  count('estimates:compared')
+  if low <= wait and wait <= high then count('estimates:within') end
+  count('estimates:off_ms', floor(math.abs(wait - seconds) + 0.5))
+  count('estimates:wait_ms', wait)
+end
+
+local function compare_shown(number)
+  local shown = call('HGET', SHOWN, number)
+  if not shown then return end
+  local joined, seconds, low, high = unpack(cmsgpack.unpack(shown))
+  compare(max(0, clock - joined), seconds, low, high)
+  call('HDEL', SHOWN, number)
+end
+
 local function admitted_now(t)
   t.admitted = now
   local wait = max(0, now - t.joined)
@@ -125,6 +143,14 @@ local function admitted_now(t)
   count('wait_ms', wait)
   count('wait:' .. floor(8 * math.log(1 + wait / 1000) / math.log(2)))
   Q.flow_called = (Q.flow_called or 0) + 1
+  compare_shown(t.number)
+end
+
+-- Who comes out, against the time all spend inside. It fades by the count, and slowly enough for the room to have been
+-- emptied and filled again: people who went in together also come out together.
+local function came_out()
+  local keep = 1 - 1 / min(2000, max(STAYS_KEPT, 2 * Q.max_active))
+  Q.flow_inside, Q.flow_out = (Q.flow_inside or 0) * keep, (Q.flow_out or 0) * keep + 1
 end
 
 local function ended_now(t, from, reason)
@@ -132,10 +158,12 @@ local function ended_now(t, from, reason)
   free_holder(t)
   if from == STATUS.waiting then
     Q.flow_left = (Q.flow_left or 0) + 1
+    call('HDEL', SHOWN, t.number)
   else
-    local seen = min((Q.stay_count or 0) + 1, 50)
+    local seen = min((Q.stay_count or 0) + 1, STAYS_KEPT)
     Q.stay_count = seen
     Q.stay_mean = (Q.stay_mean or 0) + (max(0, now - t.admitted) / 1000 - (Q.stay_mean or 0)) / seen
+    came_out()
   end
   if t.state == STATUS.completed then
     count('completed')
@@ -188,33 +216,49 @@ end
 -- Write what this step counted, and answer with the queue as it is now and `reply`.
 local HOUR, MINUTE = 3600000, 60000
 
+-- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
+local function write_minute()
+  local minute = text(floor(now / MINUTE))
+  local kept = call('HGET', MINUTES, minute)
+  local counts = kept and cmsgpack.unpack(kept) or {}
+  for name, by in pairs(tally) do
+    if not string.find(name, ':', 1, true) or string.sub(name, 1, 5) == 'wait:' then
+      counts[name] = (counts[name] or 0) + by
+    end
+  end
+  counts.waiting = call('ZCARD', LINE)
+  counts.inside = call('ZCARD', ADMITTED) + call('ZCARD', ACTIVE)
+  counts.peak = max(counts.peak or 0, waiting_before, counts.waiting)
+  call('HSET', MINUTES, minute, cmsgpack.pack(counts))
+end
+
 local function write_tally()
-  local hour, minute = floor(now / HOUR), floor(now / MINUTE)
+  local hour = floor(now / HOUR)
   for name, by in pairs(tally) do
     call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, text(by))
     call('HINCRBY', STATS, 'total:' .. name, text(by))
-    if not string.find(name, ':', 1, true) then
-      call('HINCRBY', STATS, 'm' .. text(minute) .. ':' .. name, text(by))
-    end
   end
   local waiting = max(waiting_before, call('ZCARD', LINE))
-  for _, field in ipairs({'h' .. text(hour) .. ':peak', 'm' .. text(minute) .. ':peak', 'total:peak'}) do
+  for _, field in ipairs({'h' .. text(hour) .. ':peak', 'total:peak'}) do
     if waiting > (tonumber(call('HGET', STATS, field)) or 0) then call('HSET', STATS, field, waiting) end
   end
+  write_minute()
 end
 
 local function answer(reply)
   if next(tally) then
     write_tally()
     call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
-      text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0))
+      text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),
+      'flow_inside', text(Q.flow_inside or 0), 'flow_out', text(Q.flow_out or 0))
     if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
   end
-  local waited, span = Q.flow_waited or 0, Q.flow_span or 0
+  local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
   return {{
     text(now), text(Q.stopped or 0), text(Q.version), call('ZCARD', LINE), call('ZCARD', ADMITTED),
     call('ZCARD', ACTIVE), text(Q.completed or 0), text(Q.stay_mean or 0),
     text(waited > 0 and (Q.flow_left or 0) / waited or 0), text(span > 0 and (Q.flow_called or 0) / span or 0),
+    text(inside > 0 and (Q.flow_out or 0) / inside or 0), text(Q.flow_out or 0),
   }, reply}
 end
 

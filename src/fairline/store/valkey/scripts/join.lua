@@ -1,5 +1,5 @@
 -- join.lua: give each arrival a ticket at its place in the line, or the one its holder has already.
--- KEYS  1–12 the queue's  13… the limits' keys that the arrivals name
+-- KEYS  1… the queue's, then the limits' keys that the arrivals name
 -- ARGV  1 now  then for each arrival: client  user  phone  address (digests or '')  idempotency key (digest or '')
 --       fingerprint of the body  level  pass id or ''  limit key of the address, of the phone (index in KEYS, 0 = none)
 --       person (packed)  1 to go straight through or not at all, else 0

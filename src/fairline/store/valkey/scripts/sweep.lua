@@ -46,16 +46,18 @@ local function clear(member)
   call('ZREM', DUE, member)
 end
 
--- Once an hour, drop statistics older than two days, and minutes older than two hours.
+-- Once an hour, drop hours older than two days, and minutes older than a day and an hour.
 local function trim_stats()
   local hour, minute = floor(now / HOUR), floor(now / MINUTE)
   if Q.stats_hour == hour then return end
   call('HSET', QUEUE, 'stats_hour', text(hour))
   for _, field in ipairs(call('HKEYS', STATS)) do
     local kind, at = string.match(field, '^([hm])(%d+):')
-    if kind == 'h' and tonumber(at) < hour - 48 or kind == 'm' and tonumber(at) < minute - 120 then
-      call('HDEL', STATS, field)
-    end
+    -- Minutes were kept among the hours once.
+    if kind == 'm' or kind == 'h' and tonumber(at) < hour - 48 then call('HDEL', STATS, field) end
+  end
+  for _, field in ipairs(call('HKEYS', MINUTES)) do
+    if tonumber(field) < minute - 1500 then call('HDEL', MINUTES, field) end
   end
 end
 
@@ -74,4 +76,5 @@ for _, member in ipairs(due) do
   end
 end
 trim_stats()
+if not next(tally) then write_minute() end -- quiet minutes have a line too
 return answer(reply)

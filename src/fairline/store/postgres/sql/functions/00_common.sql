@@ -94,7 +94,8 @@ DECLARE
 BEGIN
   SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
     CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
-    CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
+    CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END,
+    CASE WHEN c.flow_inside > 0 THEN c.flow_out / c.flow_inside ELSE 0 END, c.flow_out)
   INTO _view FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
   -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
   IF NOT FOUND THEN

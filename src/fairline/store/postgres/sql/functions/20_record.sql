@@ -21,23 +21,53 @@ BEGIN
   PERFORM pg_notify('fairline_events', _queue::text);
 END $$;
 
--- Add to the statistics: by hour and so far, and by minute what has no kinds. The line was `_waiting` long at most.
+-- Add to the statistics: by hour, so far, and by minute. The line was `_waiting` long at most.
 CREATE FUNCTION tally(_queue bigint, _now bigint, _names text[], _counts bigint[], _waiting bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _hour text := 'h' || _now / 3600000;
-  _minute text := 'm' || _now / 60000;
 BEGIN
   INSERT INTO stats AS s (queue, span, name, value)
   SELECT _queue, span, name, sum(value)
   FROM unnest(_names, _counts) c(name, value)
-  CROSS JOIN LATERAL unnest(
-    CASE WHEN strpos(name, ':') > 0 THEN ARRAY['total', _hour] ELSE ARRAY['total', _hour, _minute] END) span
+  CROSS JOIN unnest(ARRAY['total', _hour]) span
   GROUP BY span, name
   ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
   INSERT INTO stats AS s (queue, span, name, value)
-  SELECT _queue, now.span, 'peak', _waiting FROM unnest(ARRAY['total', _hour, _minute]) now(span)
+  SELECT _queue, now.span, 'peak', _waiting FROM unnest(ARRAY['total', _hour]) now(span)
   WHERE _waiting > 0 AND NOT EXISTS (SELECT 1 FROM stats p
     WHERE p.queue = _queue AND p.span = now.span AND p.name = 'peak' AND p.value >= _waiting)
   ON CONFLICT (queue, span, name) DO UPDATE SET value = greatest(s.value, excluded.value);
+  PERFORM tally_minute(_queue, _now, _names, _counts, _waiting);
+END $$;
+
+-- A minute is one row: what was counted in it, its waits, and how many waited and were inside when it was last seen.
+CREATE FUNCTION tally_minute(_queue bigint, _now bigint, _names text[], _counts bigint[], _waiting bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  _kept jsonb;
+  _c counters;
+BEGIN
+  SELECT counts INTO _kept FROM minutes WHERE queue = _queue AND minute = _now / 60000;
+  SELECT * INTO _c FROM counters WHERE queue = _queue;
+  INSERT INTO minutes (queue, minute, counts)
+  SELECT _queue, _now / 60000, coalesce(jsonb_object_agg(name, value), '{}') || jsonb_build_object(
+    'peak', greatest((_kept->>'peak')::bigint, _waiting, _c.waiting),
+    'waiting', _c.waiting, 'inside', _c.admitted + _c.active)
+  FROM (
+    SELECT name, sum(value) AS value FROM (
+      SELECT key AS name, value::bigint FROM jsonb_each_text(_kept)
+      UNION ALL
+      SELECT name, value FROM unnest(_names, _counts) c(name, value)
+      WHERE strpos(name, ':') = 0 OR starts_with(name, 'wait:')
+    ) each GROUP BY name
+  ) summed
+  ON CONFLICT (queue, minute) DO UPDATE SET counts = excluded.counts;
+END $$;
+
+-- The minutes from one on, with their counts.
+CREATE FUNCTION minutes_from(_queue bigint, _first bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(minute, counts)), '[]')
+    FROM minutes WHERE queue = _queue AND minute >= _first);
 END $$;

@@ -11,6 +11,7 @@ DECLARE
   _c counters;
   _m record;
   _stay double precision;
+  _keep double precision;
 BEGIN
   -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
   PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) ORDER BY t.number FOR NO KEY UPDATE;
@@ -55,6 +56,10 @@ BEGIN
   ), freed AS (
     DELETE FROM holders h USING moved m
     WHERE m.status IN ('completed', 'expired') AND h.queue = _q.key AND h.holder = m.holder
+  ), forgotten AS (
+    DELETE FROM shown s USING moved m
+    WHERE m.was = 'waiting' AND m.status <> 'waiting' AND s.queue = _q.key AND s.number = m.number
+    RETURNING m.status, greatest(0, _clock::bigint - s.joined) AS wait, s.seconds, s.low, s.high
   ), told AS (
     SELECT array_agg(m.number ORDER BY a.i) AS numbers,
       array_agg(coalesce(m.reason::text, nullif(m.counter, '')) ORDER BY a.i) AS details
@@ -76,7 +81,10 @@ BEGIN
     count(*) FILTER (WHERE status = 'completed') AS completed,
     count(*) FILTER (WHERE status = 'expired') AS expired,
     count(*) FILTER (WHERE was = 'waiting' AND status IN ('completed', 'expired')) AS gave_up,
-    count(*) FILTER (WHERE status = 'waiting' AND was = 'admitted') AS returned
+    count(*) FILTER (WHERE status = 'waiting' AND was = 'admitted') AS returned,
+    -- How good were the waits shown at joining? In the queue's own time, so that no outage of ours counts.
+    (SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
+      FROM forgotten WHERE status = 'admitted') AS estimates
   INTO _m FROM moved;
   IF _m.numbers IS NULL THEN
     RETURN '{}';
@@ -85,8 +93,13 @@ BEGIN
   IF _m.places_left IS NOT NULL THEN PERFORM blocks_lose(_q.key, _m.places_left); END IF;
   IF _m.places_taken IS NOT NULL THEN PERFORM blocks_gain(_q.key, _m.places_taken); END IF;
   FOREACH _stay IN ARRAY coalesce(_m.stays, '{}') LOOP
-    _c.stay_count := least(_c.stay_count + 1, 50);
+    _c.stay_count := least(_c.stay_count + 1, 200);
     _c.stay_mean := _c.stay_mean + (_stay - _c.stay_mean) / _c.stay_count;
+    -- It fades by the count, and slowly enough for the room to have been emptied and filled again: people who went in
+    -- together also come out together.
+    _keep := 1 - 1.0::double precision / least(2000, greatest(200, 2 * _q.max_active));
+    _c.flow_inside := _c.flow_inside * _keep;
+    _c.flow_out := _c.flow_out * _keep + 1;
   END LOOP;
   UPDATE counters SET
     waiting = waiting + _m.waiting,
@@ -95,6 +108,8 @@ BEGIN
     completed = completed + _m.completed,
     stay_mean = _c.stay_mean,
     stay_count = _c.stay_count,
+    flow_inside = _c.flow_inside,
+    flow_out = _c.flow_out,
     flow_left = flow_left + _m.gave_up,
     flow_called = flow_called + coalesce(cardinality(_m.waits), 0),
     admitted_at = CASE WHEN _m.waits IS NULL THEN admitted_at ELSE _now END
@@ -103,14 +118,14 @@ BEGIN
     WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
     WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' END, 'expired')], _m.numbers, _m.details);
   PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
-    greatest(_c.waiting, _c.waiting + _m.waiting));
+    greatest(_c.waiting, _c.waiting + _m.waiting), _m.estimates::bigint[]);
   RETURN _m.numbers;
 END $$;
 
 -- The statistics of a move. Waits are counted in buckets an eighth of a doubling wide: see stats.py.
 CREATE FUNCTION tally_moved(
   _queue bigint, _now bigint, _waits bigint[], _returned bigint, _completed bigint, _expired bigint, _reasons text[],
-  _waiting bigint
+  _waiting bigint, _estimates bigint[] DEFAULT NULL
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _names text[] := '{}';
@@ -133,6 +148,10 @@ BEGIN
   IF _expired > 0 THEN
     _names := _names || 'expired'::text || (SELECT array_agg('expired:' || why) FROM unnest(_reasons) why);
     _counts := _counts || _expired || array_fill(1::bigint, ARRAY[cardinality(_reasons)]);
+  END IF;
+  IF _estimates[1] > 0 THEN
+    _names := _names || ARRAY['estimates:compared', 'estimates:within', 'estimates:off_ms', 'estimates:wait_ms'];
+    _counts := _counts || _estimates;
   END IF;
   IF cardinality(_names) > 0 THEN
     PERFORM tally(_queue, _now, _names, _counts, _waiting);

@@ -301,6 +301,32 @@ BEGIN
   RETURN standings(_c.queue, _now, _numbers);
 END $$;
 
+-- note_shown: keep what some people were told of their wait (in ms), to be compared with it once they are let in.
+-- Whoever was let in meanwhile is compared at once; whoever has gone is left out.
+CREATE FUNCTION note_shown(
+  _id text, _at bigint, _numbers bigint[], _seconds bigint[], _low bigint[], _high bigint[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _estimates bigint[];
+BEGIN
+  INSERT INTO shown (queue, number, joined, seconds, low, high)
+  SELECT _c.queue, t.number, t.joined - _c.stopped, s.seconds, s.low, s.high
+  FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
+  JOIN tickets t ON t.queue = _c.queue AND t.number = s.number
+  WHERE t.status = 'waiting'
+  ON CONFLICT (queue, number) DO NOTHING;
+  SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
+  INTO _estimates FROM (
+    SELECT greatest(0, t.admitted - t.joined) AS wait, s.seconds, s.low, s.high
+    FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
+    JOIN tickets t ON t.queue = _c.queue AND t.number = s.number
+    WHERE t.status <> 'waiting' AND t.admitted > 0
+  ) admitted;
+  PERFORM tally_moved(_c.queue, moment(_at), NULL, 0, 0, 0, NULL, _c.waiting, _estimates);
+  RETURN 'null';
+END $$;
+
 -- prioritise: move someone who waits up, by the queue's policy; never back.
 -- Returns outcome (done, refused, missing) and the ticket.
 CREATE FUNCTION prioritise(_id text, _at bigint, _number bigint, _level int) RETURNS json LANGUAGE plpgsql AS $$

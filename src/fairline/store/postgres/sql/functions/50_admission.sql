@@ -36,6 +36,7 @@ BEGIN
   UPDATE counters SET
     tokens = _tokens, tokens_at = _now, held = _held, flow_at = _now,
     flow_waited = flow_waited * _fade + waiting * _seconds,
+    flow_inside = flow_inside + (admitted + active) * _seconds,
     flow_span = flow_span * _fade + CASE WHEN waiting > 0 THEN _seconds ELSE 0 END,
     flow_left = flow_left * _fade,
     flow_called = flow_called * _fade

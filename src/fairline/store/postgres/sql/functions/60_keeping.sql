@@ -43,6 +43,7 @@ BEGIN
     PERFORM move(_q, _now, _clock, _lapsed, 'lapse', _why);
   END IF;
   PERFORM trim_stats(_c, _now);
+  PERFORM tally_minute(_q.key, _now, '{}', '{}', 0); -- quiet minutes have a line too
   RETURN json_build_array(view_of(_q.key, _now), json_build_array(_due.many, coalesce((
     SELECT json_agg(json_build_array(number, why) ORDER BY i)
     FROM unnest(_lapsed, _why) WITH ORDINALITY l(number, why, i)), '[]')));
@@ -106,7 +107,7 @@ BEGIN
   IF _passes IS NOT NULL THEN DELETE FROM passes WHERE queue = _queue AND id = ANY (_passes); END IF;
 END $$;
 
--- Once an hour, drop statistics older than two days, minutes older than two hours, and limits that hold nobody back.
+-- Once an hour, drop hours older than two days, minutes older than a day and an hour, and limits that hold nobody back.
 CREATE FUNCTION trim_stats(_c counters, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _hour bigint := _now / 3600000;
@@ -115,8 +116,8 @@ BEGIN
     RETURN;
   END IF;
   UPDATE counters SET stats_hour = _hour WHERE queue = _c.queue;
-  DELETE FROM stats WHERE queue = _c.queue AND span <> 'total' AND substr(span, 2)::bigint <
-    CASE left(span, 1) WHEN 'h' THEN _hour - 48 ELSE _now / 60000 - 120 END;
+  DELETE FROM stats WHERE queue = _c.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - 48;
+  DELETE FROM minutes WHERE queue = _c.queue AND minute < _now / 60000 - 1500;
   DELETE FROM limits WHERE queue = _c.queue AND until <= _now;
 END $$;
 

@@ -63,6 +63,8 @@ BEGIN
   DELETE FROM limits WHERE queue = _c.queue;
   DELETE FROM events WHERE queue = _c.queue;
   DELETE FROM stats WHERE queue = _c.queue;
+  DELETE FROM minutes WHERE queue = _c.queue;
+  DELETE FROM shown WHERE queue = _c.queue;
   DELETE FROM counters WHERE queue = _c.queue;
   DELETE FROM queues WHERE key = _c.queue;
   RETURN 'null';
@@ -125,11 +127,21 @@ CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json((seen(_id)).event)
 $$;
 
--- figures: the queue at this moment, when someone was last let in, and all counts.
+-- figures: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
 CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _c counters := seen(_id);
 BEGIN
   RETURN json_build_array(view_of(_c.queue, moment(_at)), _c.admitted_at, (
-    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue));
+    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue),
+    minutes_from(_c.queue, moment(_at) / 60000 - 1));
+END $$;
+
+-- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
+CREATE FUNCTION series(_id text, _at bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _now bigint := moment(_at);
+BEGIN
+  RETURN json_build_array(view_of(_c.queue, _now), minutes_from(_c.queue, _now / 60000 - _many + 1));
 END $$;
