@@ -329,6 +329,7 @@ async def simulation(wanted: Scenario) -> AsyncIterator[Simulation]:
             found = Simulation(wanted, store, clock)
             await found.begin()
             yield found
+            await found.room.close()
         finally:
             await store.close()
             await asyncio.to_thread(server.stop)

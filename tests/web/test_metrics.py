@@ -136,6 +136,8 @@ def test_every_figure_is_there_before_anything_happened(crowd: Crowd) -> None:
             "fairline_inside": "gauge",
             "fairline_stock_left": "gauge",
             "fairline_wait_seconds": "histogram",
+            "fairline_estimates_compared": "counter",
+            "fairline_estimates_within": "counter",
             "fairline_queue_status": "gauge",
             "fairline_admission_rate": "gauge",
             "fairline_max_active": "gauge",

@@ -83,6 +83,8 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     wait = HistogramMetricFamily(
         "fairline_wait_seconds", "How long people waited until they were let in.", labels=("queue_id",)
     )
+    compared = counter("fairline_estimates_compared", "Waits shown at joining that were held against what came.")
+    within = counter("fairline_estimates_within", "Those of them whose range held.")
     for queue, settings, stats in queues or ():
         view, totals = stats.view, stats.totals
         joined.add_metric((queue,), totals.joined)
@@ -103,10 +105,12 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
             state.add_metric((queue, status), float(settings.status is status))
         rate.add_metric((queue,), settings.admission_rate if settings.admission is Admission.AUTO else 0)
         most.add_metric((queue,), settings.max_active)
+        compared.add_metric((queue,), totals.estimates.compared)
+        within.add_metric((queue,), totals.estimates.within)
         wait.add_metric((queue,), _wait_buckets(totals), (totals.wait_mean or 0) * totals.admitted)
     return [
         *(build, up, joined, admitted, returned, completed, expired),
-        *(waiting, beating, inside, backlog, stock, state, rate, most, wait),
+        *(waiting, beating, inside, backlog, stock, state, rate, most, wait, compared, within),
     ]
 
 
