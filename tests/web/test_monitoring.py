@@ -77,6 +77,26 @@ def test_the_text_is_well_formed(watched: RunningServer) -> None:
     assert read(watched).problems == []
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("# HELP fairline_joined Given.\n# TYPE fairline_joined counter\nfairline_joined 1\n", "_total"),
+        ("# HELP fairline_x_ms It.\n# TYPE fairline_x_ms gauge\nfairline_x_ms 1\n", "base units"),
+        ("# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_x 1\nfairline_x 2\n", "told twice"),
+        ('# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_x{agent="curl"} 1\n', "bounded"),
+        ("# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_y 1\n", "does not belong"),
+        ("# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_x NaN\n", "nan"),
+        (
+            "# HELP fairline_x It.\n# TYPE fairline_x histogram\n"
+            'fairline_x_bucket{le="1.0"} 3\nfairline_x_bucket{le="+Inf"} 2\nfairline_x_sum 1\nfairline_x_count 2\n',
+            "in all",
+        ),
+    ],
+)
+def test_what_is_not_well_formed_would_be_found(text: str, problem: str) -> None:
+    assert problem in str(Exposition(text).problems)
+
+
 def test_promtool_has_nothing_to_say(watched: RunningServer) -> None:
     promtool = shutil.which("promtool")
     if not promtool:
@@ -192,6 +212,21 @@ def test_every_metric_is_on_the_dashboard_or_in_an_alert(watched: RunningServer)
     elsewhere = {"fairline_promotions_total", "fairline_returned_total", "waiting_room_active_heartbeats"}
     for name in read(watched).families:
         assert name in asked or name in elsewhere, f"{name} is told, and nobody looks at it"
+
+
+def test_every_metric_and_label_is_in_the_reference(watched: RunningServer) -> None:
+    page = (DEPLOY.parent / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    rows = {row.split("`")[1]: row for row in page.splitlines() if row.startswith("| `")}
+    families = read(watched).families
+    assert rows.keys() == families.keys()
+    for name, family in families.items():
+        assert f"| {family.kind} |" in rows[name]
+        assert {label for label in family.labels() if f"`{label}`" not in rows[name]} == set(), name
+
+
+def test_every_alert_is_on_its_page() -> None:
+    page = (DEPLOY.parent / "docs" / "how-to" / "monitor.md").read_text(encoding="utf-8")
+    assert [name for name, _ in _rules() if f"`{name}`" not in page] == []
 
 
 def test_alerts_say_how_bad_it_is_and_what_to_do() -> None:
