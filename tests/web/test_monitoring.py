@@ -27,6 +27,15 @@ from tests.web.running import RunningServer
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 EXPIRED = "waiting_room_positions_expired"
+#: One whose last bucket has fewer than the one before.
+HISTOGRAM = """\
+# HELP fairline_x It.
+# TYPE fairline_x histogram
+fairline_x_bucket{le="1.0"} 3
+fairline_x_bucket{le="+Inf"} 2
+fairline_x_sum 1
+fairline_x_count 2
+"""
 #: What Prometheus itself adds to what it scrapes.
 SCRAPED = {"job", "instance"}
 
@@ -86,11 +95,7 @@ def test_the_text_is_well_formed(watched: RunningServer) -> None:
         ('# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_x{agent="curl"} 1\n', "bounded"),
         ("# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_y 1\n", "does not belong"),
         ("# HELP fairline_x It.\n# TYPE fairline_x gauge\nfairline_x NaN\n", "nan"),
-        (
-            "# HELP fairline_x It.\n# TYPE fairline_x histogram\n"
-            'fairline_x_bucket{le="1.0"} 3\nfairline_x_bucket{le="+Inf"} 2\nfairline_x_sum 1\nfairline_x_count 2\n',
-            "in all",
-        ),
+        (HISTOGRAM, "in all"),
     ],
 )
 def test_what_is_not_well_formed_would_be_found(text: str, problem: str) -> None:
