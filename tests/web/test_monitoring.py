@@ -246,7 +246,8 @@ def test_alerts_say_how_bad_it_is_and_what_to_do() -> None:
 
 
 def test_the_dashboard_is_laid_out_without_gaps_or_overlaps() -> None:
-    board, taken = _dashboard(), set()
+    board = _dashboard()
+    taken: set[tuple[int, int]] = set()
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
     for panel in board["panels"]:
         at = panel["gridPos"]
