@@ -73,7 +73,7 @@ Come = Callable[..., Page]
 
 @pytest.fixture
 def come(night: Night) -> Iterator[Come]:
-    """Someone comes to a page of the dashboard, signed in with a key of a role; nothing must go wrong in their browser."""
+    """Someone comes to the dashboard, signed in with a key of a role; nothing must go wrong in their browser."""
     opened: list[Any] = []
 
     def new(path: str = f"/queues/{SALE}", role: str = "admin", **options: Any) -> Page:
