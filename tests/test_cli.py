@@ -57,6 +57,15 @@ def test_the_night_of_a_sale(run: object) -> None:
     assert "is gone" in run("queue", "delete", "night", "--yes")
 
 
+def test_an_evening_is_tried_out_with_the_settings_of_a_queue(run: object) -> None:
+    assert callable(run)
+    run("queue", "create", "tried", "admission_rate=3", "max_active=17", "status=paused")
+    words = ("--like", "tried", "--people", "60", "--over", "10s", "--stay", "5s", "--json")
+    tried = json.loads(run("simulate", *words))
+    assert (tried["admission_rate"], tried["max_active"], tried["admitted"]) == (3, 17, 60)
+    assert json.loads(run("simulate", *words, "--rate", "20/s"))["admission_rate"] == 20
+
+
 def test_a_person_is_called_served_and_done(run: object, server: RunningServer) -> None:
     import httpx
 
