@@ -102,6 +102,7 @@ class Reports:
                     Query("to", str, "up to this time; whole hours"),
                     Query("format", str, "json, csv or html; json unless told"),
                 ),
+                problems=("invalid_request",),
                 also=(CSV, HTML),
             )
         ]
