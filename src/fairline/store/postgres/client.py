@@ -65,6 +65,8 @@ def conninfo(url: str) -> str:
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     """Turn the driver's errors into ours."""
+    task = asyncio.current_task()
+    cancelled = task.cancelling() if task else 0
     try:
         yield
     except (PoolTimeout, TooManyRequests) as error:
@@ -79,6 +81,11 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
         if isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction):
             raise StoreUnavailable(_said(error)) from error
         raise StoreError(f"The database refused a call: {_said(error)}.") from error
+    finally:
+        # Before Python 3.12, asyncio.wait_for, by which the driver waits, can lose a cancellation: a loop that calls
+        # the store would then go on for ever.
+        if task and task.cancelling() > cancelled:
+            raise asyncio.CancelledError
 
 
 @contextmanager
