@@ -1,4 +1,4 @@
-"""An evening that was: a queue with a past, made by the simulation in virtual time up to this moment, and a server on it.
+"""An evening that was: a queue with a past, made by the simulation in virtual time up to now, and a server on it.
 
 The past is in the folder of the server's store before the server starts.
 """
