@@ -1,6 +1,7 @@
-"""Draws every state of the waiting page at phone and desktop width: `make screenshots`, or with names of states.
+"""Draws every state of the waiting page and of the dashboard at phone and desktop width: `make screenshots`, or with
+names of states (`waiting`, `admin/now`, or `admin` for all of the dashboard).
 
-The pictures go to docs/images/waiting-page, for the documentation and for whoever changes the look: look at them.
+The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
+from tests.browser import admin_scenes
 from tests.browser.conftest import a_browser, a_venue
+from tests.browser.evening import after_an_evening, visitors
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, person
 
-FOLDER = Path(__file__).parents[2] / "docs" / "images" / "waiting-page"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+FOLDER, ADMIN_FOLDER = IMAGES / "waiting-page", IMAGES / "admin"
 SIZES = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: Some as they look to others: name of the picture, state, language, colour scheme.
 MORE = [
@@ -30,12 +34,44 @@ MORE = [
 
 def main(names: list[str]) -> None:
     """Draw all pictures, or those of some states."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     pictures = [(state, state, "en", "light") for state in SCENES] + MORE
-    with a_browser() as browser, tempfile.TemporaryDirectory() as folder, a_venue(browser, Path(folder)) as venue:
-        for name, state, lang, scheme in pictures:
-            if not names or name in names:
-                draw(venue, name, state, lang, scheme)
+    wanted = [picture for picture in pictures if not names or picture[0] in names]
+    dashboard = [scene for scene in admin_scenes.SCENES if not names or {"admin", f"admin/{scene}"} & set(names)]
+    with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
+        if wanted:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            with a_venue(browser, Path(folder)) as venue:
+                for picture in wanted:
+                    draw(venue, *picture)
+        if dashboard:
+            draw_dashboard(browser, Path(folder) / "admin", dashboard)
+
+
+def draw_dashboard(browser: Browser, folder: Path, scenes: list[str]) -> None:
+    """The dashboard after an evening, each scene at both widths, light and dark."""
+    ADMIN_FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    evening = visitors(admin_scenes.EVENING_PEOPLE, 2000)
+    with after_an_evening(folder, evening, admin_scenes.EVENING_SECONDS) as server:
+        operator = admin_scenes.Operator(server)
+        operator.prepare()
+        for scheme in ("light", "dark"):
+            operator.set(status="active")
+            for size, viewport in SIZES.items():
+                state = None
+                for scene in scenes:
+                    context = browser.new_context(
+                        viewport=viewport,
+                        color_scheme=scheme,
+                        locale="en-GB",
+                        storage_state=state,
+                        reduced_motion="reduce",
+                    )
+                    page = context.new_page()
+                    admin_scenes.SCENES[scene](operator, page)
+                    _take(page, ADMIN_FOLDER / f"{scene}{'-dark' if scheme == 'dark' else ''}-{size}.png")
+                    state = context.storage_state()
+                    context.close()
 
 
 def draw(venue: Venue, name: str, state: str, lang: str, scheme: str) -> None:

@@ -4,7 +4,7 @@ import { get, Live, post, queuePath } from "./admin-api.js";
 import { connection, guard } from "./admin-frame.js";
 import { spark } from "./admin-chart.js";
 import { ask, badge, h, show, toast } from "./admin-dom.js";
-import { number, perMinute, plural, STATUS } from "./admin-words.js";
+import { number, plural, STATUS } from "./admin-words.js";
 
 const cards = show("cards");
 const sparks = new Map();
@@ -57,7 +57,6 @@ function fill(card, queue) {
         h("div", {}, h("dt", {}, queue.admission === "manual" ? "Let in" : "Rate"), h("dd", {}, ...(queue.admission === "manual" ? [h("small", {}, "by hand")] : [number(Math.round(queue.admission_rate * 60)), " ", h("small", {}, "/ min")])))),
       h("p", { class: "under" }, queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "piece")} left to sell` : "Sold out")),
     line ?? sparks.get(queue.id) ?? spark([0, 0]));
-  card.setAttribute("aria-label", `${queue.name}: ${STATUS[queue.status].label}, ${number(queue.waiting)} waiting, ${number(inside)} inside, ${queue.admission === "manual" ? "called by hand" : perMinute(queue.admission_rate)}`);
 }
 
 async function load(id) {

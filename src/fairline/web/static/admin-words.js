@@ -38,9 +38,6 @@ export function ago(at, now = Date.now()) {
   return seconds < 2 ? "just now" : `${duration(seconds, true)} ago`;
 }
 
-/** People a second as one says it. */
-export const perMinute = (rate) => `${number(Math.round(rate * 600) / 10)} a minute`;
-
 export const STATUS = {
   active: { label: "Open", tone: "good" },
   paused: { label: "Paused", tone: "warn" },
