@@ -110,7 +110,7 @@ class WebhookCalls:
         body = call.take(NewWebhook)
         queue = None if body.queue is None else named_queue(body.queue)
         hook = await self._webhooks.create(body.url, queue, body.events, body.include_person, body.active)
-        call.log("webhook.created", webhook=hook.id, queue=hook.queue)
+        await call.record("webhook.created", webhook=hook.id, queue=hook.queue)
         shown = await self._shown(call, hook)
         content = MadeWebhook(
             **{name: getattr(shown, name) for name in WebhookAnswer.__struct_fields__}, secret=hook.secret
@@ -135,20 +135,20 @@ class WebhookCalls:
         given = {name: getattr(body, name) for name in WebhookChanges.__struct_fields__}
         changes = {name: value for name, value in given.items() if value is not UNSET}
         hook = await self._webhooks.change(_webhook(call), changes)
-        call.log("webhook.changed", webhook=hook.id, changed=sorted(changes))
+        await call.record("webhook.changed", webhook=hook.id, changed=sorted(changes))
         return private(200, await self._shown(call, hook))
 
     async def remove(self, call: Call) -> Response:
         """Take a webhook away."""
         await self._webhooks.remove(_webhook(call))
-        call.log("webhook.removed", webhook=_webhook(call))
+        await call.record("webhook.removed", webhook=_webhook(call))
         return DONE
 
     async def test(self, call: Call) -> Response:
         """Send a ping."""
         call.take(Nothing)
         outcome, seconds = await self._webhooks.ping(_webhook(call))
-        call.log("webhook.tested", webhook=_webhook(call), delivered=outcome.sent)
+        await call.record("webhook.tested", webhook=_webhook(call), delivered=outcome.sent)
         return private(200, PingAnswer.of(outcome, seconds))
 
     async def deliveries(self, call: Call) -> Response:
@@ -168,14 +168,14 @@ class WebhookCalls:
         call.take(Nothing)
         delivery = call.request.params["delivery"]
         await self._webhooks.replay(_webhook(call), delivery)
-        call.log("webhook.replayed", webhook=_webhook(call), count=1)
+        await call.record("webhook.replayed", webhook=_webhook(call), count=1)
         return private(200, Replayed(1))
 
     async def replay_all(self, call: Call) -> Response:
         """Send all dead letters again."""
         call.take(Nothing)
         count = await self._webhooks.replay_all(_webhook(call))
-        call.log("webhook.replayed", webhook=_webhook(call), count=count)
+        await call.record("webhook.replayed", webhook=_webhook(call), count=count)
         return private(200, Replayed(count))
 
     async def _shown(self, call: Call, hook: Webhook) -> WebhookAnswer:
