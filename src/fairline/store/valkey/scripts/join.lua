@@ -48,17 +48,25 @@ local function has_series(name)
 end
 
 -- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
--- goes back to an earlier day, and goes on through the day on which the rule is changed: no two are alike on one day.
+-- goes back to an earlier day, goes on through the day on which the rule is changed, and past the numbers that were
+-- printed themselves meanwhile: no two are alike on one day.
 local function next_serial(series, number)
   if series == '' then series = all_series[1] or '' end
   if series == '' and restart ~= 'daily' then return '' end
   local day, count_field, day_field = today(), 'serial:' .. series, 'serial_day:' .. series
-  local last = tonumber(call('HGET', QUEUE, day_field))
-  if not last and series == '' then call('HSET', QUEUE, count_field, number - 1) end
-  if last and last > 0 and day - last >= DAY_AT_LEAST then call('HSET', QUEUE, count_field, 0) end
-  if not last or last == 0 or day - last >= DAY_AT_LEAST then call('HSET', QUEUE, day_field, text(day)) end
-  local serial = call('HINCRBY', QUEUE, count_field, 1)
-  return string.format(series == '' and '%s%06d' or '%s%04d', series, serial)
+  local given, last, before = unpack(call('HMGET', QUEUE, count_field, day_field, 'serial_number'))
+  given, last = tonumber(given) or 0, tonumber(last) or 0
+  local new_day = day - last >= DAY_AT_LEAST
+  if series == '' and number ~= (tonumber(before) or 0) + 1 then
+    given = max(given + 1, number)
+  elseif new_day and last > 0 then
+    given = 1
+  else
+    given = given + 1
+  end
+  call('HSET', QUEUE, count_field, given, day_field, text(new_day and day or last))
+  if series == '' then call('HSET', QUEUE, 'serial_number', number) end
+  return string.format(series == '' and '%s%06d' or '%s%04d', series, given)
 end
 
 local function put_outcome(outcome, detail, number, record)

@@ -265,8 +265,8 @@ BEGIN
 END $$;
 
 -- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
--- goes back to an earlier day, and goes on through the day on which the rule is changed (or the time zone, which begins
--- no day): no two are alike on one day.
+-- goes back to an earlier day, goes on through the day on which the rule is changed (or the time zone, which begins no
+-- day), and past the numbers that were printed themselves meanwhile: no two are alike on one day.
 CREATE FUNCTION next_serial(_q queues, _now bigint, _days bigint[], _name text, _number bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -279,11 +279,15 @@ BEGIN
   ELSIF _series = '' THEN
     RETURN '';
   END IF;
-  INSERT INTO serials AS s (queue, series, day, given)
-  VALUES (_q.key, _series, _day, CASE WHEN _series = '' THEN _number ELSE 1 END)
+  INSERT INTO serials AS s (queue, series, day, given, number)
+  VALUES (_q.key, _series, _day, CASE WHEN _series = '' THEN _number ELSE 1 END, _number)
   ON CONFLICT (queue, series) DO UPDATE SET
-    given = CASE WHEN s.day > 0 AND _day - s.day >= 72000000 THEN 1 ELSE s.given + 1 END,
-    day = CASE WHEN s.day = 0 OR _day - s.day >= 72000000 THEN _day ELSE s.day END
+    given = CASE
+      WHEN _series = '' AND _number <> s.number + 1 THEN greatest(s.given + 1, _number)
+      WHEN s.day > 0 AND _day - s.day >= 72000000 THEN 1
+      ELSE s.given + 1 END,
+    day = CASE WHEN _day - s.day >= 72000000 THEN _day ELSE s.day END,
+    number = _number
   RETURNING given INTO _given;
   RETURN _series || lpad(_given::text, greatest(length(_given::text), CASE WHEN _series = '' THEN 6 ELSE 4 END), '0');
 END $$;

@@ -36,12 +36,14 @@ ALTER TABLE transitions ADD COLUMN held boolean NOT NULL DEFAULT false;
 ALTER TABLE transitions DROP CONSTRAINT transitions_pkey;
 ALTER TABLE transitions ADD PRIMARY KEY (status, action, held);
 
--- The counts that labels are made from, each with the day it is of; 0 where days do not matter.
+-- The counts that labels are made from, each with the day it is of (0 where days do not matter) and the last ticket
+-- that had one.
 CREATE TABLE serials (
   queue bigint NOT NULL,
   series text COLLATE "C" NOT NULL,
   day bigint NOT NULL,
   given bigint NOT NULL,
+  number bigint NOT NULL,
   PRIMARY KEY (queue, series)
 ) WITH (fillfactor = 50);
 
