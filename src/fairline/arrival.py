@@ -35,7 +35,7 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     phone: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
     party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
     """How many people come together."""
-    series: Annotated[str, Meta(max_length=4)] = ""
+    series: Annotated[str, Meta(max_length=4)] | None = None
     """Which of the queue's series the label counts in; the first where it is left out."""
     metadata: dict[str, Any] | None = None
     """Anything the site wants to find again; at most 4 KiB of JSON."""

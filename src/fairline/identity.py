@@ -46,7 +46,7 @@ class Identity:
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
             limited=caller.staff is None,
             through=through,
-            series=request.series,
+            series=request.series or "",
             person=Person(
                 user_id=request.user_id,
                 name=request.name,

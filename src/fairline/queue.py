@@ -235,7 +235,9 @@ def allowed(field: str) -> str:
     if hasattr(hint, "__metadata__") or getattr(hint, "__origin__", None) in (dict, tuple):
         options, optional = [hint], False
     base, meta = getattr(options[0], "__origin__", options[0]), getattr(options[0], "__metadata__", [Meta()])[0]
-    words = _words(base, meta)
+    words = _words(getattr(base, "__origin__", base), meta)
+    if base is dict and getattr(hint, "__args__", ("", ""))[1] == Rules:
+        words = "an object of lists of texts by their names"
     return f"must be {words}" + (" or null" if optional else "")
 
 
@@ -250,7 +252,7 @@ def _words(base: Any, meta: Meta) -> str:
     if base is bool:
         return "true or false"
     if base is dict:
-        return "an object of texts by their names, or of lists of them"
+        return "an object of texts by their names"
     if base is tuple and meta.min_length is None:
         many = f"at most {meta.max_length} " if meta.max_length else ""
         return f"a list of {many}texts of at most 200 characters"
