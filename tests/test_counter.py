@@ -61,7 +61,7 @@ async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
     here = await make_queue(**COUNTER)
     await room.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
     await room.join(there, JoinRequest(client_id="bob"), STAFF)
-    broken = Room(Breaking(store, after), room.keyring)  # type: ignore[arg-type]
+    broken = Room(Breaking(store, after), room.keyring)
     with pytest.raises(StoreUnavailable):
         await Counter(broken).transfer(here, 1, there)
 

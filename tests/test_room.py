@@ -207,7 +207,7 @@ async def test_someone_elses_details_never_open_their_place(
     for thief in thieves:
         with pytest.raises(AlreadyInLine):
             await join(room, queue, **thief, **details)
-    for wrong in (0, 2, -1):
+    for wrong in ((0, 0), (2, 0), (-1, 0), (first.standing.number, 1)):
         with pytest.raises(AlreadyInLine):
             await join(room, queue, Caller(holds=wrong), **details)
     assert await joined_total(room, queue) == 1
