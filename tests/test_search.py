@@ -13,9 +13,14 @@ from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.search import Wanted
 from fairline.store import Arrival, Store
-from fairline.ticket import Action, Person, Status, number_in
+from fairline.ticket import Action, Person, Status, Ticket, number_in
 from fairline.token import Keyring
 from tests.conftest import MakeQueue
+
+
+def ticket_of(person: Person, serial: str = "") -> Ticket:
+    return Ticket(number=7, status=Status.WAITING, priority=0, joined=1, place=1, person=person, serial=serial)
+
 
 ADA = Person(name="Ada Lovelace", phone="+44 (0)20 7946-0001", user_id="Ada.L@example.org")
 
@@ -40,19 +45,24 @@ ADA = Person(name="Ada Lovelace", phone="+44 (0)20 7946-0001", user_id="Ada.L@ex
     ],
 )
 def test_a_part_of_a_name_a_phone_or_a_user_id_is_enough(text: str, found: bool) -> None:
-    assert Wanted(text).is_in(ADA) is found
-    assert not Wanted(text).is_in(Person())
+    assert Wanted(text, "DEMO").is_in(ticket_of(ADA)) is found
+    assert not Wanted(text, "DEMO").is_in(ticket_of(Person()))
 
 
 def test_letters_are_alike_large_and_small_in_every_script() -> None:
-    assert Wanted("STRASSE").is_in(Person(name="Anna Straße"))
-    assert Wanted("ёлка").is_in(Person(name="ЁЛКА"))
+    assert Wanted("STRASSE", "DEMO").is_in(ticket_of(Person(name="Anna Straße")))
+    assert Wanted("ёлка", "DEMO").is_in(ticket_of(Person(name="ЁЛКА")))
+
+
+@pytest.mark.parametrize(("text", "found"), [("A0012", True), ("rdemo-a0012", True), ("A001", False), ("7", False)])
+def test_a_ticket_with_a_serial_is_found_by_what_it_prints(text: str, found: bool) -> None:
+    assert Wanted(text, "DEMO").is_in(ticket_of(Person(), serial="A0012")) is found
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 101, "a\x00", "\ud800"])
 def test_what_nobody_can_be_found_by_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="search"):
-        Wanted(text)
+        Wanted(text, "DEMO")
 
 
 @pytest.mark.parametrize(

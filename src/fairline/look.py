@@ -17,6 +17,7 @@ PAGES = (
     "admitted",
     "not_open",
     "maintenance",
+    "closed",
     "full",
     "sold_out",
     "expired",

@@ -11,7 +11,7 @@ import re
 from fairline.errors import InvalidRequest
 from fairline.queue import QueueId, QueueSettings, check_text
 from fairline.store import Page, Store
-from fairline.ticket import Person, Status, Ticket, number_in
+from fairline.ticket import Status, Ticket, label, number_in
 
 #: How many tickets are read at once, and how many one search looks at before it answers with what it has.
 SLICE = 250
@@ -25,16 +25,21 @@ _NOT_DIGITS = re.compile(r"[^0-9]+", re.ASCII)
 class Wanted:
     """Who is looked for."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, prefix: str) -> None:
         check_text("search", text, InvalidRequest)
         self.text = text.strip()
         if not 1 <= len(self.text) <= LONGEST:
             raise InvalidRequest("search", f"must be text of 1 to {LONGEST} characters; got {len(self.text)}")
         self._part = self.text.casefold()
+        self._prefix = prefix
         self._digits = _NOT_DIGITS.sub("", self.text) if _PHONE.fullmatch(self.text) else ""
 
-    def is_in(self, person: Person) -> bool:
-        """Whether the name, the user id or the phone has it in it. Of a phone only the digits count."""
+    def is_in(self, ticket: Ticket) -> bool:
+        """Whether it is what the ticket prints, or the name, the user id or the phone has it in it. Of a phone only the
+        digits count."""
+        person = ticket.person
+        if ticket.serial and self._part in (ticket.serial.casefold(), label(self._prefix, 0, ticket.serial).casefold()):
+            return True
         if any(self._part in told.casefold() for told in (person.name, person.user_id) if told):
             return True
         return bool(self._digits and person.phone and self._digits in _NOT_DIGITS.sub("", person.phone))
@@ -51,22 +56,22 @@ async def search(
 ) -> Page:
     """The ticket with this number or label; or else the people who told something with `text` in it, in the order of
     the listing. A page may be short and still not be the last."""
-    wanted = Wanted(text)
+    prefix = settings.ticket_prefix or queue.upper()
+    wanted = Wanted(text, prefix)
     if cursor is None:
-        ticket = await _numbered(store, queue, settings, wanted.text, status)
+        ticket = await _numbered(store, queue, prefix, wanted.text, status)
         if ticket is not None:
             return Page([ticket], None)
     return await _through_the_listing(store, queue, wanted, status, cursor, limit)
 
 
-async def _numbered(
-    store: Store, queue: QueueId, settings: QueueSettings, text: str, status: Status | None
-) -> Ticket | None:
-    number = number_in(text, settings.ticket_prefix or queue.upper())
+async def _numbered(store: Store, queue: QueueId, prefix: str, text: str, status: Status | None) -> Ticket | None:
+    """The ticket whose number or label it is; one that prints something else of its own is found by that alone."""
+    number = number_in(text, prefix)
     if number is None:
         return None
     (found,) = (await store.look_up(queue, [number])).items
-    return found if found is not None and status in (None, found.status) else None
+    return found if found is not None and not found.serial and status in (None, found.status) else None
 
 
 async def _through_the_listing(
@@ -82,7 +87,7 @@ async def _through_the_listing(
         for ticket in _after(page.tickets, int(shown) if shown else None):
             if len(found) == limit:
                 return Page(found, f"{at}~{found[-1].number}")
-            if wanted.is_in(ticket.person):
+            if wanted.is_in(ticket):
                 found.append(ticket)
         if page.cursor is None:
             return Page(found, None)

@@ -22,7 +22,7 @@ from fairline.keeper.outbound import send
 from fairline.keeper.outbox import ROUND_SECONDS, Channel, Courier, Outcome, Patience
 from fairline.queue import QueueId
 from fairline.store import Delivery, Parcel, Store
-from fairline.ticket import Person, label
+from fairline.ticket import Ticket, label
 from fairline.webhook import Webhook, notice, signature
 
 log = structlog.get_logger()
@@ -188,16 +188,16 @@ class Webhooks:
         if not events:
             return []
         prefix = (await self._store.settings(queue)).settings.ticket_prefix or queue.upper()
-        people = await self._people(queue, events) if hook.include_person else {}
+        tickets = await self._tickets(queue, events)
         parcels = []
         for event in events:
-            number = event.ticket
-            printed = None if number is None else label(prefix, number)
-            told = notice(hook, queue, event, printed, None if number is None else people.get(number))
+            number, ticket = event.ticket, tickets.get(event.ticket or 0)
+            printed = None if number is None else label(prefix, number, ticket.serial if ticket else "")
+            told = notice(hook, queue, event, printed, ticket.person if ticket and hook.include_person else None)
             parcels.append(Parcel(told.id, told.text()))
         return parcels
 
-    async def _people(self, queue: QueueId, events: list[Event]) -> dict[int, Person]:
+    async def _tickets(self, queue: QueueId, events: list[Event]) -> dict[int, Ticket]:
         numbers = sorted({event.ticket for event in events if event.ticket is not None})
-        found = (await self._store.look_up(queue, numbers)).items
-        return {ticket.number: ticket.person for ticket in found if ticket is not None}
+        found = (await self._store.look_up(queue, numbers)).items if numbers else []
+        return {ticket.number: ticket for ticket in found if ticket is not None}

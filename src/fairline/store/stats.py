@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from fairline.queue import QueueView
-from fairline.store.contract import Estimates, Hour, Point, Report, Totals
+from fairline.store.contract import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Totals
 from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -62,6 +62,26 @@ def _estimates(counts: Mapping[str, int]) -> Estimates:
     )
 
 
+def desks(counts: Mapping[str, int]) -> dict[str, DeskTotals]:
+    """What each desk did in one span of time, by name. A count of a desk is `desk:served:Desk 2`."""
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for field, count in counts.items():
+        if field.startswith("desk:"):
+            _, what, name = field.split(":", 2)
+            found[name][what] = count
+    return {
+        name: DeskTotals(
+            called=of.get("called", 0),
+            came=of.get("came", 0),
+            served=of.get("served", 0),
+            no_shows=of.get("no_show", 0),
+            claim_seconds=of.get("claim_ms", 0) / 1000,
+            service_seconds=of.get("service_ms", 0) / 1000,
+        )
+        for name, of in sorted(found.items())
+    }
+
+
 def percentile(waits: list[tuple[int, int]], share: float) -> float | None:
     """The wait in seconds that `share` of people did not exceed, from buckets an eighth of a doubling wide."""
     total = sum(count for _, count in waits)
@@ -100,6 +120,11 @@ class Counts:
             together.update(self.hours[hour.start // HOUR_MS])
         together["peak"] = max((hour.totals.peak_waiting for hour in hours), default=0)
         return Report(totals(together), hours)
+
+    def desk_figures(self) -> DeskFigures:
+        """What each desk did: so far, and in each hour in which one did something."""
+        hours = ((hour, desks(counts)) for hour, counts in sorted(self.hours.items()))
+        return DeskFigures(desks(self.total), [DeskHour(hour * HOUR_MS, found) for hour, found in hours if found])
 
 
 def last_minute(minutes: Minutes, name: str, now: int) -> int:

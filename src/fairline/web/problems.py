@@ -10,6 +10,7 @@ from fairline.errors import (
     FairlineError,
     Invalid,
     InvalidRequest,
+    QueueClosed,
     SettingsChanged,
     StoreError,
     TicketExpired,
@@ -17,6 +18,7 @@ from fairline.errors import (
 )
 from fairline.web import logbook
 from fairline.web.http import NO_STORE, PROBLEM, Headers, Request, Response, encode
+from fairline.web.wire import moment
 
 log = structlog.get_logger()
 
@@ -37,6 +39,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "queue_exists": (409, "The queue exists already"),
     "queue_full": (503, "The queue is full"),
     "queue_maintenance": (503, "The queue is in maintenance"),
+    "queue_closed": (503, "The queue is closed"),
     "queue_paused": (409, "The queue is paused"),
     "no_room": (409, "No room inside"),
     "already_in_line": (409, "Already in line"),
@@ -50,6 +53,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "token_missing": (401, "A token is needed"),
     "token_invalid": (401, "The token is not valid"),
     "token_expired": (401, "The token has expired"),
+    "token_moved": (401, "The place was moved to another device"),
     "key_missing": (401, "An admin key is needed"),
     "key_invalid": (401, "The admin key is not valid"),
     "signed_out": (401, "Signed out"),
@@ -112,6 +116,8 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
             more["found"] = error.found
         if isinstance(error, SettingsChanged):
             more["version"] = error.found
+        if isinstance(error, QueueClosed):
+            more |= {"early": error.early} | ({"opens_at": moment(error.opens_at)} if error.opens_at else {})
         if error.code == "rate_limited":
             logbook.limited(request, error)
         code = error.code if error.code in PROBLEMS else "internal_error"

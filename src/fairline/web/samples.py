@@ -16,6 +16,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "CallOne": {"counter": "Desk 2"},
     "Prioritise": {"level": 2},
     "StaffJoin": {"name": "Ada", "phone": "+41 44 668 18 00", "priority": 1},
+    "LetPass": {"places": 2},
+    "PassRequest": {"places": 1, "position": 3},
+    "Transfer": {"queue": "passports"},
+    "SetDesk": {"name": "Desk 2", "open": True},
+    "MovedRequest": {"code": "eyJhbGciOiJIUzI1NiIs…"},
     "Revoke": {"ticket": 123, "reason": "abuse_detected"},
     "Stock": {"total": 500},
     "Say": {"text": "Doors open at eight. Thank you for waiting."},
@@ -66,6 +71,7 @@ _FIELDS: dict[str, Any] = {
     "admitted": 8,
     "active": 112,
     "counter": "Desk 2",
+    "code": "eyJhbGciOiJIUzI1NiIs…",
     "level": 2,
     "pass": "eyJhbGciOiJIUzI1NiIs…",
     "key": "fl_Zx3…",
@@ -79,6 +85,7 @@ _FIELDS: dict[str, Any] = {
 }
 _NAMED_BY = {
     ("SessionAnswer", "status"): "active",
+    ("MoveAnswer", "url"): "/join/demo/move#eyJhbGciOiJIUzI1NiIs…",
     ("Health", "status"): "ok",
     ("Readiness", "status"): "ready",
     ("Readiness", "checks"): {"store": "ok", "keeper": "ok"},

@@ -28,6 +28,8 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
 | `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
+| `fl:{q}:held`              | sorted set | who waits but is put aside: number by place                               |
+| `fl:{q}:desks`             | sorted set | desks by when they last called or opened; below 0 they are closed         |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 
 So do all keys of an outbox; its tag begins with a sign that no queue's name can begin with:
@@ -72,6 +74,8 @@ PARTS = (
     "history",
     "minutes",
     "shown",
+    "held",
+    "desks",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairline.web.admin.audit import Audit
 from fairline.web.admin.desk import Desk
+from fairline.web.admin.desks import Desks
 from fairline.web.admin.health import Health
 from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
@@ -27,6 +28,7 @@ def admin_operations(context: Context) -> list[Operation]:
         Queues(desk),
         History(desk),
         Tickets(desk),
+        Desks(desk),
         Records(desk),
         Series(desk),
         Reports(desk),

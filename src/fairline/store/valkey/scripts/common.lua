@@ -1,11 +1,13 @@
 -- common.lua: what every script on a queue begins with: its keys, its clock, its settings, its tickets.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
---       12 passes  13 history  14 minutes  15 shown  16… limits (join.lua and limit.lua)
+--       12 passes  13 history  14 minutes  15 shown  16 held  17 desks  18… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
--- The tables STATUS, REASON, REASON_CODE, REASON_OF and TRANSITIONS come before this, made from ticket.py.
+-- The tables STATUS, REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS come before this, made from
+-- ticket.py.
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local REVOKED, PASSES, HISTORY, MINUTES, SHOWN = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local HELD, DESKS = KEYS[16], KEYS[17]
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
@@ -30,8 +32,8 @@ local NAMES = {
   'version', 'status', 'admission', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url',
   'heartbeat_timeout_seconds', 'grace_seconds', 'claim_seconds', 'session_seconds', 'session_max_seconds',
   'retain_seconds', 'stopped', 'completed', 'tokens', 'tokens_at', 'held', 'swept_at', 'stay_mean', 'stay_count',
-  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside',
-  'flow_out', 'stats_hour',
+  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside', 'flow_out', 'stats_hour',
+  'cycle_mean', 'cycle_count', 'desk_idle_seconds',
 }
 for i, value in ipairs(call('HMGET', QUEUE, unpack(NAMES))) do
   Q[NAMES[i]] = tonumber(value) or value or nil
@@ -56,16 +58,23 @@ local function event(type, number, detail)
     'detail', detail or '')
 end
 
--- Tickets. A record has a head that every ticket has and a tail from its admission on; record.py reads the same.
-local HEAD, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<ddddI4Bc0Bc0'
+-- Tickets. A record has a head that every ticket has, an extra part where its flags say so (how often it moved to
+-- another device, and its serial), and a tail from its admission or its end on; record.py reads the same.
+local HEAD, EXTRA, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0', '<ddddI4Bc0Bc0I2c0'
+local LEAVING, IS_HELD, HAS_EXTRA = 1, 2, 4
 
 local function unpack_ticket(number, record)
-  local t = {number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = ''}
-  local at
-  t.state, t.reason, t.level, t.leaving, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
+  local t = {
+    number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = '', went = '',
+    moved = 0, serial = '',
+  }
+  local flags, at
+  t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
+  t.leaving, t.held = flags % 2 == 1, flags % 4 >= IS_HELD
+  if flags >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
   if at <= #record then
-    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter = struct.unpack(TAIL, record, at)
+    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter, t.went = struct.unpack(TAIL, record, at)
   end
   return t
 end
@@ -76,11 +85,14 @@ local function fetch(number)
 end
 
 local function save(t)
-  local record = struct.pack(HEAD, t.state, t.reason, t.level, t.leaving, t.place, t.joined, #t.client, t.client,
+  local extra = t.moved > 0 or t.serial ~= ''
+  local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
+  local record = struct.pack(HEAD, t.state, t.reason, t.level, flags, t.place, t.joined, #t.client, t.client,
     #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
+  if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
   if t.admitted > 0 or t.ended > 0 then
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
-      t.counter)
+      t.counter, #t.went, t.went)
   end
   call('HSET', TICKETS, t.number, record)
   return record
@@ -113,11 +125,28 @@ local function free_holder(t)
   if t.holder ~= '' then call('HDEL', HOLDERS, holder_field(t)) end
 end
 
+-- Where an action leads; nil where the table does not allow it.
+local function goes_to(t, action)
+  return (t.held and HELD_TRANSITIONS or TRANSITIONS[t.state])[action]
+end
+
+-- The set a ticket is in.
+local function set_of(t)
+  return t.held and HELD or SET_OF[t.state]
+end
+
+-- Count for the desk that called a ticket. A name that there was no room for any more is one of the others.
+local function count_desk(t, what, by)
+  if t.counter ~= '' then
+    count('desk:' .. what .. ':' .. (call('ZSCORE', DESKS, t.counter) and t.counter or 'other'), by)
+  end
+end
+
 -- Take one ticket along the table of transitions, with everything that belongs to it: its set, its deadline, its
 -- holder, the statistics, the event. Returns the new record, or nil where the table does not allow it.
 local EVENT_OF = {
   admit = 'admitted', call = 'called', recall = 'recalled', ['return'] = 'returned', start = 'started',
-  complete = 'completed',
+  complete = 'completed', transfer = 'transferred',
 }
 
 -- How good was the wait shown at joining? All of it in ms of the queue's own time, so that no outage of ours counts.
@@ -142,6 +171,7 @@ local function admitted_now(t)
   count('admitted')
   count('wait_ms', wait)
   count('wait:' .. floor(8 * math.log(1 + wait / 1000) / math.log(2)))
+  count_desk(t, 'called')
   Q.flow_called = (Q.flow_called or 0) + 1
   compare_shown(t.number)
 end
@@ -167,21 +197,24 @@ local function ended_now(t, from, reason)
   end
   if t.state == STATUS.completed then
     count('completed')
+    count_desk(t, 'served')
+    count_desk(t, 'service_ms', max(0, now - t.started))
     Q.completed = (Q.completed or 0) + 1
   else
     count('expired')
     count('expired:' .. REASON[t.reason])
+    if REASON[t.reason] == 'no_show' then count_desk(t, 'no_show') end
   end
 end
 
-local function move(t, action, reason)
-  local from, to = t.state, TRANSITIONS[t.state][action]
+local function move(t, action, reason, detail)
+  local from, to = t.state, goes_to(t, action)
   if not to then return nil end
-  t.state, t.leaving = to, 0
   if SET_OF[from] ~= SET_OF[to] then
-    call('ZREM', SET_OF[from], t.number)
+    call('ZREM', set_of(t), t.number)
     call('ZADD', SET_OF[to], to == STATUS.waiting and text(t.place) or t.number, t.number)
   end
+  t.state, t.leaving, t.held = to, false, false
   local due
   if to == STATUS.waiting then
     t.admitted, t.counter, due = 0, '', waiting_due()
@@ -190,14 +223,18 @@ local function move(t, action, reason)
     if from == STATUS.waiting then admitted_now(t) end
     due = clock + Q.claim_seconds * 1000
   elseif to == STATUS.active then
-    if from == STATUS.admitted then t.started, t.cap = now, clock + Q.session_max_seconds * 1000 end
+    if from == STATUS.admitted then
+      t.started, t.cap = now, clock + Q.session_max_seconds * 1000
+      count_desk(t, 'came')
+      count_desk(t, 'claim_ms', max(0, now - t.admitted))
+    end
     due = active_due(t)
   else
     ended_now(t, from, reason)
     due = clock + Q.retain_seconds * 1000
   end
   set_due(t.number, due)
-  event(EVENT_OF[action] or 'expired', t.number, REASON[t.reason] or t.counter)
+  event(EVENT_OF[action] or 'expired', t.number, detail or REASON[t.reason] or t.counter)
   return save(t)
 end
 
@@ -254,11 +291,16 @@ local function answer(reply)
     if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
   end
   local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
+  local waiting, open = call('ZCARD', LINE), 0
+  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
+  if Q.admission == 'manual' then
+    open = call('ZCOUNT', DESKS, '(' .. text(now - (Q.desk_idle_seconds or 900) * 1000), '+inf')
+  end
   return {{
-    text(now), text(Q.stopped or 0), text(Q.version), call('ZCARD', LINE), call('ZCARD', ADMITTED),
-    call('ZCARD', ACTIVE), text(Q.completed or 0), text(Q.stay_mean or 0),
+    text(now), text(Q.stopped or 0), text(Q.version), waiting, call('ZCARD', ADMITTED), call('ZCARD', ACTIVE),
+    text(Q.completed or 0), call('ZCARD', HELD), open, text(Q.cycle_count or 0), text(Q.stay_mean or 0),
     text(waited > 0 and (Q.flow_left or 0) / waited or 0), text(span > 0 and (Q.flow_called or 0) / span or 0),
-    text(inside > 0 and (Q.flow_out or 0) / inside or 0), text(Q.flow_out or 0),
+    text(inside > 0 and (Q.flow_out or 0) / inside or 0), text(Q.flow_out or 0), text(Q.cycle_mean or 0),
   }, reply}
 end
 
