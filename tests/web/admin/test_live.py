@@ -94,6 +94,7 @@ def test_all_queues_are_told_at_a_glance(
         next(told)
         queue = make_queue(name="Night", stock=5)
         join(queue)
+        found: list[dict[str, Any]] = []
         for _, data in told:
             found = [each for each in data["queues"] if each["id"] == queue]
             if found and found[0]["waiting"]:
