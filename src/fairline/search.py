@@ -14,7 +14,7 @@ from fairline.store import Page, Store
 from fairline.ticket import Person, Status, Ticket, number_in
 
 #: How many tickets are read at once, and how many one search looks at before it answers with what it has.
-SLICE = 500
+SLICE = 250
 AT_MOST = 50_000
 LONGEST = 100
 

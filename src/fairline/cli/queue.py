@@ -91,11 +91,11 @@ def restore(
     """Set everything as it was: fairline queue restore sale undoes the last change"""
     path, headers = f"/queues/{part(queue)}/history", {}
     if version is None:
-        newest, *older = api(ctx).get(path, limit=2)["revisions"]
-        if not older:
-            raise InvalidRequest("", f"Nothing was changed since queue {queue} was made: nothing to undo.")
-        version = older[0]["version"]
-        headers = {"If_Match": f'"{newest["version"]}"'}  # what is undone is the change that was seen
+        seen = [each["version"] for each in api(ctx).get(path, limit=2)["revisions"]]
+        if len(seen) < 2:
+            raise InvalidRequest("", f"There is nothing to undo: the history of queue {queue} has no earlier version.")
+        version = seen[1]
+        headers = {"If_Match": f'"{seen[0]}"'}  # what is undone is the change that was seen
     _say(api(ctx).post(f"{path}/{version}/restore", **headers), "as it was")
 
 
@@ -137,7 +137,7 @@ def _changes(changes: dict[str, Any] | None) -> str:
 
 
 def _short(value: Any) -> str:
-    text = show.plain(value) or "(empty)"
+    text = " ".join(show.plain(value).split()) or "(empty)"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
