@@ -63,6 +63,15 @@ def test_the_night_of_a_sale(run: object) -> None:
     assert "is gone" in run("queue", "delete", "night", "--yes")
 
 
+def test_an_evening_is_tried_out_with_the_settings_of_a_queue(run: object) -> None:
+    assert callable(run)
+    run("queue", "create", "tried", "admission_rate=3", "max_active=17", "status=paused")
+    words = ("--like", "tried", "--people", "60", "--over", "10s", "--stay", "5s", "--json")
+    tried = json.loads(run("simulate", *words))
+    assert (tried["admission_rate"], tried["max_active"], tried["admitted"]) == (3, 17, 60)
+    assert json.loads(run("simulate", *words, "--rate", "20/s"))["admission_rate"] == 20
+
+
 def test_a_person_is_called_served_and_done(run: object, server: RunningServer) -> None:
     import httpx
 
@@ -241,3 +250,30 @@ def test_help_teaches(tmp_path: Path) -> None:
         assert done.returncode == 0
         assert "Usage:" in done.stdout
     assert "fairline queue set sale admission_rate=40" in " ".join(fairline("queue", "--help").stdout.split())
+
+
+def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_path: Path) -> None:
+    import httpx
+
+    assert callable(run)
+    run("queue", "create", "reported", "admission=manual", "name=Night sale")
+    httpx.post(f"{server.base_url}/api/v1/queues/reported/join").raise_for_status()
+    shown = run("report", "reported")
+    assert "Night sale" in shown
+    assert "all there was" in shown
+    assert json.loads(run("report", "reported", "--json"))["totals"]["joined"] == 1
+    rows = run("report", "reported", "--csv").splitlines()
+    assert rows[0].startswith("queue,name,hour,joined,")
+    assert rows[1].startswith("reported,Night sale,")
+    file = tmp_path / "report.html"
+    assert str(file) in run("report", "reported", "--html", str(file)).replace("\n", "")
+    assert "<h1>Night sale</h1>" in file.read_text(encoding="utf-8")
+    where = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data)}
+    for words, why in (
+        (("--csv", "--json"), "one of"),
+        (("--from", "soon"), "2027-01-15"),
+        (("--html", "/"), "written"),
+    ):
+        refused = fairline("report", "reported", *words, **where)
+        assert refused.returncode == 1
+        assert why in refused.stderr

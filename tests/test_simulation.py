@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,6 +139,17 @@ async def test_a_forecast_can_be_taken_and_held_against_what_comes() -> None:
     assert outcome.empty_at is not None
     assert outcome.empty_at - 60 == pytest.approx(expected.seconds, rel=0.1)
     assert outcome.estimates.share_within == 1.0
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "try-an-evening-out.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    said: list[tuple[Any, ...]] = []
+    exec(compile(code, "try-an-evening-out.md", "exec"), {"print": lambda *what: said.append(what)})
+    ((wait, peak, share),) = said
+    assert wait < 60
+    assert peak > 100
+    assert 0 <= share <= 1
 
 
 async def test_progress_is_told_every_second() -> None:

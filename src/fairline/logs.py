@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 
 from fairline.settings import LogFormat
 
@@ -14,14 +15,19 @@ from fairline.settings import LogFormat
 def set_up_logs(kind: LogFormat) -> None:
     """Write structured logs to standard error, one line each."""
     text = kind is LogFormat.TEXT or (kind is LogFormat.AUTO and sys.stderr.isatty())
-    renderer: Any = structlog.dev.ConsoleRenderer() if text else structlog.processors.JSONRenderer()
+    # Tracebacks go without the values of variables: phone numbers, tokens and secrets are among them.
+    frames = structlog.dev.RichTracebackFormatter(show_locals=False)
+    exceptions = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(exception_formatter=frames) if text else structlog.processors.JSONRenderer()
+    )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.StackInfoRenderer(),
-            *([] if text else [structlog.processors.dict_tracebacks]),
+            *([] if text else [exceptions]),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),

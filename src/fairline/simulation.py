@@ -329,6 +329,7 @@ async def simulation(wanted: Scenario) -> AsyncIterator[Simulation]:
         try:
             await found.begin()
             yield found
+            await found.room.close()
         finally:
             await found.room.close()
             await store.close()

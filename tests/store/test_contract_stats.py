@@ -174,3 +174,25 @@ async def test_counts_outlive_the_records(venue: OpenVenue) -> None:
     await v.after(60)
     assert await v.tickets() == []
     assert await totals(v) == before
+
+
+async def test_a_report_of_some_hours_is_what_they_come_to(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=0, burst=100)
+    await v.joins(5)
+    v.clock.advance(3600)
+    await v.admit(4)
+    await v.joins(1)
+    v.clock.advance(3600)
+    await v.joins(9)
+    await v.admit(1)
+    whole = await v.store.report(v.queue, None, None)
+    assert whole.totals == await totals(v)
+    assert whole.hours == await v.store.hourly(v.queue)
+    two = await v.store.report(v.queue, START, START + 2 * HOUR)
+    assert [hour.start for hour in two.hours] == [START, START + HOUR]
+    assert (two.totals.joined, two.totals.admitted, two.totals.peak_waiting) == (6, 4, 5)
+    assert two.totals.wait_p50 == two.totals.wait_p90 == pytest.approx(3600, rel=0.06)
+    last = await v.store.report(v.queue, START + 2 * HOUR, None)
+    assert (last.totals.joined, last.totals.peak_waiting) == (9, 11)
+    assert last.totals.wait_mean == 7200
+    assert (await v.store.report(v.queue, None, START)).totals == Totals()

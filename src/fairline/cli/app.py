@@ -15,6 +15,7 @@ from fairline.cli.doctor import doctor
 from fairline.cli.report import report
 from fairline.cli.serve import serve
 from fairline.cli.simulate import simulate_command
+from fairline.cli.top import top
 from fairline.errors import FairlineError
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app.command()(doctor)
 app.command()(audit)
 app.command()(report)
 app.command("simulate")(simulate_command)
+app.command()(top)
 app.add_typer(queue.app, name="queue")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(keys.app, name="keys")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -14,9 +14,9 @@ _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400,
 MARGIN = 9
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
+def sparkline(values: Iterable[float], width: int) -> str:
     """The latest values as one row of blocks, the highest filling it; what is not nought is always seen."""
-    shown = values[-width:]
+    shown = list(values)[-width:]
     top = max(shown, default=0)
     if not top:
         return BLOCKS[0] * len(shown)
@@ -56,7 +56,7 @@ def _round_up(value: float) -> float:
     if value <= 1:
         return 1
     unit = 10 ** math.floor(math.log10(value))
-    return next(step * unit for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * unit >= value)
+    return next(float(step * unit) for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * unit >= value)
 
 
 def _time_axis(span: int, columns: int) -> list[str]:

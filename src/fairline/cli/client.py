@@ -57,6 +57,15 @@ class Api:
         """Remove something."""
         self._call("DELETE", path)
 
+    def ready(self) -> dict[str, Any]:
+        """What the server says of its own health, good or bad; no key is needed for it."""
+        status, text = self._send("GET", "/readyz", None, {})
+        try:
+            content = json.loads(text)
+        except ValueError:
+            content = None
+        return content if isinstance(content, dict) else _content(max(status, 400), text)
+
     def _call(
         self,
         method: str,
@@ -67,16 +76,20 @@ class Api:
         headers: dict[str, str] | None = None,
         as_text: bool = False,
     ) -> Any:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        address = f"/api/v1/admin{path}" + (f"?{urlencode(given)}" if given else "")
+        sent = {"authorization": f"Bearer {self._key}", "content-type": "application/json", **(headers or {})}
+        status, text = self._send(method, address, json.dumps(body) if body is not None else None, sent)
+        return text.decode() if as_text and status < 400 else _content(status, text)
+
+    def _send(self, method: str, address: str, body: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
         parts = urlsplit(self.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        address = f"{parts.path}/api/v1/admin{path}" + (f"?{urlencode(given)}" if given else "")
-        sent = {"authorization": f"Bearer {self._key}", "content-type": "application/json", **(headers or {})}
         connection = kind(parts.netloc, timeout=TIMEOUT_SECONDS)
         try:
-            connection.request(method, address, json.dumps(body) if body is not None else None, sent)
+            connection.request(method, parts.path + address, body, headers)
             answer = connection.getresponse()
-            text = answer.read()
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise ServerAway(
                 f"No server answers at {self.url} ({error}). "
@@ -84,7 +97,6 @@ class Api:
             ) from None
         finally:
             connection.close()
-        return text.decode() if as_text and answer.status < 400 else _content(answer.status, text)
 
 
 def _content(status: int, text: bytes) -> Any:

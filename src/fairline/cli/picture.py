@@ -51,26 +51,27 @@ def draw(outcome: Outcome, span: int, title: str, subtitle: str, file: Path) -> 
         upper.annotate(
             f"{peak.waiting:,} at {peak.second / 60:.1f} min",
             (peak.second / 60, peak.waiting),
-            (10, 2),
+            (10, 2) if peak.second < 0.7 * span else (-10, 2),
             textcoords="offset points",
+            ha="left" if peak.second < 0.7 * span else "right",
             fontsize=9,
             color=INK,
         )
     step = max(10, span // 120)
     starts = range(0, len(points), step)
-    for name, values, colour, style in (
+    for name, per_second, colour, style in (
         ("joined", [sum(p.joined for p in points[first : first + step]) / step for first in starts], JOINED, "--"),
         ("let in", [sum(p.admitted for p in points[first : first + step]) / step for first in starts], ADMITTED, "-"),
     ):
         lower.step(
-            [first / 60 for first in starts], values, style, where="post", color=colour, linewidth=1.5, label=name
+            [first / 60 for first in starts], per_second, style, where="post", color=colour, linewidth=1.5, label=name
         )
     lower.set_title("People a second", loc="left", fontsize=11, fontweight="bold", color=INK)
     lower.legend(frameon=False, fontsize=9, labelcolor=INK, ncols=2, loc="upper right")
     lower.set_xlabel("minutes", color=QUIET, fontsize=9)
     for axes in (upper, middle, lower):
+        axes.margins(x=0, y=0.08)
         axes.set_ylim(bottom=0)
-        axes.margins(x=0)
         axes.grid(axis="y", color=FAINT, linewidth=0.8)
         axes.set_axisbelow(True)
         axes.spines[["top", "right", "left"]].set_visible(False)

@@ -156,6 +156,8 @@ class Totals(Struct, frozen=True, kw_only=True):
     expired: int = 0
     expired_by_reason: dict[Reason, int] = {}
     peak_waiting: int = 0
+    waits: dict[int, int] = {}
+    """How many waited how long: bucket b counts those from 2^(b/8) − 1 seconds on, up to the next."""
     wait_mean: float | None = None
     wait_p50: float | None = None
     wait_p90: float | None = None

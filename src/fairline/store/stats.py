@@ -37,6 +37,7 @@ def totals(counts: Mapping[str, int]) -> Totals:
             reason: counts[f"expired:{reason}"] for reason in Reason if counts.get(f"expired:{reason}", 0)
         },
         peak_waiting=counts.get("peak", 0),
+        waits=dict(waits),
         wait_mean=counts.get("wait_ms", 0) / admitted / 1000 if admitted else None,
         wait_p50=percentile(waits, 0.50),
         wait_p90=percentile(waits, 0.90),

@@ -57,7 +57,7 @@ def nice(most: float) -> float:
     if most <= 2:
         return 2.0
     unit = 10.0 ** math.floor(math.log10(most))
-    return next(step * unit for step in (1, 2, 3, 4, 5, 6, 8, 10) if step * unit >= most)
+    return next(step * unit for step in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10) if step * unit >= most)
 
 
 def _line(name: str, kind: str, values: Values, top: float) -> Line:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 import fairline
 from fairline.errors import QueueNotFound, StoreError
 from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Room
-from fairline.store import Stats
+from fairline.store import Stats, Totals
 from fairline.ticket import Reason, Status
 from fairline.web.http import NO_STORE, Request, Response
 from fairline.web.metrics import Metrics
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+#: The bounds of the histogram of waits: 1 s, 3 s, 7 s … 4 h 33 min.
+WAIT_DOUBLINGS = range(1, 15)
 #: How many queues are read at once.
 AT_ONCE = 8
 
@@ -75,7 +77,14 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     inside = gauge("fairline_inside", "People let in: on their way (admitted) or there (active).", "state")
     backlog = gauge("fairline_promotion_backlog", "People in line for whom there is room, but who wait for the rate.")
     stock = gauge("fairline_stock_left", "What is left to sell, where that is finite.")
-    wait = Metric("fairline_wait_seconds", "How long people waited until they were let in.", "summary")
+    state = gauge("fairline_queue_status", "1 for the status a queue has, 0 for the others.", "status")
+    rate = gauge("fairline_admission_rate", "People a second who may be let in, as set; 0 where staff call them.")
+    most = gauge("fairline_max_active", "Room inside, as set.")
+    wait = HistogramMetricFamily(
+        "fairline_wait_seconds", "How long people waited until they were let in.", labels=("queue_id",)
+    )
+    compared = counter("fairline_estimates_compared", "Waits shown at joining that were held against what came.")
+    within = counter("fairline_estimates_within", "Those of them whose range held.")
     for queue, settings, stats in queues or ():
         view, totals = stats.view, stats.totals
         joined.add_metric((queue,), totals.joined)
@@ -92,10 +101,16 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
         left = view.stock_left(settings.stock)
         if left is not None:
             stock.add_metric((queue,), left)
-        _add_waits(wait, queue, stats)
+        for status in QueueStatus:
+            state.add_metric((queue, status), float(settings.status is status))
+        rate.add_metric((queue,), settings.admission_rate if settings.admission is Admission.AUTO else 0)
+        most.add_metric((queue,), settings.max_active)
+        compared.add_metric((queue,), totals.estimates.compared)
+        within.add_metric((queue,), totals.estimates.within)
+        wait.add_metric((queue,), _wait_buckets(totals), (totals.wait_mean or 0) * totals.admitted)
     return [
         *(build, up, joined, admitted, returned, completed, expired),
-        *(waiting, beating, inside, backlog, stock, wait),
+        *(waiting, beating, inside, backlog, stock, state, rate, most, wait, compared, within),
     ]
 
 
@@ -110,10 +125,11 @@ def _backlog(view: QueueView, settings: QueueSettings) -> int:
     return max(0, min(view.waiting, room if left is None else min(room, left)))
 
 
-def _add_waits(metric: Metric, queue: QueueId, stats: Stats) -> None:
-    totals = stats.totals
-    for quantile, seconds in (("0.5", totals.wait_p50), ("0.9", totals.wait_p90), ("0.99", totals.wait_p99)):
-        if seconds is not None:
-            metric.add_sample(metric.name, {"queue_id": queue, "quantile": quantile}, seconds)
-    metric.add_sample(f"{metric.name}_sum", {"queue_id": queue}, (totals.wait_mean or 0) * totals.admitted)
-    metric.add_sample(f"{metric.name}_count", {"queue_id": queue}, totals.admitted)
+def _wait_buckets(totals: Totals) -> list[tuple[str, float]]:
+    """How many waited no longer than each bound. The bounds are those of the store's own buckets, so nothing is
+    guessed."""
+    buckets: list[tuple[str, float]] = [
+        (f"{2.0**doublings - 1:.1f}", sum(count for bucket, count in totals.waits.items() if bucket < 8 * doublings))
+        for doublings in WAIT_DOUBLINGS
+    ]
+    return [*buckets, ("+Inf", totals.admitted)]

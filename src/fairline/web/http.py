@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import lru_cache
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
@@ -45,7 +46,20 @@ class Request:
     """One request, its body complete."""
 
     __slots__ = (
-        *("_cookies", "_first", "_query", "body", "headers", "id", "method", "params", "path", "peer", "query"),
+        *(
+            "_cookies",
+            "_first",
+            "_query",
+            "began",
+            "body",
+            "headers",
+            "id",
+            "method",
+            "params",
+            "path",
+            "peer",
+            "query",
+        ),
         "secure",
     )
 
@@ -58,6 +72,7 @@ class Request:
         peer: str | None,
         secure: bool = False,
     ) -> None:
+        self.began = perf_counter()
         self.method = method
         self.path = path
         self.query = query

@@ -21,6 +21,7 @@ from fairline.errors import (
 from fairline.queue import QueueId, queue_id
 from fairline.room import Answer, Welcome
 from fairline.ticket import Ticket
+from fairline.web import logbook
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket, ticket_cookie
 from fairline.web.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Sent, cookie, private
 from fairline.web.wire import HeartbeatRequest, LeaveRequest
@@ -61,6 +62,7 @@ class People:
         asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:
+            logbook.joined(request, answer, keyed=body.idempotency_key is not None)
             return self.welcome(request, answer, visitor)
 
         return Pending(asked, welcome)
@@ -120,7 +122,13 @@ class People:
         claims = self._context.ticket_claims(request, body.token)
         queue = QueueId(claims.queue)
         do = self._room.leave if body.final else self._room.unload
-        return Pending(do(queue, claims.number), lambda _: _LEFT, recover=_gone_already)
+
+        def told(answer: Answer) -> Response:
+            if body.final:
+                logbook.left(request, answer)
+            return _LEFT
+
+        return Pending(do(queue, claims.number), told, recover=_gone_already)
 
     def stream(self, request: Request) -> Outcome:
         """The ticket, live: see hub."""

@@ -15,6 +15,7 @@ from fairline.errors import (
     TicketExpired,
     TransitionRefused,
 )
+from fairline.web import logbook
 from fairline.web.http import NO_STORE, PROBLEM, Headers, Request, Response, encode
 
 log = structlog.get_logger()
@@ -109,7 +110,7 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
         if isinstance(error, SettingsChanged):
             more["version"] = error.found
         if error.code == "rate_limited":
-            log.info("rate_limit.hit", who=getattr(error, "who", None), request_id=request.id)
+            logbook.limited(request, error)
         code = error.code if error.code in PROBLEMS else "internal_error"
         detail = error.message
         if isinstance(error, StoreError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -32,9 +33,7 @@ def test_a_series_has_no_holes_and_ends_now(
     found = admin.get(f"/queues/{queue}/stats/series", params={"range": span}).json()
     assert (found["step_seconds"], len(found["points"])) == (seconds, points)
     times = [moment(point["at"]) for point in found["points"]]
-    assert [later - earlier for earlier, later in zip(times, times[1:], strict=False)] == [
-        timedelta(seconds=seconds)
-    ] * (points - 1)
+    assert [later - earlier for earlier, later in pairwise(times)] == [timedelta(seconds=seconds)] * (points - 1)
     assert timedelta(0) <= datetime.now(UTC) - times[-1] < timedelta(seconds=seconds + 5)
     sums = {name: sum(point[name] for point in found["points"]) for name in ("joined", "admitted", "completed")}
     assert sums == {"joined": 6, "admitted": 3, "completed": 2}

@@ -7,6 +7,7 @@ import io
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,13 +32,18 @@ STEPS = ((1, 60), (5, 72), (15, 96))
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _POLICY = "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+
+def _left_by(reason: Reason, hour: HourAnswer) -> int:
+    return hour.expired_by_reason[reason]
+
+
 COLUMNS: dict[str, Callable[[HourAnswer], Any]] = {
     "joined": lambda hour: hour.joined,
     "admitted": lambda hour: hour.admitted,
     "returned": lambda hour: hour.returned,
     "completed": lambda hour: hour.completed,
     "left": lambda hour: hour.expired,
-    **{f"left_{reason}": (lambda hour, reason=reason: hour.expired_by_reason[reason]) for reason in Reason},
+    **{f"left_{reason}": partial(_left_by, reason) for reason in Reason},
     "peak_waiting": lambda hour: hour.peak_waiting,
     "average_wait_seconds": lambda hour: hour.average_wait_seconds,
     "wait_p50_seconds": lambda hour: hour.wait_p50_seconds,
@@ -96,6 +102,7 @@ class Reports:
                     Query("to", str, "up to this time; whole hours"),
                     Query("format", str, "json, csv or html; json unless told"),
                 ),
+                problems=("invalid_request",),
                 also=(CSV, HTML),
             )
         ]

@@ -28,6 +28,7 @@ from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.room import Answer
 from fairline.ticket import LIVE, Status
 from fairline.token import TicketClaims
+from fairline.web import logbook
 from fairline.web.assets import Assets
 from fairline.web.context import Context, local, redirect_url, same_ticket, ticket_cookie
 from fairline.web.http import Headers, Request, Response, wants_json
@@ -102,13 +103,14 @@ class WaitingPages:
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
         welcome = await self._room.join(queue, JoinRequest(), caller)
+        logbook.joined(request, welcome)
         token = self._people.token(welcome)
         return self._back(request, queue, self._people.cookies(request, welcome, token, visitor))
 
     async def _leave(self, request: Request, queue: QueueId) -> Response:
         answer = await self._held(request, queue)
         if answer is not None and answer.standing.status in LIVE:
-            await self._room.leave(queue, answer.standing.number)
+            logbook.left(request, await self._room.leave(queue, answer.standing.number))
         return self._back(request, queue)
 
     def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:

@@ -1,0 +1,193 @@
+"""`fairline top`: the queues of a running server, live in a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from fairline.cli import show, units
+from fairline.cli.chart import sparkline
+from fairline.cli.client import Api
+from fairline.cli.options import Data, Key, Server
+from fairline.cli.watch import Happened, Seen, Watch
+
+#: How often keys are read and the screen is drawn, whatever the server does.
+FRAME_SECONDS = 0.25
+SPARKS = 24
+COLUMNS = (
+    *("queue", "status", "waiting", "inside", "of", "joined/min", "in/min", "rate/min", "p50", "p90", "done", "gone"),
+    "line",
+)
+#: What a terminal must have for all of them, and what is left out where it has not.
+WIDE, LEFT_OUT = 130, {"of", "rate/min", "p50", "done", "gone"}
+MARKS = {"active": "green", "paused": "yellow", "maintenance": "red"}
+
+
+def top(
+    queue: Annotated[str | None, typer.Argument(help="Only this queue.", metavar="[QUEUE]")] = None,
+    every: Annotated[
+        float, typer.Option(parser=units.seconds, help="The time between two looks.", metavar="TIME")
+    ] = "1s",  # type: ignore[assignment]
+    once: Annotated[bool, typer.Option("--once", help="Print one look, and end.")] = False,
+    server: Server = None,
+    key: Key = None,
+    data: Data = None,
+) -> None:
+    """Watch the queues of a running server: lines, rates, waits, events, health. q or Ctrl-C ends it."""
+    if not 0.2 <= every <= 3600:
+        raise typer.BadParameter("must be from 0.2s to 1h", param_hint="--every")
+    watch = Watch(Api(server, key, data), queue)
+    watch.look()  # a wrong address, key or name is said at once
+    if once:
+        show.console.print(frame(watch, *show.console.size))
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        if show.console.is_terminal and sys.stdin.isatty():
+            _live(watch, every)
+        else:
+            _plain(watch, every)
+
+
+def _live(watch: Watch, every: float) -> None:
+    ending = threading.Event()
+
+    def look_on() -> None:
+        while not ending.wait(every):
+            watch.try_to_look()
+
+    # Looks are made beside the screen: a server that hangs must not keep anyone from ending this.
+    threading.Thread(target=look_on, daemon=True).start()
+    try:
+        with _keys() as pressed, Live(console=show.console, screen=True, auto_refresh=False) as live:
+            while True:
+                live.update(frame(watch, *show.console.size, hint=True), refresh=True)
+                if pressed(FRAME_SECONDS) in {"q", "Q", "\x1b", "\x03"}:
+                    return
+    finally:
+        ending.set()
+
+
+def _plain(watch: Watch, every: float) -> None:
+    """Without a terminal, one look after the other."""
+    while True:
+        show.console.print(frame(watch, *show.console.size))
+        time.sleep(every)
+        watch.try_to_look()
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[Any]:
+    """A function that waits some seconds for a key, and answers which; the terminal is left as it was."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+
+    def pressed(seconds: float) -> str:
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        return sys.stdin.read(1) if ready else ""
+
+    try:
+        yield pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def frame(watch: Watch, width: int, height: int, *, hint: bool = False) -> RenderableType:
+    """All that is known at this moment, in so many columns and about as many rows."""
+    seen = list(watch.queues.items())
+    rows = len(seen) + 8
+    parts: list[RenderableType] = [_head(watch), "", _queues(seen, width)]
+    if watch.more:
+        parts.append(Text(f"… and {watch.more:,} more, with fewer in line", style="dim"))
+    if not seen:
+        parts.append(Text("There is no queue yet. Make one: fairline queue create sale"))
+    events = list(reversed(watch.events))[: max(3, height - rows)]
+    if events:
+        parts += ["", Text("Events", style="bold"), _events(events)]
+    if hint:
+        parts += ["", Text("q ends it", style="dim")]
+    return Group(*parts)
+
+
+def _head(watch: Watch) -> Text:
+    head = Text.from_markup(f"[bold]Fairline[/] at {escape(watch.url)}   ")
+    for name, state in ({} if watch.trouble else watch.checks).items():
+        head.append(f"{name} ", style="dim")
+        head.append(state, style="green" if state == "ok" else "bold red")
+        head.append("   ")
+    seen = f"{datetime.fromtimestamp(watch.seen_at).astimezone():%H:%M:%S}" if watch.seen_at else "the start"
+    if watch.trouble:
+        head.append(f"{watch.trouble} since {seen}", style="bold red")
+    else:
+        head.append(seen, style="dim")
+    return head
+
+
+def _queues(seen: list[tuple[str, Seen]], width: int) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    cells = [_cells(name, each) for name, each in seen]
+    shown = [name for name in COLUMNS if width >= WIDE or name not in LEFT_OUT]
+    for name in shown:
+        table.add_column(name, justify="left" if name in {"queue", "status", "line"} else "right", no_wrap=True)
+    for row in cells:
+        table.add_row(*(row[name] for name in shown))
+    return table
+
+
+def _cells(name: str, seen: Seen) -> dict[str, str]:
+    queue, stats = seen.queue, seen.stats
+    hand = queue["admission"] == "manual"
+    return {
+        "queue": f"[bold]{escape(name)}[/]",
+        "status": f"[{MARKS.get(queue['status'], 'default')}]{queue['status']}[/]",
+        "waiting": f"[bold]{stats['waiting']:,}[/]",
+        "inside": f"{stats['admitted'] + stats['active']:,}",
+        "of": f"{queue['max_active']:,}",
+        "joined/min": f"{stats['joins_per_minute']:,}",
+        "in/min": f"{stats['admissions_per_minute']:,}",
+        "rate/min": "by hand" if hand else f"{queue['admission_rate'] * 60:,.6g}",
+        "p50": units.words(stats["wait_p50_seconds"]),
+        "p90": units.words(stats["wait_p90_seconds"]),
+        "done": f"{stats['completed']:,}",
+        "gone": f"{stats['expired']:,}",
+        "line": f"[cyan]{sparkline(seen.line, SPARKS)}[/]",
+    }
+
+
+def _events(events: list[Happened]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for happened in events:
+        event = happened.last
+        at = datetime.fromisoformat(event["at"]).astimezone()
+        table.add_row(
+            f"[dim]{at:%H:%M:%S}[/]",
+            escape(happened.queue),
+            event["type"].replace("_", " "),
+            _tickets(happened),
+            f"[dim]{escape((event['detail'] or '').replace('_', ' '))}[/]",
+        )
+    return table
+
+
+def _tickets(happened: Happened) -> str:
+    first, last = happened.first["ticket"], happened.last["ticket"]
+    if last is None:
+        return ""
+    if happened.count == 1:
+        return f"ticket {last:,}"
+    return f"tickets {first:,} … {last:,} [dim]({happened.count:,})[/]"

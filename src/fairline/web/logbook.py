@@ -1,0 +1,66 @@
+"""What is logged of people's own calls: how each began and how long it took, and nothing of who they are.
+
+A line called by hand is logged person by person, as its staff's calls are. An automatic one is not: in a rush that
+would be thousands of lines a second, and its events are the record. Whoever comes too often is logged in both.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+
+from fairline.errors import FairlineError
+from fairline.queue import Admission
+from fairline.room import Answer, Welcome
+from fairline.web.http import Request
+
+log = structlog.get_logger()
+
+
+def joined(request: Request, answer: Welcome, *, keyed: bool = False) -> None:
+    """Someone took a place; or sent the same idempotency key again, and has the place it had."""
+    if answer.created and _by_hand(answer):
+        ticket = answer.standing
+        _note(
+            "queue.created",
+            request,
+            queue=answer.queue,
+            ticket=ticket.number,
+            label=answer.label,
+            position=ticket.position,
+            priority=ticket.priority,
+        )
+    elif keyed and not answer.created:
+        _note("queue.idempotency_reuse", request, queue=answer.queue, ticket=answer.standing.number)
+
+
+def left(request: Request, answer: Answer) -> None:
+    """Someone left for good."""
+    if _by_hand(answer):
+        ticket = answer.standing
+        _note(
+            "queue.status_changed",
+            request,
+            queue=answer.queue,
+            ticket=ticket.number,
+            action="leave",
+            status=ticket.status.value,
+            reason=ticket.reason,
+        )
+
+
+def limited(request: Request, error: FairlineError) -> None:
+    """A call was refused for coming too often; `who` says by what it was known: an address, a phone number."""
+    fields = {"queue": request.params["queue"][:64]} if "queue" in request.params else {}
+    _note("rate_limit.hit", request, **fields, who=getattr(error, "who", None))
+
+
+def _by_hand(answer: Answer) -> bool:
+    return answer.settings.admission is Admission.MANUAL
+
+
+def _note(event: str, request: Request, **fields: Any) -> None:
+    took = round((time.perf_counter() - request.began) * 1000, 1)
+    log.info(event, **fields, duration_ms=took, request_id=request.id)

@@ -1,0 +1,88 @@
+"""What people are told of their wait is noted in the background, for a sample, and delays nobody."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from fairline import shown
+from fairline.arrival import Caller, JoinRequest
+from fairline.errors import StoreUnavailable
+from fairline.queue import QueueId
+from fairline.room import Room
+from fairline.shown import sampled
+from fairline.store import Estimates, Shown, open_store
+from fairline.token import Keyring
+from tests.backends import FakeClock, Valkey
+from tests.web.inside import until
+
+QUEUE = QueueId("told")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    backend = Valkey(tmp_path_factory.mktemp("shown"))
+    yield backend.start()
+    backend.stop()
+
+
+@pytest.fixture
+async def room(url: str) -> AsyncIterator[Room]:
+    opened = Room(await open_store(url, clock=FakeClock()), Keyring(b"x" * 32))
+    await opened.create(QUEUE, {"admission_rate": 5, "burst": 5, "join_limit_per_ip": 0})
+    yield opened
+    await opened.close()
+    await opened.store.delete(QUEUE)
+    await opened.store.close()
+
+
+async def estimates(room: Room) -> Estimates:
+    return (await room.stats(QUEUE)).totals.estimates
+
+
+def test_the_first_are_all_noted_and_then_one_in_ten() -> None:
+    assert all(map(sampled, range(1, 201)))
+    assert [number for number in range(201, 231) if sampled(number)] == [210, 220, 230]
+
+
+async def test_what_a_join_was_answered_with_is_compared_with_the_wait(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "KEPT_SECONDS", 0.05)
+    noting = Room(room.store, room.keyring)
+    welcome = await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
+    assert welcome.wait
+    await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())  # held: told again, noted once
+    await room.store.admit(QUEUE, 1)
+
+    async def compared() -> bool:
+        return (await estimates(room)).compared == 1
+
+    await until(compared)
+    await noting.close()
+    assert (await estimates(room)).compared == 1
+
+
+async def test_a_store_that_is_away_costs_the_sample_and_nothing_else(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(queue: QueueId, noted: list[Shown]) -> None:
+        raise StoreUnavailable("for the test")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(room.store, "note_shown", away)
+        await room.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
+        await room.close()
+    await room.store.admit(QUEUE, 1)
+    await room.close()
+    assert await estimates(room) == Estimates()
+
+
+async def test_where_no_wait_is_told_nothing_is_noted(room: Room) -> None:
+    await room.configure(QUEUE, {"status": "paused"})
+    await room.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
+    await room.close()
+    await room.configure(QUEUE, {"status": "active"})
+    await room.store.admit(QUEUE, 1)
+    assert await estimates(room) == Estimates()
