@@ -52,6 +52,7 @@ def _say_ready(supervisor: Supervisor, prepared: Prepared) -> None:
     base = f"http://{supervisor.address}"
     lines = {
         "API, to read and try": f"{base}/docs",
+        "the dashboard": f"{base}/admin",
         "a waiting page": f"{base}/q/demo",
         "join it": f"curl -X POST {base}/api/v1/queues/demo/join",
     }

@@ -94,10 +94,14 @@ def test_all_queues_are_told_at_a_glance(
         next(told)
         queue = make_queue(name="Night", stock=5)
         join(queue)
-        found = next(each for _, data in told for each in data["queues"] if each["id"] == queue and each["waiting"])
-    assert found["name"] == "Night"
-    assert (found["stock_left"], found["ticket_prefix"]) == (5, queue.upper())
-    assert "page_template" not in found
+        found: list[dict[str, Any]] = []
+        for _, data in told:
+            found = [each for each in data["queues"] if each["id"] == queue]
+            if found and found[0]["waiting"]:
+                break
+    assert found[0]["name"] == "Night"
+    assert (found[0]["stock_left"], found[0]["ticket_prefix"]) == (5, queue.upper())
+    assert "page_template" not in found[0]
 
 
 def test_without_a_stream_the_same_is_told_once(admin: httpx.Client, queue: str, join: Join) -> None:

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
+from fairline.events import EventType
 from fairline.store import AdminKey, Role
 from fairline.ticket import TRANSITIONS, Status
 from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
@@ -147,6 +148,8 @@ class DashboardPages:
         }
         if name in ("queue", "queues"):
             data |= {"form": form(), "actions": _actions()}
+        if name == "webhooks":
+            data["events"] = [*EventType]
         values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
         allowed = _allows(staff, sheet.needs)
         return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)

@@ -71,7 +71,7 @@ export class Live {
     setInterval(() => this.look(), 1000);
     document.addEventListener("visibilitychange", () => this.visible());
     addEventListener("online", () => this.again(0));
-    addEventListener("offline", () => this.lost());
+    addEventListener("offline", () => { this.close(); this.lost(); this.again(3); });
   }
 
   open() {
@@ -133,10 +133,12 @@ export class Live {
   lost(what = "server") {
     if (this.ended) return;
     this.lostAt ??= Date.now();
+    this.missing = what;
     this.on.state("lost", { since: this.lostAt, what });
   }
 
   look() {
+    if (this.lostAt) this.lost(this.missing);
     if (this.ended || !this.source || document.hidden) return;
     if (Date.now() - this.heardAt > SILENT_SECONDS * 1000) {
       this.heardAt = Date.now();

@@ -48,8 +48,9 @@ export function toast(text, tone = "") {
 
 /** A line across the page that stays until `text` is null. */
 export function banner(name, text, tone = "warn", ...more) {
-  const all = show("banners");
-  all.querySelector(`[data-banner="${name}"]`)?.remove();
+  const all = show("banners"), there = all.querySelector(`[data-banner="${name}"]`);
+  if (text && there?.firstChild.textContent === text) return;
+  there?.remove();
   if (text) all.append(h("div", { class: `banner ${tone}`, "data-banner": name, role: tone === "bad" ? "alert" : "status" }, h("span", {}, text), ...more));
 }
 

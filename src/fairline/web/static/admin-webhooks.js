@@ -1,11 +1,10 @@
 // Webhooks: who is told of what happens, what is on its way, and what did not arrive.
 
-import { call, get, may, post, remove } from "./admin-api.js";
+import { call, get, may, page, post, remove } from "./admin-api.js";
 import { guard } from "./admin-frame.js";
 import { ask, badge, confirm, dialog, h, secret, show, table, toast } from "./admin-dom.js";
 import { ago, dateTime, number } from "./admin-words.js";
 
-const TYPES = ["joined", "prioritised", "admitted", "called", "recalled", "returned", "started", "completed", "expired", "queue_created", "settings_changed", "clock_stopped"];
 const EVERY_SECONDS = 5;
 const content = show("content");
 const at = (hook, rest = "") => `/webhooks/${encodeURIComponent(hook.id)}${rest}`;
@@ -49,7 +48,7 @@ function create() {
   ask("New webhook", [
     { name: "url", label: "Address", kind: "url", required: true, value: "https://" },
     { name: "queue", label: "Queue, or empty for all" },
-    { name: "events", label: "Events, or empty for all", note: `With commas between: ${TYPES.join(", ")}.` },
+    { name: "events", label: "Events, or empty for all", note: `With commas between: ${page.events.join(", ")}.` },
     { name: "include_person", label: "Send name, phone and user id too", kind: "check" },
   ], "Make it", async ({ url, queue, events, include_person }) => {
     const made = await post("/webhooks", { url, queue: queue.trim() || null, events: events.split(",").map((each) => each.trim()).filter(Boolean), include_person });
