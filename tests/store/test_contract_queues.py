@@ -263,6 +263,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "tickets": lambda s, q: s.tickets(q, None, None, 1),
     "events": lambda s, q: s.events(q, None, 1),
     "last_event": lambda s, q: s.last_event(q),
+    "events_lost": lambda s, q: s.events_lost(q, "1"),
     "stats": lambda s, q: s.stats(q),
     "hourly": lambda s, q: s.hourly(q),
     "report": lambda s, q: s.report(q, None, None),

@@ -324,7 +324,7 @@ class PostgresStore:
         return desk_states(settings, now, dict(found))
 
     async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        _, _, fields = await self._call("figures", queue)
+        _, _, fields, _ = await self._call("figures", queue)
         return Counts(fields).desk_figures()
 
     # Passes
