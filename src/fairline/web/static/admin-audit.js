@@ -36,4 +36,4 @@ const ACTIONS = {
 };
 const words = (action) => ACTIONS[action] ?? action.replaceAll(/[._]/g, " ");
 const where = (entry) => (entry.queue ? h("a", { href: `/admin/queues/${encodeURIComponent(entry.queue)}` }, entry.queue, entry.ticket ? ` #${number(entry.ticket)}` : "") : "–");
-const detail = (more) => Object.entries(more).map(([name, found_]) => `${name.replaceAll("_", " ")}: ${Array.isArray(found_) ? found_.join(", ") : value(found_)}`).join(" · ");
+const detail = (more) => Object.entries(more).filter(([name]) => name !== "version").map(([name, found_]) => `${name.replaceAll("_", " ")}: ${Array.isArray(found_) ? found_.join(", ") : value(found_)}`).join(" · ");
