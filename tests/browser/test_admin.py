@@ -471,7 +471,7 @@ def test_axe_finds_nothing(night: Night, come: Come, size: dict[str, int]) -> No
     page.locator("button.open").first.click()
     expect(page.locator("dialog.side dl")).to_be_visible()
     _clean(page, "one person")
-    for path in ("", "/keys", "/audit"):
+    for path in ("", "/keys", "/webhooks", "/audit"):
         page.goto(f"{night.server.base_url}/admin{path}")
         expect(page.locator("main [aria-busy]")).to_have_count(0)
         _clean(page, path or "queues")

@@ -374,7 +374,8 @@ class ValkeyStore:
     async def events_lost(self, queue: QueueId, after: str) -> bool:
         # An id tells nothing of how many came between: where the event itself is not kept, others may be gone too.
         async with mapped_errors():
-            return not await self._client.xrange(key(queue, "events"), after, after, 1)
+            found = await self._client.xrange(key(queue, "events"), after, after, 1)
+        return not found and bool(await self.last_event(queue))
 
     async def stats(self, queue: QueueId) -> Stats:
         view = await self.view(queue)
