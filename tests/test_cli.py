@@ -88,6 +88,24 @@ def test_a_person_is_called_served_and_done(run: object, server: RunningServer) 
     assert json.loads(run("ticket", "show", "desk", "1", "--json"))["counter"] == "Desk 2"
 
 
+def test_a_line_at_a_counter(run: object, server: RunningServer) -> None:
+    import httpx
+
+    assert callable(run)
+    run("queue", "create", "office", "admission=manual", 'series=["A"]', 'opening_hours={"monday": ["00:00-24:00"]}')
+    run("queue", "set", "office", "opening_hours={}")
+    run("queue", "create", "annex", "admission=manual")
+    for _ in range(3):
+        httpx.post(f"{server.base_url}/api/v1/queues/office/join", json={}).raise_for_status()
+    assert "ROFFICE-A0001 is held." in run("ticket", "hold", "office", "1")
+    assert "at position 1" in run("ticket", "release", "office", "1")
+    assert "at position 3" in run("ticket", "pass", "office", "1", "--places", "2")
+    run("ticket", "call-next", "office")
+    run("ticket", "no-show", "office", "2")
+    assert "is admitted" in run("ticket", "reinstate", "office", "2")
+    assert "RANNEX-000001 in annex now" in run("ticket", "transfer", "office", "3", "--to", "annex")
+
+
 def test_keys_are_made_listed_taken_away_and_rotated(run: object, server: RunningServer) -> None:
     assert callable(run)
     made = json.loads(run("keys", "create", "--role", "viewer", "--name", "the board", "--json"))

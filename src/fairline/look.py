@@ -14,6 +14,7 @@ PAGES = (
     "joining",
     "waiting",
     "paused",
+    "held",
     "admitted",
     "not_open",
     "maintenance",

@@ -18,7 +18,7 @@ from fairline.web.wire import TicketAnswer
 #: In these someone is in line, or about to be: the page goes on living by its script.
 IN_LINE = frozenset({"joining", "waiting", "paused", "admitted"})
 #: In these it is worth looking again, and the page does so by itself.
-MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
+MAY_CHANGE = frozenset({"held", "not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
 #: What the page's script says live, beside the titles.
 _LIVE_WORDS = (
     "group",

@@ -16,6 +16,7 @@ from msgspec import UnsetType
 
 from fairline.arrival import JoinRequest
 from fairline.errors import (
+    AlreadyInLine,
     FairlineError,
     QueueClosed,
     QueueFull,
@@ -25,6 +26,7 @@ from fairline.errors import (
     TicketExpired,
     TokenError,
     TokenInvalid,
+    TokenMoved,
 )
 from fairline.look import opening_time
 from fairline.queue import QueueId, QueueSettings, QueueStatus
@@ -137,7 +139,12 @@ class WaitingPages:
             claims: TicketClaims = self._room.keyring.tickets.check(token, time.time())
             if claims.queue != queue:
                 raise TokenInvalid("it is for another queue")
-            return same_ticket(claims, await self._seen(queue, claims.number))
+            answer = await self._seen(queue, claims.number)
+            if answer.standing.moved != claims.moved and answer.standing.status not in LIVE:
+                return None  # it went on on another device, and is over there
+            return same_ticket(claims, answer)
+        except TokenMoved:
+            raise AlreadyInLine(queue) from None
         except (TokenError, TicketExpired):
             return None
 
@@ -161,6 +168,8 @@ class WaitingPages:
         status = 200
         if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
             state = "sold_out"
+        elif standing.held:
+            state = "held"
         elif standing.status is Status.WAITING:
             moves = settings.status is QueueStatus.ACTIVE and not settings.stock_unknown
             state = "waiting" if moves else "paused"
@@ -183,7 +192,7 @@ class WaitingPages:
         status: int = 200,
     ) -> Response:
         # To look again is also the sign of life of someone in line whose page has nothing more to show.
-        again = settings.heartbeat_interval_seconds if state == "sold_out" else None
+        again = settings.heartbeat_interval_seconds if state in ("sold_out", "held") else None
         back_to, language = _back_to(request), preferred(request)
         sight = Sight(state, queue, language, settings, told, go_url=go_url, back_to=back_to, retry_after=again)
         return self._drawing.draw(sight, status, settings)
