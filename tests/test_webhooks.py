@@ -305,7 +305,7 @@ async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
         await holds(store, fast, 0, 0)  # one receiver does not wait for another
         assert len(quick.letters) == 100
         assert await held(store, hook) == (100, 0)
-        assert receiver.most_at_once == AT_ONCE
+        await until(lambda: receiver.most_at_once == AT_ONCE)
         receiver.gate.set()
         await holds(store, hook, 0, 0)
         assert len(set(receiver.ids)) == len(receiver.ids) == 100
