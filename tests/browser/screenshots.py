@@ -1,6 +1,7 @@
-"""Draws every state of the waiting page at phone and desktop width: `make screenshots`, or with names of states.
+"""Draws every state of the waiting page at phone and desktop width, and the board on a wall and on a phone: `make
+screenshots`, or with names of states.
 
-The pictures go to docs/images/waiting-page, for the documentation and for whoever changes the look: look at them.
+The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from tests.browser.boards import BOARD_SCENES
 from tests.browser.conftest import a_browser, a_venue
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, person
 
-FOLDER = Path(__file__).parents[2] / "docs" / "images" / "waiting-page"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+FOLDER = IMAGES / "waiting-page"
+BOARDS = IMAGES / "board"
 SIZES = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: Some as they look to others: name of the picture, state, language, colour scheme.
 MORE = [
@@ -26,16 +30,33 @@ MORE = [
     ("message-dark", "message", "de", "dark"),
     ("not_open-fr", "not_open", "fr", "light"),
 ]
+#: The board: name of the picture, scene, what the address says of its look, and at which sizes.
+WALL, POCKET = {"width": 1920, "height": 1080}, {"width": 390, "height": 844}
+SCREENS: list[tuple[str, str, str, dict[str, dict[str, int]]]] = [
+    ("board", "busy", "theme=light", {"wall": WALL, "phone": POCKET}),
+    ("board-dark", "busy", "theme=dark", {"wall": WALL}),
+    ("board-contrast", "busy", "theme=contrast", {"wall": WALL}),
+    ("board-ar", "busy", "theme=light&lang=ar", {"wall": WALL}),
+    ("board-called", "called", "theme=dark", {"wall": WALL, "phone": POCKET}),
+    ("board-quiet", "quiet", "theme=light&lang=de", {"wall": WALL}),
+    ("board-two", "two", "theme=dark", {"wall": WALL, "phone": POCKET}),
+    ("board-six", "six", "theme=light", {"wall": WALL}),
+    ("board-lost", "lost", "theme=light", {"wall": WALL}),
+]
 
 
 def main(names: list[str]) -> None:
     """Draw all pictures, or those of some states."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    for folder in (FOLDER, BOARDS):
+        folder.mkdir(parents=True, exist_ok=True)
     pictures = [(state, state, "en", "light") for state in SCENES] + MORE
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder, a_venue(browser, Path(folder)) as venue:
         for name, state, lang, scheme in pictures:
             if not names or name in names:
                 draw(venue, name, state, lang, scheme)
+        for name, scene, query, sizes in SCREENS:
+            if not names or name in names:
+                draw_board(venue, name, scene, query, sizes)
 
 
 def draw(venue: Venue, name: str, state: str, lang: str, scheme: str) -> None:
@@ -45,6 +66,15 @@ def draw(venue: Venue, name: str, state: str, lang: str, scheme: str) -> None:
         for size, viewport in SIZES.items():
             page.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
             _take(page, FOLDER / f"{name}-{size}.png")
+
+
+def draw_board(venue: Venue, name: str, scene: str, query: str, sizes: dict[str, dict[str, int]]) -> None:
+    """One board at some sizes."""
+    with person(venue, viewport=WALL, reduced_motion="reduce") as someone:
+        page = BOARD_SCENES[scene](venue, someone, query)
+        for size, viewport in sizes.items():
+            page.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
+            _take(page, BOARDS / f"{name}-{size}.png")
 
 
 def _take(page: Page, file: Path) -> None:

@@ -29,6 +29,9 @@ Clock = Callable[[], int]
 #: The most tickets one call may carry: one step must not hold up the store for long.
 MAX_BATCH = 1000
 
+#: How far back `calls` looks: among so many of the newest events.
+CALLS_WITHIN = 10_000
+
 #: What `act` does; every other action has an operation of its own.
 ACTS = frozenset(
     {
@@ -335,6 +338,10 @@ class Store(Protocol):
 
     async def last_event(self, queue: QueueId) -> str:
         """The id of the newest event: what `events` goes on from."""
+
+    async def calls(self, queue: QueueId, limit: int) -> list[Event]:
+        """The last calls and recalls by hand, and returns to the line, newest first: those among the newest
+        CALLS_WITHIN events, so that the cost does not grow with what else happened."""
 
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""

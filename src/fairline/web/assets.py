@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
+import fairline
 from fairline.errors import NotFound
 from fairline.web.http import Headers, Request, Response
 
@@ -45,6 +46,11 @@ class Assets:
     def url(self, name: str) -> str:
         """The address of a file."""
         return f"/static/{name}?v={self._files[name].digest}"
+
+    def version(self, *names: str) -> str:
+        """Changes with any of these files, and with the server's own version."""
+        digests = "".join(self._files[name].digest for name in names)
+        return f"{fairline.__version__}-{sha256(digests.encode()).hexdigest()[:12]}"
 
     async def file(self, request: Request) -> Response:
         """A file by its name."""

@@ -21,11 +21,12 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import Event
+from fairline.events import CALLS, Event
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    CALLS_WITHIN,
     Arrival,
     Clock,
     Configured,
@@ -289,6 +290,10 @@ class PostgresStore:
 
     async def last_event(self, queue: QueueId) -> str:
         return await self._client.call("last_event", queue, queue=queue)
+
+    async def calls(self, queue: QueueId, limit: int) -> list[Event]:
+        rows = decode(await self._client.call("list_calls", queue, [*CALLS], CALLS_WITHIN, limit, queue=queue))
+        return [event_of(row) for row in rows]
 
     async def stats(self, queue: QueueId) -> Stats:
         view, last, fields = await self._call("figures", queue)

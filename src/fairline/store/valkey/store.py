@@ -22,11 +22,12 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import Event
+from fairline.events import CALLS, Event
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
 from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    CALLS_WITHIN,
     Arrival,
     Clock,
     Configured,
@@ -50,6 +51,8 @@ from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
 _CURSOR = re.compile(r"[1-4]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
+#: How many events `calls` reads at once.
+CALLS_PAGE = 1000
 
 
 class Server(Protocol):
@@ -293,6 +296,20 @@ class ValkeyStore:
         if not newest:
             raise QueueNotFound(queue)
         return str(newest[0][0].decode())
+
+    async def calls(self, queue: QueueId, limit: int) -> list[Event]:
+        calls: list[Event] = []
+        before, left = "+", CALLS_WITHIN
+        while left > 0 and len(calls) < limit:
+            async with mapped_errors():
+                found = await self._client.xrevrange(key(queue, "events"), before, "-", min(left, CALLS_PAGE))
+            if not found:
+                break
+            calls += [event(event_id, fields) for event_id, fields in found if fields[b"type"].decode() in CALLS]
+            before, left = f"({found[-1][0].decode()}", left - len(found)
+        if left == CALLS_WITHIN:
+            raise QueueNotFound(queue)
+        return calls[:limit]
 
     async def stats(self, queue: QueueId) -> Stats:
         view = await self.view(queue)
