@@ -27,9 +27,6 @@ LOOK_AGAIN_SECONDS = 15
 #: What the page's script says.
 _LIVE_WORDS = (
     "group",
-    "board_serving",
-    "board_called",
-    "board_nobody",
     "board_waiting",
     "board_waiting_none",
     "board_call",

@@ -5,7 +5,9 @@
 
 const data = JSON.parse(document.getElementById("fairline").textContent);
 const {texts = {}, queues} = data;
-const numerals = data.lang === "ar" ? "ar-u-nu-latn" : data.lang;
+/** How the screen's own country writes the time, where its language is the board's. */
+const locale = navigator.languages.find((each) => each.split("-")[0] === data.lang) ?? data.lang;
+const numerals = data.lang === "ar" ? `${locale}-u-nu-latn` : locale;
 const plurals = new Intl.PluralRules(data.lang);
 const clock = new Intl.DateTimeFormat(numerals, {timeStyle: "short"});
 
@@ -76,23 +78,25 @@ function draw(board) {
   say(part(section, "waiting"), waiting(board.queue_length));
   part(section, "wait-box").hidden = board.status !== "active" || !board.estimated_wait_range;
   say(part(section, "wait"), wait(board.estimated_wait_range));
+  fit(section);
   hear(board);
 }
 
 function drawNow(section, now) {
   const call = part(section, "call"), [prefix, tail] = parts(now?.label ?? "");
-  say(call.firstElementChild, prefix);
-  say(call.lastElementChild, tail);
-  call.style.setProperty("--letters", String(Math.max(4, tail.length)));
+  const [zeros] = tail.match(/^0*(?=\d)/) ?? [""];
+  const shown = [prefix.replace(/-$/, ""), zeros, tail.slice(zeros.length)];
+  call.querySelectorAll(".prefix, .number span").forEach((it, i) => say(it, shown[i]));
+  call.style.setProperty("--letters", String(Math.max(4, tail.replace(/[^\d]/g, "WW").length)));
   call.hidden = !now;
   say(part(section, "desk"), now?.counter ?? "");
   part(section, "desk").hidden = !now?.counter;
+  part(section, "caption").hidden = !now;
   part(section, "nobody").hidden = Boolean(now);
 }
 
 function drawList(section, name, rows) {
   const list = part(section, name), drawn = JSON.stringify(rows);
-  part(section, `${name}-box`).hidden = rows.length === 0;
   if (list.dataset.drawn === drawn) return;
   list.dataset.drawn = drawn;
   list.replaceChildren(...rows.map(({label, counter}) => {
@@ -101,6 +105,23 @@ function drawList(section, name, rows) {
     row.lastElementChild.textContent = counter ?? "";
     return row;
   }));
+}
+
+/** Only rows that fit are shown, those at the counters before those who are done. */
+function fit(section) {
+  const lists = section.querySelector(".lists");
+  const boxes = ["called", "serving"].map((name) => [part(section, `${name}-box`), [...part(section, name).children]]);
+  for (const [box, rows] of boxes) {
+    box.hidden = rows.length === 0;
+    for (const row of rows) row.hidden = false;
+  }
+  for (const [box, rows] of boxes) {
+    for (const row of rows.reverse()) {
+      if (lists.scrollHeight <= lists.clientHeight + 1) return;
+      row.hidden = true;
+      box.hidden = row === rows.at(-1);
+    }
+  }
 }
 
 // New calls
@@ -334,6 +355,7 @@ function begin() {
   tick();
   setInterval(tick, 1_000);
   connect();
+  addEventListener("resize", () => sections.forEach(fit));
   addEventListener("online", () => { if (!source) connect(); });
 }
 
