@@ -16,7 +16,7 @@ const SILENCE = 35_000;
 /** Known to be away for so long, or not heard for so long, and the screen says so. */
 const LOST = 5_000, UNHEARD = 20_000;
 /** Milliseconds between tries: at first, at most while nobody answers, and while only the stream is refused. */
-const FIRST = 1_000, LONGEST = 30_000, REFUSED = 4_000;
+const FIRST = 1_000, LONGEST = 15_000, REFUSED = 4_000;
 /** A screen is loaded anew for a new version at most so often, whatever servers there are. */
 const RENEW = 10 * 60_000;
 /** A number that was just called stands out for so long. */
@@ -128,10 +128,13 @@ function fit(section) {
 
 /** By queue: when the last call was that this screen knows of, and whose. */
 const known = new Map();
+/** Queues that something may have happened in while the connection was away. */
+const missed = new Set();
 
 /** Call out loud what was called since the last look. What is on the board when the screen is turned on is not new, and
  *  who was called while the connection was away is called now only if they have not come yet. */
 function hear(board) {
+  const late = missed.delete(board.queue);
   const before = known.get(board.queue);
   const calls = board.called.map((call) => ({...call, when: Date.parse(call.at)}));
   const last = Math.max(before?.last ?? 0, ...calls.map(({when}) => when));
@@ -139,7 +142,8 @@ function hear(board) {
   const same = before?.last === last ? [...new Set([...before.labels, ...of(last)])].slice(-100) : of(last);
   known.set(board.queue, {last, labels: same});
   if (!before) return;
-  const expected = new Set(board.serving.filter(({status}) => status === "called").map(({label}) => label));
+  const due = board.serving.filter(({status}) => !late || status === "called");
+  const expected = new Set(due.map(({label}) => label));
   const fresh = calls.filter(({label, when}) =>
     (when > before.last || (when === before.last && !before.labels.includes(label))) && expected.has(label));
   if (fresh.length) standOut(sections.get(board.queue));
@@ -285,7 +289,7 @@ async function again() {
   if (retry !== undefined) return;
   retry = 0;
   const answered = await ask();
-  const pause = answered ? (tries++ ? REFUSED : FIRST / 2) : Math.min(LONGEST, FIRST * 2 ** Math.min(tries++, 5));
+  const pause = answered ? (tries++ ? REFUSED : FIRST / 2) : Math.min(LONGEST, FIRST * 1.5 ** Math.min(tries++, 10));
   retry = setTimeout(connect, pause * (0.5 + Math.random()));
 }
 
@@ -302,6 +306,7 @@ async function ask() {
     return true;
   } catch {
     awaySince ||= Date.now();
+    queues.forEach((queue) => missed.add(queue));
     return false;
   } finally {
     drawLink();
