@@ -218,24 +218,6 @@ def _public(public: Public) -> list[Operation]:
 
 
 def _boards(boards: Boards, pages: BoardPages) -> list[Operation]:
-    look = (
-        _LANGUAGE,
-        Query("theme", str, "`light`, `dark` or `contrast`; otherwise the browser's"),
-    )
-
-    def page(path: str, about: str, *query: Query) -> Operation:
-        return Operation(
-            method="GET",
-            path=path,
-            about=about,
-            group="pages",
-            slow=pages.show,
-            answers={200: str},
-            media=HTML,
-            query=(*query, *look),
-            problems=("queue_not_found", "invalid_request"),
-        )
-
     return [
         Operation(
             method="GET",
@@ -256,8 +238,17 @@ def _boards(boards: Boards, pages: BoardPages) -> list[Operation]:
             media="text/event-stream",
             problems=("queue_not_found", "invalid_request", "rate_limited"),
         ),
-        page("/board/{queues}", "The screen at the counter, of one queue or several."),
-        page("/board", "The same.", Query("queues", str, "the queues, with commas between them")),
+        Operation(
+            method="GET",
+            path="/board/{queues}",
+            about="The screen at the counter, of one queue or several.",
+            group="pages",
+            slow=pages.show,
+            answers={200: str},
+            media=HTML,
+            query=(_LANGUAGE, Query("theme", str, "`light`, `dark` or `contrast`; otherwise the browser's")),
+            problems=("queue_not_found", "invalid_request"),
+        ),
     ]
 
 

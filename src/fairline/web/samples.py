@@ -25,7 +25,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 #: What is in the path and the query of an example.
 PATH = {"queue": "demo", "queues": "demo", "ticket": "123", "pass_id": "9f86d081884c7d65", "key_id": "2c26b46b68ff"}
-QUERY = {"queue": "demo", "queues": "demo", "status": "waiting", "limit": "50"}
+QUERY = {"queue": "demo", "status": "waiting", "limit": "50"}
 
 #: What an answer has that others of its type have not, by the last part of the path.
 ALSO: dict[str, dict[str, Any]] = {
@@ -68,6 +68,8 @@ _FIELDS: dict[str, Any] = {
 }
 _NAMED_BY = {
     ("SessionAnswer", "status"): "active",
+    ("BoardAnswer", "status"): "active",
+    ("ServingAnswer", "status"): "called",
     ("Health", "status"): "ok",
     ("Readiness", "status"): "ready",
     ("Readiness", "checks"): {"store": "ok", "keeper": "ok"},

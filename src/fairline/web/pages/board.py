@@ -58,7 +58,7 @@ class BoardPages:
         """The screen of one queue or several."""
         queues: list[QueueId] = []
         try:
-            queues = named_queues(request.params.get("queues") or request.args.get("queues", ""))
+            queues = named_queues(request.params["queues"])
             return self._draw(request, queues, [(await self._boards.fresh(queue)).answer for queue in queues])
         except (QueueNotFound, InvalidRequest) as error:
             return failure(request, error) if wants_json(request) else self._draw_refusal(request, error)
