@@ -14,6 +14,7 @@ from functools import partial
 
 from fairline.errors import (
     FairlineError,
+    HolderInLine,
     IdempotencyConflict,
     NoRoom,
     PassInvalid,
@@ -31,7 +32,20 @@ from fairline.events import EventType
 from fairline.line import Order, PriorityPolicy
 from fairline.queue import Admission, OnePer, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.store.contract import Arrival, Clock, Configured, Joined, Lapsed, Pass, Swept, Visit, Visitor
-from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Person, Reason, Standing, Status, Ticket
+from fairline.ticket import (
+    LIVE,
+    REASONS,
+    REINSTATED,
+    TRANSITIONS,
+    Action,
+    Person,
+    Reason,
+    Standing,
+    Status,
+    Ticket,
+    Went,
+    goes_to,
+)
 
 ADDRESS_WINDOW, PHONE_WINDOW, CALLS_KEPT = 60_000, 3_600_000, 86_400_000
 EVENT_OF = {
@@ -41,6 +55,7 @@ EVENT_OF = {
     Action.RETURN: EventType.RETURNED,
     Action.START: EventType.STARTED,
     Action.COMPLETE: EventType.COMPLETED,
+    Action.TRANSFER: EventType.TRANSFERRED,
 }
 
 Holder = tuple[OnePer, bytes]
@@ -54,8 +69,8 @@ class Entry:
     number: int
     level: int
     place: float
-    policy: PriorityPolicy
-    """By which it has this level and place."""
+    policy: PriorityPolicy | None
+    """By which it has this level and place; None where someone let others pass."""
     joined: int
     client: bytes
     holder: Holder | None
@@ -73,6 +88,20 @@ class Entry:
     views: int = 0
     by: bytes = b""
     counter: str = ""
+    held: bool = False
+    went: Went | None = None
+
+    @property
+    def found(self) -> str:
+        return "held" if self.held else self.status.value
+
+
+@dataclass
+class Desk:
+    """A desk: when it last called, and how many."""
+
+    called: int
+    many: int
 
 
 @dataclass
@@ -152,6 +181,10 @@ class Model:
     hits: dict[str, list[int]] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
+    expired: Counter[Reason] = field(default_factory=Counter)
+    desks: dict[str, Desk] = field(default_factory=dict)
+    cycles: list[int] = field(default_factory=list)
+    empty_at: int = 0
 
     def __post_init__(self) -> None:
         self.swept_at = self.now()
@@ -166,7 +199,11 @@ class Model:
 
     def line(self) -> list[Entry]:
         """Who waits, in order."""
-        return sorted(self.having(Status.WAITING), key=lambda t: t.place)
+        return sorted((t for t in self.having(Status.WAITING) if not t.held), key=lambda t: t.place)
+
+    def aside(self) -> list[Entry]:
+        """Who is held, in order."""
+        return sorted((t for t in self.tickets if t.held), key=lambda t: t.place)
 
     def having(self, *states: Status) -> list[Entry]:
         """The tickets in some states, by number."""
@@ -185,14 +222,23 @@ class Model:
             now=self.now(),
             stopped=self.stopped,
             version=self.version,
-            waiting=len(self.having(Status.WAITING)),
+            waiting=len(self.line()),
             admitted=len(self.having(Status.ADMITTED)),
             active=len(self.having(Status.ACTIVE)),
             completed=self.completed,
             stay_seconds=self.flow.stay,
             leave_rate=self.flow.left / self.flow.waited if self.flow.waited > 0 else 0,
             call_rate=self.flow.called / self.flow.span if self.flow.span > 0 else 0,
+            held=len(self.aside()),
+            desks_open=len(self._open_desks()),
+            cycles=len(self.cycles),
+            cycle_seconds=sum(self.cycles) / len(self.cycles) / 1000 if self.cycles else 0,
         )
+
+    def _open_desks(self) -> list[Desk]:
+        oldest = self.now() - self.settings.desk_idle_seconds * 1000
+        manual = self.settings.admission is Admission.MANUAL
+        return [desk for desk in self.desks.values() if manual and desk.called > oldest]
 
     def standing(self, t: Entry) -> Standing:
         return Standing(
@@ -204,6 +250,8 @@ class Model:
             position=self._position(t),
             deadline=self._deadline(t),
             leaving=t.leaving,
+            counter=t.counter or None,
+            held=t.held,
         )
 
     def ticket(self, t: Entry) -> Ticket:
@@ -222,8 +270,10 @@ class Model:
             ended=t.ended,
             page_views=t.views,
             counter=t.counter or None,
+            held=t.held,
             client=t.client,
             person=t.person,
+            went=t.went,
         )
 
     def rank(self, numbers: Sequence[int]) -> list[Standing | None]:
@@ -233,7 +283,7 @@ class Model:
         return [self.ticket(t) if (t := self.find(n)) else None for n in numbers]
 
     def expired_by_reason(self) -> dict[Reason, int]:
-        return dict(Counter(Reason(why or "") for kind, _, _, why in self.happened if kind is EventType.EXPIRED))
+        return {reason: count for reason, count in self.expired.items() if count}
 
     def count(self, *kinds: EventType) -> int:
         """How often something happened."""
@@ -256,7 +306,7 @@ class Model:
         if a.key and (again := next((t for t in self.tickets if t.key == a.key), None)):
             if again.fingerprint != a.fingerprint:
                 return IdempotencyConflict()
-            return Joined(self.ticket(again), created=False, proven=True)
+            return Joined(self.ticket(again), created=False, proven=True, by_key=True)
         holder = self._holder_of(a)
         if holder and (held := next((t for t in self.having(*LIVE) if t.holder == holder), None)):
             return Joined(self.ticket(held), created=False, proven=a.client != b"" and a.client == held.client)
@@ -276,6 +326,18 @@ class Model:
             t.policy = self.settings.priority_policy
         t.place, t.level = min(t.place, place), max(t.level, level)
         self._event(EventType.PRIORITISED, t.number, str(level))
+        return self.ticket(t)
+
+    def let_pass(self, number: int, places: int, seen: int | None) -> Ticket:
+        t = self._wanted(number, Action.PASS)
+        line = self.line()
+        rank = line.index(t)
+        behind = line[rank + 1 : rank + 1 + places]
+        if behind and (seen is None or rank + 1 <= seen):
+            dealt = self.order.let_pass([other.place for other in line], rank, places, t.level)
+            for other, place in zip([*behind, t], dealt, strict=True):
+                other.place, other.policy = place, None
+            self._event(EventType.PASSED, number, str(len(behind)))
         return self.ticket(t)
 
     # Letting in
@@ -326,6 +388,8 @@ class Model:
         wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
         called = wanted[: min(count if number is None else 1, self._room())]
         answers = []
+        if called and counter:
+            self._note_desk(counter, len(called))
         for t in called:
             t.counter = counter
             self._move(t, Action.CALL)
@@ -338,6 +402,14 @@ class Model:
 
     def visit(self, what: Visit, visitors: Iterable[Visitor]) -> list[Standing | FairlineError]:
         return [self._visit(what, *visitor) for visitor in visitors]
+
+    def transfer(self, number: int, went: Went) -> Ticket:
+        t = self.find(number)
+        if t is None or t.went != went:
+            t = self._wanted(number, Action.TRANSFER)
+            t.went = went
+            self._move(t, Action.TRANSFER, REASONS[Action.TRANSFER], f"{went.queue} {went.number}")
+        return self.ticket(t)
 
     def act(self, action: Action, numbers: Iterable[int]) -> list[Standing | FairlineError]:
         return [self._answer(partial(self._act, action, n)) for n in numbers]
@@ -403,8 +475,8 @@ class Model:
     # The parts
 
     def _position(self, t: Entry) -> int | None:
-        ahead = [other for other in self.tickets if other.status is Status.WAITING and other.place < t.place]
-        return len(ahead) + 1 if t.status is Status.WAITING else None
+        line = self.line()
+        return line.index(t) + 1 if t in line else None
 
     def _deadline(self, t: Entry) -> int | None:
         return None if t.due is None else int(t.due) + self.stopped
@@ -423,8 +495,8 @@ class Model:
         t = self.find(number)
         if t is None:
             raise TicketNotFound(self.queue, number)
-        if (t.status, action) not in TRANSITIONS:
-            raise TransitionRefused(action, t.status)
+        if goes_to(t.status, action, held=t.held) is None:
+            raise TransitionRefused(action, t.found, t.reason)
         return t
 
     def _holder_of(self, a: Arrival) -> Holder | None:
@@ -442,7 +514,7 @@ class Model:
         return [(who, name, limit, window) for who, told, name, limit, window in all_of_them if told and a.limited]
 
     def _refusal(self, a: Arrival) -> FairlineError | None:
-        waiting = len(self.having(Status.WAITING))
+        waiting = len(self.line())
         if self.settings.status is QueueStatus.MAINTENANCE:
             return QueueMaintenance(self.queue)
         if waiting >= self.settings.max_queue_size:
@@ -489,16 +561,19 @@ class Model:
             person=a.person,
             due=self._waiting_due(),
         )
+        if not self.line() and not a.through:
+            self.empty_at = self.now()
         self.tickets.append(t)
         self._event(EventType.JOINED, t.number, str(level) if level else "")
         if a.through:
             self.bucket.tokens, self.bucket.at, self.bucket.held = self._tokens(0) - 1, self.now(), False
             self._move(t, Action.ADMIT)
-        self.peak = max(self.peak, len(self.having(Status.WAITING)))
+        self.peak = max(self.peak, len(self.line()))
         return t
 
     def _next_place(self, line: Sequence[float], level: int) -> float:
-        return self.order.next_place(line, level, self.settings.priority_policy, self.settings.priority_skip)
+        aside = [t.place for t in self.aside()]
+        return self.order.next_place(line, level, self.settings.priority_policy, self.settings.priority_skip, aside)
 
     def _waiting_due(self) -> float | None:
         s = self.settings
@@ -534,7 +609,7 @@ class Model:
             t.by = by
             self._move(t, Action.START)
         if t.status is not Status.ACTIVE:
-            return TransitionRefused(Action.TOUCH if what == "touch" else Action.START, t.status)
+            return TransitionRefused(Action.TOUCH if what == "touch" else Action.START, t.found, t.reason)
         if t.by != by:
             return SessionTaken()
         if what != "start" and views:
@@ -544,8 +619,36 @@ class Model:
 
     def _act(self, action: Action, number: int) -> Standing:
         t = self._wanted(number, action)
-        self._move(t, action, REASONS.get(action))
+        if action is Action.REINSTATE:
+            self._reinstate(t)
+        elif action in (Action.HOLD, Action.RELEASE):
+            if not self.line():
+                self.empty_at = self.now()
+            t.held = action is Action.HOLD
+            self._event(EventType.HELD if t.held else EventType.RELEASED, t.number)
+        else:
+            self._move(t, action, REASONS.get(action))
         return self.standing(t)
+
+    def _reinstate(self, t: Entry) -> None:
+        if t.reason not in REINSTATED:
+            raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
+        if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):
+            raise HolderInLine(self.queue)
+        if not self._room():
+            raise NoRoom(self.queue)
+        self.expired[t.reason] -= 1
+        t.status, t.reason, t.ended = Status.ADMITTED, None, 0
+        t.due = self.clock + self.settings.claim_seconds * 1000
+        self._event(EventType.REINSTATED, t.number, t.counter)
+
+    def _note_desk(self, name: str, many: int) -> None:
+        now, before = self.now(), self.desks.get(name)
+        idle = self.settings.desk_idle_seconds * 1000
+        if before and 0 < now - before.called < idle and self.empty_at <= before.called:
+            cycle = (now - before.called) // before.many
+            self.cycles = [cycle, *self.cycles][: self.settings.wait_sample]
+        self.desks[name] = Desk(now, many)
 
     def _active_due(self, t: Entry) -> float:
         return min(self.clock + self.settings.session_seconds * 1000, t.cap)
@@ -557,15 +660,17 @@ class Model:
             return Reason.NO_SHOW if self.settings.admission is Admission.MANUAL else Reason.CLAIM_TIMEOUT
         return Reason.SESSION_TIMEOUT
 
-    def _move(self, t: Entry, action: Action, reason: Reason | None = None) -> None:
+    def _move(self, t: Entry, action: Action, reason: Reason | None = None, detail: str = "") -> None:
         """Along the table, with everything that belongs to it."""
         s, now, clock = self.settings, self.now(), self.clock
+        empty = not self.line()
         before, t.status = t.status, TRANSITIONS[t.status, action]
-        t.leaving = False
+        t.leaving = t.held = False
         match t.status:
             case Status.WAITING:
                 t.admitted, t.counter, t.due = 0, "", self._waiting_due()
-                self.peak = max(self.peak, len(self.having(Status.WAITING)))
+                self.peak = max(self.peak, len(self.line()))
+                self.empty_at = now if empty else self.empty_at
             case Status.ADMITTED:
                 if before is Status.WAITING:
                     t.admitted = self.last_admission = now
@@ -579,9 +684,10 @@ class Model:
                 t.ended, t.due = now, clock + s.retain_seconds * 1000
                 t.reason = reason if t.status is Status.EXPIRED else None
                 self.completed += t.status is Status.COMPLETED
+                if t.reason:
+                    self.expired[t.reason] += 1
                 self._measure_end(t, before)
-        detail = t.reason or t.counter
-        self._event(EVENT_OF.get(action, EventType.EXPIRED), t.number, detail)
+        self._event(EVENT_OF.get(action, EventType.EXPIRED), t.number, detail or t.reason or t.counter)
 
     def _measure(self) -> None:
         """Fade what was seen of the line, and add the time since. Time nobody kept does not count."""
@@ -589,7 +695,7 @@ class Model:
         seconds = 0 if flow.at is None else max(0, now - flow.at) / 1000
         if seconds > 60:
             seconds = 0
-        fade, waiting = math.exp(-seconds / 600), len(self.having(Status.WAITING))
+        fade, waiting = math.exp(-seconds / 600), len(self.line())
         flow.waited = flow.waited * fade + waiting * seconds
         flow.span = flow.span * fade + (seconds if waiting else 0)
         flow.left *= fade

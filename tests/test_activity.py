@@ -99,7 +99,7 @@ async def test_more_than_one_batch_is_written_whole(store: Store, monkeypatch: p
 async def test_an_outage_of_the_store_is_waited_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     room = await inside(store, 1)
     noted = Activity(store)
-    by = room._identity.session("me")
+    by = room.identity.session("me")
     noted.note(QUEUE, 1, by)
     visit = store.visit
 

@@ -23,6 +23,7 @@ TEXT_FIELDS = {
     "priority_pass": 2048,
     "name": 100,
     "phone": 40,
+    "series": 4,
     "idempotency_key": 200,
 }
 SHORTEST = {"client_id": 1, "user_id": 1, "phone": 1, "idempotency_key": 1}

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Status, label
+from fairline.ticket import LIVE, REASONS, TRANSITIONS, WHILE_HELD, Action, Reason, Status, goes_to, label
 
 ENDED = frozenset(Status) - LIVE
 #: A lapse has its reason from the state it ends; these are all it can have.
@@ -17,9 +17,21 @@ LAPSES = {
 }
 
 
-def test_nothing_leads_out_of_an_ended_ticket() -> None:
+def test_all_that_leads_out_of_an_ended_ticket_is_the_undo_of_a_no_show() -> None:
     assert {Status.COMPLETED, Status.EXPIRED} == ENDED
-    assert not [(state, action) for state, action in TRANSITIONS if state in ENDED]
+    assert [key for key in TRANSITIONS if key[0] in ENDED] == [(Status.EXPIRED, Action.REINSTATE)]
+
+
+@pytest.mark.parametrize("action", Action)
+def test_who_is_held_can_be_released_or_go_and_nothing_else(action: Action) -> None:
+    kept = goes_to(Status.WAITING, action, held=True)
+    assert (kept is not None) == (action in WHILE_HELD)
+    assert kept in (None, Status.EXPIRED) or action in (Action.BEAT, Action.RELEASE)
+
+
+def test_who_is_not_held_cannot_be_released() -> None:
+    assert goes_to(Status.WAITING, Action.RELEASE) is None
+    assert all(goes_to(*key) is to for key, to in TRANSITIONS.items() if key[1] is not Action.RELEASE)
 
 
 def test_every_state_can_be_reached_from_waiting() -> None:
@@ -59,16 +71,17 @@ def test_the_ways_into_the_room_are_admission_and_a_call() -> None:
     assert not [to for (state, _), to in TRANSITIONS.items() if state is Status.WAITING and to is Status.ACTIVE]
 
 
-def test_the_only_way_back_is_a_return_to_the_line() -> None:
+def test_the_only_ways_back_are_a_return_to_the_line_and_the_undo_of_a_no_show() -> None:
     order = list(Status)
     back = [key for key, to in TRANSITIONS.items() if order.index(to) < order.index(key[0])]
-    assert back == [(Status.ADMITTED, Action.RETURN)]
+    assert back == [(Status.ADMITTED, Action.RETURN), (Status.EXPIRED, Action.REINSTATE)]
 
 
 def test_an_action_that_stays_in_its_state_only_stays_there() -> None:
     """A beat, a recall or a touch is a sign of life; no state takes it for something else."""
     staying = {action for (state, action), to in TRANSITIONS.items() if to is state}
-    assert staying == {Action.BEAT, Action.PRIORITISE, Action.RECALL, Action.TOUCH}
+    in_line = {Action.BEAT, Action.PRIORITISE, Action.HOLD, Action.RELEASE, Action.PASS}
+    assert staying == {*in_line, Action.RECALL, Action.TOUCH}
     for (state, action), to in TRANSITIONS.items():
         assert action not in staying or to is state
 
@@ -89,7 +102,7 @@ def documented(pytestconfig: pytest.Config) -> set[tuple[str, str]]:
 def test_codes_in_records_never_change() -> None:
     """The order is written into stored records: new ones are appended."""
     assert [*Status][:5] == ["waiting", "admitted", "active", "completed", "expired"]
-    assert [*Reason][:8] == [
+    assert [*Reason][:10] == [
         "heartbeat_timeout",
         "cancelled",
         "left",
@@ -98,6 +111,8 @@ def test_codes_in_records_never_change() -> None:
         "session_timeout",
         "terminated",
         "revoked",
+        "transferred",
+        "closed",
     ]
 
 
@@ -106,3 +121,8 @@ def test_codes_in_records_never_change() -> None:
 )
 def test_a_label_is_what_a_counter_prints(number: int, printed: str) -> None:
     assert label("DEMO", number) == printed
+
+
+@pytest.mark.parametrize(("serial", "printed"), [("A0012", "RDEMO-A0012"), ("000007", "RDEMO-000007")])
+def test_a_label_by_series_or_by_day_has_its_serial(serial: str, printed: str) -> None:
+    assert label("DEMO", 4711, serial) == printed

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from fairline.errors import InvalidRequest
-from fairline.queue import check_text
+from fairline.phone import normalised
+from fairline.queue import QueueSettings, check_text
 
 METADATA_BYTES = 4096
 METADATA_DEPTH = 8
@@ -33,6 +35,8 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     phone: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
     party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
     """How many people come together."""
+    series: Annotated[str, Meta(max_length=4)] | None = None
+    """Which of the queue's series the label counts in; the first where it is left out."""
     metadata: dict[str, Any] | None = None
     """Anything the site wants to find again; at most 4 KiB of JSON."""
     idempotency_key: Identifier | None = None
@@ -46,8 +50,9 @@ class Caller(Struct, frozen=True, kw_only=True):
     user_agent: str | None = None
     visitor: str | None = None
     """The secret in the cookie we gave this browser: its client id where it names none itself."""
-    holds: int | None = None
-    """A ticket of this queue that the caller has proved to hold, by our signed cookie."""
+    holds: tuple[int, int] | None = None
+    """A ticket of this queue that the caller has proved to hold, by our signed cookie: its number, and how often it had
+    moved to another device."""
     staff: str | None = None
     """The id of the admin key, if it is staff who put someone in line."""
     priority: int = 0
@@ -62,12 +67,30 @@ def check_join(request: JoinRequest) -> None:
         problem, _, path = str(error).partition(" - at `")
         field = _FIELD.search(path)
         raise InvalidRequest(field[1] if field else "", problem) from None
-    for name in ("client_id", "user_id", "priority_pass", "name", "phone", "idempotency_key"):
+    for name in ("client_id", "user_id", "priority_pass", "name", "phone", "series", "idempotency_key"):
         text = getattr(request, name)
         if text is not None:
             check_text(name, text, InvalidRequest)
     if request.metadata is not None:
         check_metadata(request.metadata)
+
+
+def settled(request: JoinRequest, settings: QueueSettings) -> JoinRequest:
+    """What someone says of themselves in the form it is kept in, by the rules of the queue: the name without space
+    around it, the phone number as it is dialled from anywhere. Else an error that says what to type."""
+    if request.party_size > settings.max_party_size:
+        raise InvalidRequest(
+            "party_size",
+            f"must be a whole number from 1 to {settings.max_party_size}; got {request.party_size}. "
+            "A larger party joins in parts, or asks the staff",
+        )
+    if request.name is None and request.phone is None:
+        return request
+    name = request.name.strip() if request.name else None
+    if name and any(unicodedata.category(sign) == "Cc" for sign in name):
+        raise InvalidRequest("name", "must be one line of text, without control characters")
+    phone = normalised(request.phone, settings.phone_region) if request.phone else None
+    return msgspec.structs.replace(request, name=name or None, phone=phone)
 
 
 def check_metadata(metadata: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from fairline.events import Event, EventType
 from fairline.queue import Admission, QueueId, QueueSettings, QueueView
-from fairline.room import Room
-from fairline.ticket import Status, Ticket, label
+from fairline.room import Room, printed
+from fairline.ticket import Status, Ticket
 
 #: So many of those called are looked up, and so many of those at the counter or on their way.
 REMEMBERED = 64
@@ -96,7 +96,7 @@ async def read_board(room: Room, queue: QueueId, calls: Calls) -> Board:
         tickets = await _with_others_inside(room, queue, view, tickets)
     newest_first = sorted(tickets, key=lambda ticket: calls.of(ticket).at, reverse=True)
     shown = [
-        Shown(_label(queue, settings, ticket), ticket.counter, calls.of(ticket), ticket.status)
+        Shown(printed(queue, settings, ticket), ticket.counter, calls.of(ticket), ticket.status)
         for ticket in newest_first
         if ticket.status in (*_AT_COUNTER, Status.COMPLETED)
     ]
@@ -117,7 +117,3 @@ async def _with_others_inside(room: Room, queue: QueueId, view: QueueView, ticke
             page = await room.tickets(queue, status, None, AT_MOST_SERVING)
             known |= {ticket.number: ticket for ticket in page.tickets}
     return list(known.values())
-
-
-def _label(queue: QueueId, settings: QueueSettings, ticket: Ticket) -> str:
-    return label(settings.ticket_prefix or queue.upper(), ticket.number)

@@ -12,9 +12,11 @@
     │   ├── QueueExists
     │   ├── QueueFull                       (a retry may help)
     │   ├── QueueMaintenance                (a retry may help)
+    │   ├── QueueClosed                     (a retry helps, once it opens)
     │   ├── QueuePaused
     │   ├── NoRoom                          (a retry may help)
     │   ├── AlreadyInLine
+    │   │   └── HolderInLine
     │   ├── PassInvalid
     │   ├── IdempotencyConflict
     │   ├── TransitionRefused
@@ -25,6 +27,7 @@
     ├── TokenError
     │   ├── TokenMissing
     │   ├── TokenInvalid
+    │   ├── TokenMoved
     │   └── TokenExpired
     └── StoreError
         ├── StoreUnavailable                (a retry helps)
@@ -148,6 +151,21 @@ class QueueMaintenance(Refused):
         )
 
 
+class QueueClosed(Refused):
+    """The queue takes nobody outside of its opening hours, nor whoever could not be served before it closes."""
+
+    code = "queue_closed"
+
+    def __init__(
+        self, queue: str, *, early: bool = False, opens_at: int | None = None, retry_after: float = 60
+    ) -> None:
+        found = "takes nobody any more today: the line is as long as can be served" if early else "is closed"
+        super().__init__(f"Queue {queue!r} {found}. Come back when it opens again.", retry_after=retry_after)
+        self.early = early
+        self.opens_at = opens_at
+        """When it opens, in milliseconds since 1970; None where that is not known."""
+
+
 class QueuePaused(Refused):
     """A queue that is not active calls nobody, not even by hand."""
 
@@ -181,6 +199,15 @@ class AlreadyInLine(Refused):
         )
 
 
+class HolderInLine(AlreadyInLine):
+    """Whoever holds this ticket, or is to hold it, has another one in the same queue."""
+
+    def __init__(self, queue: str) -> None:
+        Refused.__init__(
+            self, f"They have another place in queue {queue!r} already. Go on with that one, or end it first."
+        )
+
+
 class PassInvalid(Refused):
     """A priority pass that is forged, ended, used up, withdrawn, or for another queue."""
 
@@ -207,8 +234,9 @@ class TransitionRefused(Refused):
 
     code = "transition_refused"
 
-    def __init__(self, action: str, found: str) -> None:
-        super().__init__(f"Cannot {action.replace('_', ' ')} a ticket that is {found}.")
+    def __init__(self, action: str, found: str, reason: str | None = None) -> None:
+        why = f" ({reason.replace('_', ' ')})" if reason else ""
+        super().__init__(f"Cannot {action.replace('_', ' ')} a ticket that is {found}{why}.")
         self.action = action
         self.found = found
 
@@ -272,6 +300,15 @@ class TokenInvalid(TokenError):
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"The token cannot be used: {problem}. Join again to get a new one.")
+
+
+class TokenMoved(TokenError):
+    """The ticket has gone on to another device: this one's token is of no use any more."""
+
+    code = "token_moved"
+
+    def __init__(self) -> None:
+        super().__init__("This place was moved to another device. Go on there, or move it back from there.")
 
 
 class TokenExpired(TokenError):

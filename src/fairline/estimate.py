@@ -1,8 +1,9 @@
 """How long someone will wait: a value and an honest range, from the drain of the line.
 
 The line drains in phases. People go in at the rate set while there is room; once the inside is full, one goes in as one
-comes out; where staff call them, as fast as they were called lately. Meanwhile some give up. So in a phase that lets in
-`d` people a second, those ahead, a(t), shrink by `a' = −d − θ·a`, where `θ` is the share that gives up each second.
+comes out; where staff call them, as fast as desks took lately from one call to the next, for those that are open, or as
+fast as people were called lately where that is not known. Meanwhile some give up. So in a phase that lets in `d` people
+a second, those ahead, a(t), shrink by `a' = −d − θ·a`, where `θ` is the share that gives up each second.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ SPREAD = 1.64
 TICK_SECONDS = 1.0
 #: What the store measures fades: its mean stay is worth so many stays, its rate of calls those of so many seconds.
 STAYS_SEEN, CALL_SECONDS_SEEN = 100, 1200
+#: From fewer calls nothing is told of how fast desks are.
+CYCLES_NEEDED = 3
 
 
 class Wait(Struct, frozen=True):
@@ -57,13 +60,30 @@ class Forecast:
         self._phases = _called(view) if manual else _let_in(settings, view)
         self._leave_rate = view.leave_rate
 
+    def last_within(self, seconds: float, most: int) -> int | None:
+        """The last position, up to `most`, whose turn comes within so many seconds; None where all of them may."""
+        last = self.wait(most)
+        if last is None or last.seconds <= seconds:
+            return None  # where nothing is known of the end of the line, nobody is sent away for it
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            wait = self.wait(middle)
+            if wait is not None and wait.seconds > seconds:
+                high = middle
+            else:
+                low = middle
+        return low
+
     def wait(self, position: int) -> Wait | None:
         """The wait of whoever stands at `position`, or None where nothing honest can be said."""
         return _wait(position, self._phases, self._leave_rate) if position <= self._last else None
 
 
 def _called(view: QueueView) -> list[Phase]:
-    """Staff go on calling as they did."""
+    """Staff go on calling as they did: so many desks, each as fast as desks were lately."""
+    if view.desks_open and view.cycles >= CYCLES_NEEDED and view.cycle_seconds > 0:
+        return [Phase(math.inf, view.desks_open / view.cycle_seconds, view.cycles)]
     return [Phase(math.inf, view.call_rate, CALL_SECONDS_SEEN * view.call_rate)]
 
 

@@ -12,6 +12,9 @@ class EventType(StrEnum):
 
     JOINED = "joined"
     PRIORITISED = "prioritised"
+    HELD = "held"
+    RELEASED = "released"
+    PASSED = "passed"
     ADMITTED = "admitted"
     CALLED = "called"
     RECALLED = "recalled"
@@ -19,6 +22,9 @@ class EventType(StrEnum):
     STARTED = "started"
     COMPLETED = "completed"
     EXPIRED = "expired"
+    REINSTATED = "reinstated"
+    TRANSFERRED = "transferred"
+    MOVED = "moved"
     QUEUE_CREATED = "queue_created"
     SETTINGS_CHANGED = "settings_changed"
     CLOCK_STOPPED = "clock_stopped"
@@ -38,5 +44,5 @@ class Event(Struct, frozen=True):
     """Milliseconds since 1970, by the store's clock."""
     ticket: int | None = None
     detail: str | None = None
-    """The reason of an end, the counter of a call, the level of a priority, the version of the settings, the seconds of
-    an outage."""
+    """The reason of an end, the counter of a call, the level of a priority, how many were let pass, the queue and the
+    ticket of a transfer, the version of the settings, the seconds of an outage."""

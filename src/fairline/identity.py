@@ -13,7 +13,7 @@ from fairline.arrival import Caller, JoinRequest
 from fairline.errors import InvalidRequest, PassInvalid, TokenError
 from fairline.queue import QueueId
 from fairline.store import Arrival
-from fairline.ticket import Person
+from fairline.ticket import Person, Ticket
 from fairline.token import Keyring
 
 _fingerprint = msgspec.json.Encoder(order="deterministic").encode
@@ -46,6 +46,7 @@ class Identity:
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
             limited=caller.staff is None,
             through=through,
+            series=request.series or "",
             person=Person(
                 user_id=request.user_id,
                 name=request.name,
@@ -55,6 +56,23 @@ class Identity:
                 user_agent=_storable(caller.user_agent[:300]) if caller.user_agent else None,
                 metadata=request.metadata,
             ),
+        )
+
+    def transferred(self, queue: QueueId, ticket: Ticket, priority: int) -> Arrival:
+        """Someone who comes from another queue: the same person, by a key that only this transfer has. Put aside until
+        they are out of the line they come from."""
+        person = ticket.person
+        return Arrival(
+            client=ticket.client,
+            user=self.digest("user", person.user_id),
+            phone=self.digest("phone", person.phone),
+            address=bytes.fromhex(person.address or ""),
+            key=self.digest("key", f"transfer\n{queue}\n{ticket.number}\n{ticket.joined}"),
+            fingerprint=b"transfer",
+            priority=priority,
+            limited=False,
+            held=True,
+            person=person,
         )
 
     def _pass_id(self, queue: QueueId, text: str) -> str:

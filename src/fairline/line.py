@@ -45,19 +45,35 @@ class Order:
         self.count = 0
         self.last: dict[int, int] = {}
 
-    def next_place(self, line: Sequence[float], level: int, policy: PriorityPolicy, share: Sequence[float]) -> float:
-        """The place for someone of `level` who comes now; `line` is the sorted places of those who wait."""
+    def next_place(
+        self,
+        line: Sequence[float],
+        level: int,
+        policy: PriorityPolicy,
+        share: Sequence[float],
+        aside: Sequence[float] = (),
+    ) -> float:
+        """The place for someone of `level` who comes now; `line` is the sorted places of those who wait, `aside` those
+        kept for whoever is held."""
         self.count += 1
         if level == 0:
             return place_of(self.count, self.count)
         if policy is PriorityPolicy.STRICT:
             place = place_of(self.count, self.count) - level * BAND
         else:
-            place = self._skip(line, level, share[level])
+            place = self._skip(line, level, share[level], aside)
         self.last[level] = max(turn_of(place), self.last.get(level, -BAND))
         return place
 
-    def _skip(self, line: Sequence[float], level: int, share: float) -> float:
+    def let_pass(self, line: Sequence[float], rank: int, many: int, level: int) -> list[float]:
+        """The places of the one at `rank` (from 0) and those behind, once it let `many` of them pass: theirs first, in
+        order, then its own. They are the same places, dealt out anew."""
+        places = list(line[rank : rank + many + 1])
+        if level and len(places) > 1:  # an equal who comes later stays behind
+            self.last[level] = max(turn_of(places[-1]), self.last.get(level, -BAND))
+        return places
+
+    def _skip(self, line: Sequence[float], level: int, share: float, aside: Sequence[float]) -> float:
         rank = len(line) - math.floor(share * len(line))
         if rank == len(line):
             turn = self.count
@@ -70,6 +86,6 @@ class Order:
         if turn <= floor:
             turn = floor if self.count - floor < SPAN else floor + 1
         # Places within one turn run out after SPAN arrivals (or a change from strict): take the next turn then.
-        while place_of(turn, self.count) in line:
+        while place_of(turn, self.count) in line or place_of(turn, self.count) in aside:
             turn += 1
         return place_of(turn, self.count)

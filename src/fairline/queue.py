@@ -11,14 +11,19 @@ from msgspec import Meta, Struct
 
 from fairline.bypass import check_bypass
 from fairline.errors import Invalid, InvalidSettings
+from fairline.hours import Calendar, check_hours
 from fairline.line import PriorityPolicy
 from fairline.look import check_look
+from fairline.phone import check_region
 
 QueueId = NewType("QueueId", str)
 
 ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _ID = re.compile(ID_PATTERN, re.ASCII)
 _URL = re.compile(r"https?://[^\s/?#@]+[^\s]*", re.IGNORECASE)
+#: A series that ends with a letter can never be taken for another one with more digits.
+_SERIES = re.compile(r"[A-Z0-9]{0,3}[A-Z]", re.ASCII)
+_DESK = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,58}[^\s\x00-\x1f\x7f])?")
 _PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
 
 
@@ -35,6 +40,13 @@ class Admission(StrEnum):
 
     AUTO = "auto"
     MANUAL = "manual"
+
+
+class LabelRestart(StrEnum):
+    """Whether labels are counted on for ever, or from 1 again each day."""
+
+    NEVER = "never"
+    DAILY = "daily"
 
 
 class OnePer(StrEnum):
@@ -104,6 +116,29 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     join_limit_per_phone: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
     ticket_prefix: Annotated[str, Meta(max_length=12)] = ""
     """Begins the labels of tickets; capital letters and digits. The id where it is empty."""
+    series: Annotated[Rules, Meta(max_length=20)] = ()
+    """Names of series that labels are counted in, such as `A` and `B`; the first is the usual one."""
+    label_restart: LabelRestart = LabelRestart.NEVER
+    """`daily` counts labels from 1 again each day, by `time_zone`."""
+    time_zone: Text = "UTC"
+    """Where the queue is, such as `Europe/Zurich`: when its days begin, and what its hours mean."""
+    opening_hours: dict[str, Rules] = {}
+    """When it takes people, by weekday, such as `{"monday": ["09:00-12:30", "13:30-18:00"]}`; empty is always."""
+    closed_dates: Rules = ()
+    """Dates on which it is closed all day, such as `2027-12-25`."""
+    close_early: bool = True
+    """Takes nobody any more whose turn would come after closing time, by the forecast."""
+    clear_after_minutes: Annotated[int, Meta(ge=0, le=1440, description="unset is never")] | None = None
+    counters: Annotated[Rules, Meta(max_length=200)] = ()
+    """The names of its desks; with none, any name will do."""
+    desk_idle_seconds: Annotated[float, Meta(ge=60, le=86_400)] = 900.0
+    """A desk that has not called for so long is not open any more."""
+    wait_sample: Annotated[int, Meta(ge=3, le=200)] = 20
+    """From how many of the last calls the wait is told, where staff call."""
+    phone_region: Text = ""
+    """How phone numbers without + are read, as a country such as `KR`; empty takes only those with +."""
+    max_party_size: Annotated[int, Meta(ge=1, le=1000)] = 20
+    """The most people who come together."""
     retain_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 3600.0
     """How long the record of an ended ticket is kept."""
     closed_message: Message = ""
@@ -127,6 +162,16 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     def stock_unknown(self) -> bool:
         """Whether the stock is still to be had from `stock_url`: nobody is let in until it is."""
         return self.stock_url is not None and self.stock is None
+
+    @property
+    def calendar(self) -> Calendar:
+        """Its days and its opening hours."""
+        return Calendar(self.time_zone, self.opening_hours, self.closed_dates)
+
+    @property
+    def needs_calendar(self) -> bool:
+        """Whether the time of the day decides anything."""
+        return self.label_restart is LabelRestart.DAILY or any(self.opening_hours.values()) or bool(self.closed_dates)
 
     @property
     def bucket(self) -> float:
@@ -166,9 +211,9 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
 
 def _texts_in(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
-        return [text for text in value if isinstance(text, str)]
+        return [text for inner in value for text in _texts_in(inner)]
     if isinstance(value, dict):
-        return [text for pair in value.items() for text in pair if isinstance(text, str)]
+        return [text for pair in value.items() for text in _texts_in(pair)]
     return [value] if isinstance(value, str) else []
 
 
@@ -190,7 +235,9 @@ def allowed(field: str) -> str:
     if hasattr(hint, "__metadata__") or getattr(hint, "__origin__", None) in (dict, tuple):
         options, optional = [hint], False
     base, meta = getattr(options[0], "__origin__", options[0]), getattr(options[0], "__metadata__", [Meta()])[0]
-    words = _words(base, meta)
+    words = _words(getattr(base, "__origin__", base), meta)
+    if base is dict and getattr(hint, "__args__", ("", ""))[1] == Rules:
+        words = "an object of lists of texts by their names"
     return f"must be {words}" + (" or null" if optional else "")
 
 
@@ -207,7 +254,8 @@ def _words(base: Any, meta: Meta) -> str:
     if base is dict:
         return "an object of texts by their names"
     if base is tuple and meta.min_length is None:
-        return "a list of texts of at most 200 characters"
+        many = f"at most {meta.max_length} " if meta.max_length else ""
+        return f"a list of {many}texts of at most 200 characters"
     return f"a list of {meta.min_length} numbers from 0 to 1"
 
 
@@ -240,6 +288,10 @@ def _check_together(settings: QueueSettings) -> None:
         raise InvalidSettings(
             "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
         )
+    _check_names("series", settings.series, _SERIES, "1 to 4 capital letters or digits, the last one a letter")
+    _check_names("counters", settings.counters, _DESK, "1 to 60 characters, without space at the ends")
+    check_hours(settings.time_zone, settings.opening_hours, settings.closed_dates)
+    check_region(settings.phone_region)
     check_bypass(settings.bypass_paths, settings.bypass_agents, settings.bypass_addresses)
     check_look(
         opens_at=settings.opens_at,
@@ -247,6 +299,14 @@ def _check_together(settings: QueueSettings) -> None:
         colours={name: getattr(settings, name) for name in ("accent_colour", "background_colour")},
         texts=settings.texts,
     )
+
+
+def _check_names(field: str, names: Rules, pattern: re.Pattern[str], rule: str) -> None:
+    for name in names:
+        if not pattern.fullmatch(name):
+            raise InvalidSettings(field, f"must have names of {rule}; got {name!r:.80}")
+    if len(set(names)) < len(names):
+        raise InvalidSettings(field, f"must have each name once; got {', '.join(names):.200}")
 
 
 class QueueView(Struct, frozen=True):
@@ -269,6 +329,14 @@ class QueueView(Struct, frozen=True):
     """Share of the line that gives up each second."""
     call_rate: float
     """Admissions a second, measured."""
+    held: int = 0
+    """Those who wait but are put aside; they are not among `waiting`."""
+    desks_open: int = 0
+    """Desks that call, where staff do."""
+    cycles: int = 0
+    """Of how many calls the next is the mean."""
+    cycle_seconds: float = 0.0
+    """How long a desk takes from one call to the next while people wait; 0 while none was measured."""
 
     @property
     def inside(self) -> int:

@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from fairline.activity import Activity
-from fairline.arrival import Caller, JoinRequest, check_join
+from fairline.arrival import Caller, JoinRequest, check_join, settled
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
     InvalidRequest,
     NoRoom,
+    QueueClosed,
     QueueNotFound,
     RateLimited,
     SessionTaken,
@@ -35,8 +36,9 @@ from fairline.events import Event
 from fairline.grouping import Asked, Grouping
 from fairline.identity import Identity
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
-from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Visit, Visitor
-from fairline.ticket import Action, Standing, Status, Ticket, label
+from fairline.store import Arrival, Configured, Hour, Joined, Page, Pass, Reply, Stats, Store, Terms, Visit, Visitor
+from fairline.terms import closed_until, terms_at
+from fairline.ticket import Action, Reason, Standing, Status, Ticket, label
 from fairline.token import Keyring, PriorityClaims
 
 T = TypeVar("T")
@@ -60,7 +62,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """The ticket's number as a counter prints it."""
-        return label(self.settings.ticket_prefix or self.queue.upper(), self.standing.number)
+        return printed(self.queue, self.settings, self.standing)
 
     @property
     def wait(self) -> Wait | None:
@@ -68,11 +70,21 @@ class Answer(Struct, frozen=True, kw_only=True):
         return self.forecast.wait(self.standing.position) if self.standing.position else None
 
 
+def printed(queue: QueueId, settings: QueueSettings, standing: Standing) -> str:
+    """A ticket's label: what is on its paper, and called out."""
+    return label(settings.ticket_prefix or queue.upper(), standing.number, standing.serial)
+
+
 class Welcome(Answer, frozen=True, kw_only=True):
     """The answer to a join: a new ticket, or the one the caller has proved to hold."""
 
     created: bool
 
+
+#: Who wants to join: what they say, who they are, and whether they want to go straight through.
+_Asking = tuple[JoinRequest, Caller, bool]
+#: So many times a join is worked out anew where the settings change under it.
+TRIES = 5
 
 #: The name of a grouped call, its key, when it was sent, when each caller asked, and what came: see grouping.
 OnSent = Callable[[str, Any, float, Sequence[float], Sequence[Answer | FairlineError] | Exception], None]
@@ -88,12 +100,12 @@ class Room:
         self.keyring = keyring
         self._configured: dict[QueueId, Configured] = {}
         self._activity = Activity(store)
-        self._identity = Identity(keyring)
+        self.identity = Identity(keyring)
 
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None
 
-        self._joins = Grouping[QueueId, tuple[Arrival, int | None], Welcome](self._send_joins, on_sent=heard("join"))
+        self._joins = Grouping[QueueId, _Asking, Welcome](self._send_joins, on_sent=heard("join"))
         self._beats = Grouping[QueueId, int, Answer](self._send_beats, on_sent=heard("beat"))
         self._ranks = Grouping[QueueId, int, Answer](self._send_ranks, on_sent=heard("rank"))
         self._unloads = Grouping[QueueId, int, Answer](self._send_unloads, on_sent=heard("unload"))
@@ -114,7 +126,7 @@ class Room:
         check_join(request)
         if not 0 <= caller.priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
-        return Asked(self._joins, queue, (self._identity.arrival(queue, request, caller, through), caller.holds))
+        return Asked(self._joins, queue, (request, caller, through))
 
     def beat(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Give a sign of life; TicketExpired if the place is gone."""
@@ -141,15 +153,15 @@ class Room:
 
     def start(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
-        return Asked(self._visits, (queue, "start"), Visitor(number, self._identity.session(by)))
+        return Asked(self._visits, (queue, "start"), Visitor(number, self.identity.session(by)))
 
     def touch(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """Note activity in a session."""
-        return Asked(self._visits, (queue, "touch"), Visitor(number, self._identity.session(by)))
+        return Asked(self._visits, (queue, "touch"), Visitor(number, self.identity.session(by)))
 
     def visit(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
         """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
-        return Asked(self._visits, (queue, "visit"), Visitor(number, self._identity.session(by), views=0))
+        return Asked(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), views=0))
 
     def complete(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Done inside: the room is free at once."""
@@ -163,17 +175,18 @@ class Room:
         """Call the next people by hand; a retried press with the same key calls the same people."""
         if not 1 <= count <= 100:
             raise InvalidRequest("count", f"must be a whole number from 1 to 100; got {count}")
-        return await self.store.call_next(queue, count, counter=_counter(counter), key=self._identity.key(key, staff))
+        return await self.store.call_next(queue, count, counter=desk_name(counter), key=self.identity.key(key, staff))
 
     async def call(self, queue: QueueId, number: int, counter: str = "") -> Ticket:
         """Call one person out of turn, or NoRoom."""
-        called = await self.store.call_next(queue, 1, counter=_counter(counter), number=number)
+        called = await self.store.call_next(queue, 1, counter=desk_name(counter), number=number)
         if not called:
             raise NoRoom(queue)
         return called[0]
 
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
-        """Recall, return, complete, cancel, no-show or terminate; answers the ticket as it is now."""
+        """Recall, return, complete, cancel, no-show, terminate, hold, release or reinstate; answers the ticket as it is
+        now."""
         await Asked(self._acts, (queue, action), number)
         return await self.ticket(queue, number)
 
@@ -266,6 +279,10 @@ class Room:
         await self.store.delete(queue)
         self._configured.pop(queue, None)
 
+    async def settings_at(self, queue: QueueId, view: QueueView) -> QueueSettings:
+        """The settings at the moment of a view."""
+        return await self._settings(queue, view)
+
     async def view(self, queue: QueueId) -> tuple[QueueView, QueueSettings]:
         """The queue at this moment, and what it is set to."""
         view = await self.store.view(queue)
@@ -312,27 +329,27 @@ class Room:
 
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
-        return self._identity.is_client(client_id, digest)
+        return self.identity.is_client(client_id, digest)
 
     async def limit(self, queue: QueueId, who: str, value: str, action: str, limit: int, seconds: float) -> None:
         """Count a try by an address, phone, user or token; RateLimited where it is one too many."""
-        wait = await self.store.limit(queue, f"{who}:{self._identity.digest(who, value).hex()}", action, limit, seconds)
+        wait = await self.store.limit(queue, f"{who}:{self.identity.digest(who, value).hex()}", action, limit, seconds)
         if wait > 0:
             raise RateLimited(who, wait)
 
     # What goes to the store together
 
-    async def _send_joins(
-        self, queue: QueueId, arrivals: list[tuple[Arrival, int | None]]
-    ) -> list[Welcome | FairlineError]:
-        reply = await self.store.join(queue, [arrival for arrival, _ in arrivals])
+    async def _send_joins(self, queue: QueueId, asking: list[_Asking]) -> list[Welcome | FairlineError]:
+        arrivals, reply = await self._send_arrivals(queue, asking)
         settings = await self._settings(queue, reply.view)
         forecast = Forecast(settings, reply.view)
 
-        def welcome(joined: Joined | FairlineError, holds: int | None) -> Welcome | FairlineError:
+        def welcome(joined: Joined | FairlineError, caller: Caller) -> Welcome | FairlineError:
+            if isinstance(joined, QueueClosed):
+                return closed_until(queue, joined, settings, reply.view.now)
             if isinstance(joined, FairlineError):
                 return joined
-            if not joined.proven and joined.ticket.number != holds:
+            if not joined.proven and (joined.ticket.number, joined.ticket.moved) != caller.holds:
                 return AlreadyInLine(queue)
             return Welcome(
                 queue=queue,
@@ -343,7 +360,41 @@ class Room:
                 created=joined.created,
             )
 
-        return [welcome(joined, holds) for joined, (_, holds) in zip(reply.items, arrivals, strict=True)]
+        items = iter(reply.items)
+        outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
+        return [welcome(outcome, caller) for outcome, (_, caller, _) in zip(outcomes, asking, strict=True)]
+
+    async def _send_arrivals(
+        self, queue: QueueId, asking: list[_Asking], tries: int = TRIES
+    ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
+        """Those who want to join, as the store is told of them, and what it answers for those who may."""
+        terms, settings = await self._terms(queue)
+        arrivals = [self._arrival(queue, settings, *each) for each in asking]
+        try:
+            return arrivals, await self.store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], terms)
+        except SettingsChanged:
+            if tries == 1:
+                raise
+            self._configured.pop(queue, None)
+            return await self._send_arrivals(queue, asking, tries - 1)
+
+    def _arrival(
+        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
+    ) -> Arrival | FairlineError:
+        try:
+            return self.identity.arrival(queue, settled(request, settings), caller, through)
+        except FairlineError as error:
+            return error
+
+    async def _terms(self, queue: QueueId) -> tuple[Terms, QueueSettings]:
+        """What a join is worked out from: the settings, and the calendar where it decides anything."""
+        known = self._configured.get(queue)
+        if known is None:
+            known = self._configured[queue] = await self.store.settings(queue)
+        if not known.settings.needs_calendar:
+            return Terms(known.version), known.settings
+        view, settings = await self.view(queue)
+        return terms_at(settings, view), settings
 
     async def _send_beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
         return await self._answers(queue, await self.store.beat(queue, numbers), _expired)
@@ -385,11 +436,15 @@ class Room:
     ) -> list[Answer | FairlineError]:
         settings = await self._settings(queue, reply.view)
         forecast = Forecast(settings, reply.view)
+        went = [item.number for item in reply.items if isinstance(item, Standing) and item.reason is Reason.TRANSFERRED]
+        tickets = (await self.store.look_up(queue, went)).items if went else []
+        whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
 
         def answer(item: T) -> Answer | FairlineError:
             standing = check(item)
             if isinstance(standing, FairlineError):
                 return standing
+            standing = whole.get(standing.number, standing)
             return Answer(queue=queue, standing=standing, view=reply.view, settings=settings, forecast=forecast)
 
         return [answer(item) for item in reply.items]
@@ -420,7 +475,8 @@ def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
     return standing
 
 
-def _counter(name: str) -> str:
+def desk_name(name: str) -> str:
+    """A checked name of a desk; empty is none."""
     check_text("counter", name, InvalidRequest)
     if len(name) > 60:
         raise InvalidRequest("counter", f"must be text of at most 60 characters; got {len(name)}")

@@ -32,6 +32,8 @@ class Reason(StrEnum):
     SESSION_TIMEOUT = "session_timeout"
     TERMINATED = "terminated"
     REVOKED = "revoked"
+    TRANSFERRED = "transferred"
+    CLOSED = "closed"
 
 
 class Action(StrEnum):
@@ -39,6 +41,9 @@ class Action(StrEnum):
 
     BEAT = "beat"
     PRIORITISE = "prioritise"
+    HOLD = "hold"
+    RELEASE = "release"
+    PASS = "pass"
     ADMIT = "admit"
     CALL = "call"
     RECALL = "recall"
@@ -51,18 +56,26 @@ class Action(StrEnum):
     NO_SHOW = "no_show"
     TERMINATE = "terminate"
     REVOKE = "revoke"
+    TRANSFER = "transfer"
+    CLOSE = "close"
     LAPSE = "lapse"
+    REINSTATE = "reinstate"
 
 
 #: The one table of transitions. The stores are given this table; what is not in it is refused with the state found.
 TRANSITIONS: dict[tuple[Status, Action], Status] = {
     (Status.WAITING, Action.BEAT): Status.WAITING,
     (Status.WAITING, Action.PRIORITISE): Status.WAITING,
+    (Status.WAITING, Action.HOLD): Status.WAITING,
+    (Status.WAITING, Action.RELEASE): Status.WAITING,
+    (Status.WAITING, Action.PASS): Status.WAITING,
     (Status.WAITING, Action.ADMIT): Status.ADMITTED,
     (Status.WAITING, Action.CALL): Status.ADMITTED,
     (Status.WAITING, Action.LEAVE): Status.EXPIRED,
     (Status.WAITING, Action.CANCEL): Status.EXPIRED,
     (Status.WAITING, Action.REVOKE): Status.EXPIRED,
+    (Status.WAITING, Action.TRANSFER): Status.EXPIRED,
+    (Status.WAITING, Action.CLOSE): Status.EXPIRED,
     (Status.WAITING, Action.LAPSE): Status.EXPIRED,
     (Status.ADMITTED, Action.RECALL): Status.ADMITTED,
     (Status.ADMITTED, Action.RETURN): Status.WAITING,
@@ -72,14 +85,39 @@ TRANSITIONS: dict[tuple[Status, Action], Status] = {
     (Status.ADMITTED, Action.NO_SHOW): Status.EXPIRED,
     (Status.ADMITTED, Action.TERMINATE): Status.EXPIRED,
     (Status.ADMITTED, Action.REVOKE): Status.EXPIRED,
+    (Status.ADMITTED, Action.TRANSFER): Status.EXPIRED,
     (Status.ADMITTED, Action.LAPSE): Status.EXPIRED,
     (Status.ACTIVE, Action.TOUCH): Status.ACTIVE,
     (Status.ACTIVE, Action.COMPLETE): Status.COMPLETED,
     (Status.ACTIVE, Action.LEAVE): Status.EXPIRED,
     (Status.ACTIVE, Action.TERMINATE): Status.EXPIRED,
     (Status.ACTIVE, Action.REVOKE): Status.EXPIRED,
+    (Status.ACTIVE, Action.TRANSFER): Status.EXPIRED,
     (Status.ACTIVE, Action.LAPSE): Status.EXPIRED,
+    (Status.EXPIRED, Action.REINSTATE): Status.ADMITTED,
 }
+
+#: What can still be done to someone who waits and is held, that is, put aside. Only they can be released.
+WHILE_HELD = frozenset(
+    {
+        Action.BEAT,
+        Action.RELEASE,
+        Action.LEAVE,
+        Action.CANCEL,
+        Action.REVOKE,
+        Action.TRANSFER,
+        Action.CLOSE,
+        Action.LAPSE,
+    }
+)
+
+
+def goes_to(status: Status, action: Action, *, held: bool = False) -> Status | None:
+    """Where an action leads; None where the table does not allow it."""
+    if (held and action not in WHILE_HELD) or (not held and action is Action.RELEASE):
+        return None
+    return TRANSITIONS.get((status, action))
+
 
 #: The reason an action leaves behind when it ends a ticket. A lapse has its reason from the state it ends.
 REASONS: dict[Action, Reason] = {
@@ -88,7 +126,12 @@ REASONS: dict[Action, Reason] = {
     Action.NO_SHOW: Reason.NO_SHOW,
     Action.TERMINATE: Reason.TERMINATED,
     Action.REVOKE: Reason.REVOKED,
+    Action.TRANSFER: Reason.TRANSFERRED,
+    Action.CLOSE: Reason.CLOSED,
 }
+
+#: What staff can take back: whoever was called did not come in time, and then does.
+REINSTATED = frozenset({Reason.NO_SHOW, Reason.CLAIM_TIMEOUT})
 
 LIVE = frozenset({Status.WAITING, Status.ADMITTED, Status.ACTIVE})
 
@@ -106,6 +149,15 @@ class Person(Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] | None = None
 
 
+class Went(Struct, frozen=True):
+    """Where someone went who was transferred: the ticket they have there."""
+
+    queue: str
+    number: int
+    joined: int
+    label: str
+
+
 class Standing(Struct, frozen=True, kw_only=True):
     """Where a ticket stands now: all that someone who waits is told. Times are milliseconds since 1970 by the store's
     clock."""
@@ -121,6 +173,19 @@ class Standing(Struct, frozen=True, kw_only=True):
     """When it lapses unless something happens first; for an ended ticket, when the record is purged."""
     leaving: bool = False
     """Its page was closed, and has not come back yet."""
+    counter: str | None = None
+    """The desk that called it, also once it is served."""
+    held: bool = False
+    """Waits, but is put aside: has no position, and is not called until released."""
+    serial: str = ""
+    """What is printed of it instead of its number, where the queue counts by series or by day."""
+    moved: int = 0
+    """How often it has gone on to another device: tokens of the ones before are of no use."""
+
+    @property
+    def found(self) -> str:
+        """The state it is found in, in a word."""
+        return "held" if self.held else self.status.value
 
 
 class Ticket(Standing, frozen=True, kw_only=True):
@@ -131,12 +196,13 @@ class Ticket(Standing, frozen=True, kw_only=True):
     started: int = 0
     ended: int = 0
     page_views: int = 0
-    counter: str | None = None
     client: bytes = b""
     """Digest of the client id: whoever has the id is the holder."""
     person: Person = Person()
+    went: Went | None = None
+    """Where they were transferred to."""
 
 
-def label(prefix: str, number: int) -> str:
-    """A ticket's number as a counter prints it: R, the venue's prefix, six digits or more."""
-    return f"R{prefix}-{number:06d}"
+def label(prefix: str, number: int, serial: str = "") -> str:
+    """A ticket's number as a counter prints it: R, the venue's prefix, and six digits or more, or its serial."""
+    return f"R{prefix}-{serial or f'{number:06d}'}"

@@ -3,6 +3,7 @@
 | kind     | signed with | read by                                                                       |
 |----------|-------------|-------------------------------------------------------------------------------|
 | ticket   | HS256       | Fairline, on every call of someone who waits                                  |
+| move     | HS256       | Fairline, once, on the device that a ticket goes on to                        |
 | client   | HS256       | Fairline: which client began a session                                        |
 | priority | HS256       | Fairline, once at joining                                                     |
 | session  | EdDSA       | the protected site too, with the public keys of `/.well-known/jwks.json`      |
@@ -44,7 +45,7 @@ class Claims(Struct, frozen=True, kw_only=True):
     expires: int = field(name="exp")
 
 
-class TicketClaims(Claims, frozen=True, kw_only=True):
+class TicketClaims(Claims, frozen=True, kw_only=True, omit_defaults=True):
     """The token of a ticket. `joined` tells apart tickets of the same number in a queue that was made anew."""
 
     number: int = field(name="n")
@@ -52,6 +53,16 @@ class TicketClaims(Claims, frozen=True, kw_only=True):
     issued: int = field(name="iat")
     client: str = field(name="c", default="")
     """The beginning of the client's digest, where it told an id."""
+    moved: int = field(name="m", default=0)
+    """How often the ticket had moved to another device: it is the token of the last one alone."""
+
+
+class MoveClaims(Claims, frozen=True, kw_only=True):
+    """A link that takes a ticket to another device. It works once: then the ticket has moved once more."""
+
+    number: int = field(name="n")
+    joined: int = field(name="j")
+    moved: int = field(name="m")
 
 
 class ClientClaims(Claims, frozen=True, kw_only=True):
@@ -199,6 +210,7 @@ class Keyring:
             return [HmacKey(self._derive(kind, number)) for number in order]
 
         self.tickets = Signer("ticket", TicketClaims, hmac_keys("ticket"))
+        self.moves = Signer("move", MoveClaims, hmac_keys("move"))
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
         self._site_keys = [EdKey(self._derive("session", number)) for number in order]

@@ -71,6 +71,21 @@ def maintenance(venue: Venue, someone: Person, lang: str) -> Page:
     return _at(venue.queue(status="maintenance", closed_message="We are back at noon."), someone, lang)
 
 
+def held(venue: Venue, someone: Person, lang: str) -> Page:
+    queue = venue.queue()
+    page = _at(queue, someone, lang)
+    shows(page, "position").to_have_text("1")
+    queue.act(1, "hold")
+    page.wait_for_selector("html[data-state=held]")
+    return page
+
+
+def closed(venue: Venue, someone: Person, lang: str) -> Page:
+    today = datetime.now(UTC).date()
+    dates = [(today + timedelta(days=day)).isoformat() for day in (-1, 0, 1)]
+    return _at(venue.queue(closed_dates=dates, opening_hours={}), someone, lang)
+
+
 def sold_out(venue: Venue, someone: Person, lang: str) -> Page:
     queue = venue.queue(name="Winter Sale", stock=0)
     return _at(queue, someone, lang)
@@ -130,9 +145,11 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "waiting": waiting,
     "message": message,
     "paused": paused,
+    "held": held,
     "admitted": admitted,
     "not_open": not_open,
     "maintenance": maintenance,
+    "closed": closed,
     "full": full,
     "sold_out": sold_out,
     "expired": expired,

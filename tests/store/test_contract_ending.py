@@ -7,11 +7,11 @@ import pytest
 from fairline.errors import FairlineError, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.events import EventType
 from fairline.store.contract import ACTS
-from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Standing, Status
+from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Standing, Status, Went
 from tests.store.venue import VISITOR, OpenVenue, Venue
 
 #: What is done to whoever is next or late, and cannot be asked for one ticket: nobody is refused, only passed over.
-UNASKED = (Action.ADMIT, Action.LAPSE)
+UNASKED = (Action.ADMIT, Action.LAPSE, Action.CLOSE)
 EVENT_OF = {
     Action.PRIORITISE: EventType.PRIORITISED,
     Action.ADMIT: EventType.ADMITTED,
@@ -22,7 +22,14 @@ EVENT_OF = {
     Action.COMPLETE: EventType.COMPLETED,
     Action.BEAT: None,
     Action.TOUCH: None,
+    Action.HOLD: EventType.HELD,
+    Action.RELEASE: EventType.RELEASED,
+    Action.PASS: None,  # nobody is behind
+    Action.TRANSFER: EventType.TRANSFERRED,
+    Action.REINSTATE: EventType.REINSTATED,
 }
+#: What the table says, and more has to hold than the state: these have tests of their own.
+CONDITIONAL = [(Status.WAITING, Action.RELEASE), (Status.EXPIRED, Action.REINSTATE)]
 PAIRS = [(status, action) for status in Status for action in Action]
 REFUSED = [
     (status, action)
@@ -56,12 +63,18 @@ async def perform(v: Venue, action: Action, number: int) -> FairlineError | None
             outcome = await v.admit()
         elif action is Action.LAPSE:
             outcome = await v.after(3600)
+        elif action is Action.PASS:
+            outcome = await v.store.let_pass(v.queue, number, 1)
+        elif action is Action.TRANSFER:
+            outcome = await v.store.transfer(v.queue, number, Went("other", 7, 1, "ROTHER-000007"))
+        elif action is Action.CLOSE:
+            outcome = await v.store.close_day(v.queue, v.clock(), 100)
     except TransitionRefused as refused:
         return refused
     return outcome if isinstance(outcome, FairlineError) else None
 
 
-@pytest.mark.parametrize(("status", "action"), TRANSITIONS)
+@pytest.mark.parametrize(("status", "action"), [pair for pair in TRANSITIONS if pair not in CONDITIONAL])
 async def test_what_is_in_the_table_is_done(venue: OpenVenue, status: Status, action: Action) -> None:
     v = await venue(**SHORT)
     number = await v.one(status)
@@ -70,7 +83,7 @@ async def test_what_is_in_the_table_is_done(venue: OpenVenue, status: Status, ac
     assert await perform(v, action, number) is None
     ticket = await v.ticket(number)
     assert ticket.status is TRANSITIONS[status, action]
-    assert (ticket.position == 1) is (ticket.status is Status.WAITING)
+    assert (ticket.position == 1) is (ticket.status is Status.WAITING and action is not Action.HOLD)
     expected = EVENT_OF.get(action, EventType.EXPIRED)
     new = (await v.events())[events:]
     assert [(event.type, event.ticket, event.at) for event in new] == (
@@ -108,7 +121,8 @@ async def test_the_reason_of_an_end_is_kept_and_told(venue: OpenVenue, status: S
     ticket = await v.ticket(number)
     assert (ticket.reason, ticket.ended) == (REASONS[action], v.clock())
     assert await v.seconds_left(number) == 604_800
-    assert (await v.happened(number))[-1] == ("expired", REASONS[action])
+    told = ("transferred", "other 7") if action is Action.TRANSFER else ("expired", REASONS[action])
+    assert (await v.happened(number))[-1] == told
     assert (await v.store.stats(v.queue)).totals.expired_by_reason == {REASONS[action]: 1}
 
 

@@ -129,7 +129,7 @@ async def test_who_does_not_move_is_listed_once_among_all_states(venue: OpenVenu
         "1:",
         ":1",
         "0:1",
-        "5:1",
+        "6:1",
         "1:abc",
         "1:1.2.3",
         "1:e",

@@ -14,7 +14,7 @@ from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, Settings
 from fairline.events import EventType
 from fairline.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
 from fairline.store import MAX_BATCH, Arrival, Joined, Store, open_store
-from fairline.ticket import Action, Status
+from fairline.ticket import Action, Status, Went
 from tests.backends import START
 from tests.store.venue import OpenVenue
 
@@ -32,6 +32,18 @@ OTHER: dict[str, Any] = {
     "stock_url": "https://shop.example/stock",
     "passthrough": True,
     "bypass_paths": ("/static/*", "*.css"),
+    "series": ("A", "B2C"),
+    "label_restart": "daily",
+    "time_zone": "Asia/Seoul",
+    "opening_hours": {"monday": ("09:00-12:30", "13:30-18:00"), "friday": ()},
+    "closed_dates": ("2027-12-25",),
+    "close_early": False,
+    "clear_after_minutes": 30,
+    "counters": ("Desk 1", "Schalter Süd"),
+    "desk_idle_seconds": 600.0,
+    "wait_sample": 5,
+    "phone_region": "KR",
+    "max_party_size": 8,
     "bypass_agents": ("Googlebot", 'a "quoted", one\\'),
     "bypass_addresses": ("10.0.0.0/8", "::1"),
     "priority_policy": "strict",
@@ -226,6 +238,13 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "rank": lambda s, q: s.rank(q, [1]),
     "look_up": lambda s, q: s.look_up(q, [1]),
     "unload": lambda s, q: s.unload(q, [1]),
+    "let_pass": lambda s, q: s.let_pass(q, 1, 1),
+    "rebind": lambda s, q: s.rebind(q, 1, 1, 0, b"c"),
+    "transfer": lambda s, q: s.transfer(q, 1, Went("other", 1, 1, "R")),
+    "close_day": lambda s, q: s.close_day(q, 1, 1),
+    "set_desk": lambda s, q: s.set_desk(q, "A", is_open=True),
+    "desks": lambda s, q: s.desks(q),
+    "desk_figures": lambda s, q: s.desk_figures(q),
     "prioritise": lambda s, q: s.prioritise(q, 1, 1),
     "admit": lambda s, q: s.admit(q, 1),
     "call_next": lambda s, q: s.call_next(q, 1, key=b"k"),

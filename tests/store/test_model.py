@@ -30,7 +30,7 @@ from fairline.store.postgres.migrate import Connection
 from fairline.store.postgres.store import PostgresStore
 from fairline.store.valkey.keys import key
 from fairline.store.valkey.store import ValkeyStore
-from fairline.ticket import LIVE, Action, Person, Status
+from fairline.ticket import LIVE, Action, Person, Status, Went
 from tests.backends import OWNERS, START, FakeClock
 from tests.model import Entry, Model
 
@@ -87,6 +87,8 @@ changes = st.fixed_dictionaries(
         "join_limit_per_ip": one_of(0, 2, 20),
         "join_limit_per_phone": one_of(0, 3),
         "retain_seconds": one_of(0, 60, 3600),
+        "wait_sample": one_of(3, 20),
+        "desk_idle_seconds": one_of(60, 900),
     },
 )
 
@@ -251,6 +253,31 @@ class StoreBesideModel(RuleBasedStateMachine):
         numbers = self.numbers(chosen)
         self.both(self.store.act(self.queue, action, numbers), lambda: self.model.act(action, numbers))
 
+    @rule(action=one_of(Action.HOLD, Action.RELEASE), chosen=st.lists(waiting_picks, min_size=1, max_size=4))
+    def put_aside_or_back(self, action: Action, chosen: list[Pick]) -> None:
+        self.act(action, chosen)
+
+    @rule(pick=one_of((Status.ADMITTED, 0), (Status.ADMITTED, 1)), again=st.booleans())
+    def nobody_comes_and_then_they_do(self, pick: Pick, again: bool) -> None:
+        number = self.number(pick)
+        for action in (Action.NO_SHOW, Action.REINSTATE, Action.REINSTATE)[: 2 + again]:
+            self.both(self.store.act(self.queue, action, [number]), partial(self.model.act, action, [number]))
+
+    @rule(pick=waiting_picks, places=one_of(1, 1, 2, 5, 100), seen=one_of(None, None, 1, 3))
+    def let_pass(self, pick: Pick, places: int, seen: int | None) -> None:
+        number, before = self.number(pick), [t.number for t in self.model.line()]
+        ours = lambda: self.model.let_pass(number, places, seen)  # noqa: E731
+        self.both(self.store.let_pass(self.queue, number, places, seen), ours)
+        after = [t.number for t in self.model.line()]
+        if number in before:  # they are further back by that many at most, and nobody else has changed places
+            assert before.index(number) <= after.index(number) <= before.index(number) + places
+        assert [n for n in after if n != number] == [n for n in before if n != number]
+
+    @rule(pick=picks, there=one_of(1, 2))
+    def transfer(self, pick: Pick, there: int) -> None:
+        number, went = self.number(pick), Went("other", there, 1, f"ROTHER-{there}")
+        self.both(self.store.transfer(self.queue, number, went), lambda: self.model.transfer(number, went))
+
     @rule(pick=picks, reason=one_of("abuse", "fraud"))
     def revoke(self, pick: Pick, reason: str) -> None:
         number = self.number(pick)
@@ -329,7 +356,7 @@ class StoreBesideModel(RuleBasedStateMachine):
     def every_ticket_is_in_one_state_and_has_its_deadline(self) -> None:
         view = self.model.view()  # which is the store's
         ended = [t for t in self.model.tickets if t.status not in LIVE]
-        assert view.waiting + view.inside + len(ended) == len(self.model.tickets)
+        assert view.waiting + view.held + view.inside + len(ended) == len(self.model.tickets)
         assert all(t.due is not None for t in self.model.tickets if t.status is not Status.WAITING)
 
     def teardown(self) -> None:
@@ -337,7 +364,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         if not self.sound:
             return
         self.compare_records()
-        waiting = [t.number for t in self.model.line()]
+        waiting = [t.number for t in [*self.model.line(), *self.model.aside()]]
         self.both(self.store.act(self.queue, Action.CANCEL, waiting), lambda: self.model.act(Action.CANCEL, waiting))
         for _ in range(4):
             self.clock.advance(1e7)
@@ -363,7 +390,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         assert self.run(store.passes(self.queue)) == model.passes()
         assert self.run(store.revoked(self.queue)) == model.revoked()
         assert self.run(store.settings(self.queue)).settings == model.settings
-        assert self.run(self.listing(Status.WAITING)) == [model.ticket(t) for t in model.line()]
+        assert self.run(self.listing(Status.WAITING)) == [model.ticket(t) for t in [*model.line(), *model.aside()]]
         for status in Status:
             numbers = [ticket.number for ticket in self.run(self.listing(status))]
             assert sorted(numbers) == [t.number for t in model.having(status)]
@@ -385,7 +412,7 @@ class StoreBesideModel(RuleBasedStateMachine):
 async def left_over(store: Store, queue: QueueId) -> dict[str, int]:
     """How much of each part of a queue that holds tickets there is."""
     if isinstance(store, ValkeyStore):
-        parts = ("line", "due", "tickets", "holders", "admitted", "active", "ended", "revoked", "passes")
+        parts = ("line", "held", "due", "tickets", "holders", "admitted", "active", "ended", "revoked", "passes")
         found: dict[str, int] = {part: await store._client.exists(key(queue, part)) for part in parts}
     else:
         assert isinstance(store, PostgresStore)
@@ -426,7 +453,7 @@ def plain(answer: Any) -> Any:
     return (type(answer), str(answer)) if isinstance(answer, FairlineError) else answer
 
 
-MEASURED = ("stay_seconds", "leave_rate", "call_rate")
+MEASURED = ("stay_seconds", "leave_rate", "call_rate", "cycle_seconds")
 
 
 def same_view(found: QueueView, expected: QueueView) -> None:

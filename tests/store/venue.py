@@ -128,8 +128,8 @@ class Venue:
                 return tickets
 
     async def line(self) -> list[int]:
-        """Who waits, in order."""
-        return [ticket.number for ticket in await self.tickets(Status.WAITING)]
+        """Who waits, in order; not who is held."""
+        return [ticket.number for ticket in await self.tickets(Status.WAITING) if not ticket.held]
 
     async def events(self) -> list[Event]:
         return await self.store.events(self.queue, None, MANY)

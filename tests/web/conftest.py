@@ -20,6 +20,7 @@ ON_EVERY_STORE = {
     "test_queues",
     "test_records",
     "test_tickets",
+    "test_walk_in",
 }
 STORES = ("embedded", "embedded-postgres")
 

@@ -134,7 +134,7 @@ async def test_a_board_shows_who_is_called_where_and_how_many_wait(server: Runni
         )
         assert board["queue"] == "board-shows"
         assert board["name"] == "City Hall"
-        assert board["status"] == "active"
+        assert (board["status"], board["open"]) == ("active", True)
         assert [each["status"] for each in board["serving"]] == ["serving", "called"]
         assert {each["label"]: each["times_called"] for each in board["called"]} == {
             "RB-000003": 1,

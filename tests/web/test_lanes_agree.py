@@ -203,7 +203,7 @@ class Plan:
         options: dict[str, list[Any]] = {
             "client_id": ["client number one", "client number two", f"client {self._random.random()}"],
             "user_id": ["ann", "bob", f"user {self._random.random()}"],
-            "phone": ["+49 30 1234", f"+49 {self._random.random()}"],
+            "phone": ["+49 30 901820", f"+49 30 90{10_000 + int(90_000 * self._random.random())}"],
             "name": ["Ann", "Änn \N{PARTY POPPER}"],
             "party_size": [1, 4],
             "metadata": [{}, {"a": [1, {"b": None}]}],

@@ -24,6 +24,9 @@ _ACTIONS = {
     "no-show": "Someone who was called did not come.",
     "cancel": "Take someone out of the line.",
     "terminate": "End someone's stay inside.",
+    "hold": "Put someone who waits aside, until they are released.",
+    "release": "Put someone who is held back at their old place.",
+    "reinstate": "Take back a no-show: they have come after all.",
 }
 
 
@@ -89,6 +92,32 @@ def prioritise(
     _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/prioritise", {"level": level}))
 
 
+@app.command("pass")
+def let_pass(
+    ctx: typer.Context,
+    queue: Queue,
+    number: Number,
+    places: Annotated[int, typer.Option(help="How many others go first.", min=1, max=100)] = 1,
+) -> None:
+    """Let others go before someone who waits."""
+    _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/pass", {"places": places}))
+
+
+@app.command()
+def transfer(
+    ctx: typer.Context,
+    queue: Queue,
+    number: Number,
+    to: Annotated[str, typer.Option(help="The other queue.")],
+    priority: Annotated[int | None, typer.Option(help="0 to 3; as here unless told.", min=0, max=3)] = None,
+) -> None:
+    """Send someone on to another queue."""
+    body = {"queue": to} | ({"priority": priority} if priority is not None else {})
+    found = api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/transfer", body)
+    there = found["transferred_to"]
+    show.console.print(f"Ticket [bold]{found['label']}[/] is [bold]{there['label']}[/] in {there['queue']} now.")
+
+
 @app.command()
 def revoke(
     ctx: typer.Context,
@@ -118,4 +147,5 @@ def _line(ticket: dict[str, Any]) -> tuple[Any, ...]:
 def _say(ticket: dict[str, Any]) -> None:
     place = f", at position {ticket['position']:,}" if ticket.get("position") else ""
     why = f" ({ticket['reason'].replace('_', ' ')})" if ticket.get("reason") else ""
-    show.console.print(f"Ticket [bold]{ticket['label']}[/] is {ticket['status']}{why}{place}.")
+    state = "held" if ticket.get("held") else ticket["status"]
+    show.console.print(f"Ticket [bold]{ticket['label']}[/] is {state}{why}{place}.")

@@ -1,4 +1,4 @@
-"""The keeper: lets people in, and ends what is past its deadline, on every queue.
+"""The keeper: lets people in, ends what is past its deadline, and ends the day, on every queue.
 
 Every worker runs one. Each step is atomic in the store, so any number of keepers is safe; a short lease only saves them
 needless work. After an outage the sweep itself sees that nobody kept the time, and the queues' clocks stand still for
@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from fairline.errors import QueueNotFound, StoreError
+from fairline.keeper.schedules import Schedules
 from fairline.queue import QueueId
 from fairline.store import Lapsed, Store
 
@@ -55,6 +56,7 @@ class Keeper:
         self._on_admitted = on_admitted
         self._on_lapsed = on_lapsed
         self._on_round = on_round
+        self._schedules = Schedules(store)
         self._queues: list[QueueId] = []
         self.ticked_at = 0.0
         self.swept_at = 0.0
@@ -87,6 +89,7 @@ class Keeper:
         self._stalled = self._follows_web and await self._web_is_away()
         await self._store.registry.mark_alive("keeper")
         await self._each(self._sweep)
+        await self._each(self._schedules.keep)
         self.swept_at = time.monotonic()
 
     async def _web_is_away(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairline.errors import InvalidRequest
 from fairline.line import LEVELS
-from fairline.store.contract import MAX_BATCH
+from fairline.store.contract import MAX_BATCH, MOST_PASSED
 
 
 def milliseconds(seconds: float) -> int:
@@ -26,6 +26,12 @@ def check_level(level: int) -> None:
     """Refuse a priority that does not exist."""
     if level not in LEVELS:
         raise InvalidRequest("priority", f"must be one of {', '.join(map(str, LEVELS))}; got {level}")
+
+
+def check_places(places: int) -> None:
+    """Refuse to let more people pass than one step may move, or none."""
+    if not 1 <= places <= MOST_PASSED:
+        raise InvalidRequest("places", f"must be a whole number from 1 to {MOST_PASSED}; got {places}")
 
 
 def press_fingerprint(count: int, number: int | None, counter: str) -> str:

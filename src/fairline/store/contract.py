@@ -19,7 +19,7 @@ from msgspec import Struct
 from fairline.errors import FairlineError
 from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket
+from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
 
 T = TypeVar("T")
 
@@ -42,8 +42,17 @@ ACTS = frozenset(
         Action.CANCEL,
         Action.NO_SHOW,
         Action.TERMINATE,
+        Action.HOLD,
+        Action.RELEASE,
+        Action.REINSTATE,
     }
 )
+
+#: The most people someone can let pass at once.
+MOST_PASSED = 100
+#: Where a queue names no desks, figures are kept of so many; the rest are one.
+MOST_DESKS = 50
+OTHER_DESKS = "other"
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -63,7 +72,24 @@ class Arrival(Struct, frozen=True, kw_only=True):
     """Staff are not held to the limits of a queue."""
     through: bool = False
     """Joins and is let in, in one step, while nobody waits and there is room; or else NoRoom, and nothing is done."""
+    series: str = ""
+    """Which of the queue's series its label counts in; the first where it is empty."""
+    held: bool = False
+    """Joins put aside, to be released later."""
     person: Person = Person()
+
+
+class Terms(Struct, frozen=True):
+    """What a join needs to know of the calendar, worked out from the settings at `version`: a store has no time zones.
+    The step chooses by its own clock. Times are in milliseconds."""
+
+    version: int
+    days: tuple[int, ...] = ()
+    """When days begin where the queue is: yesterday's, today's and tomorrow's."""
+    open: tuple[tuple[int, int], ...] | None = None
+    """When it is open, from and until, around now; None where it always is."""
+    longest: int | None = None
+    """The longest line that can still be served today; None where it does not matter."""
 
 
 class Joined(Struct, frozen=True):
@@ -73,6 +99,8 @@ class Joined(Struct, frozen=True):
     created: bool
     proven: bool
     """The caller has shown to be its holder: it is new, or came by the same client or idempotency key."""
+    by_key: bool = False
+    """It came by the same idempotency key."""
 
 
 class Reply(Struct, Generic[T], frozen=True):
@@ -101,6 +129,49 @@ class Swept(Struct, frozen=True):
 
     lapsed: list[Lapsed]
     more: bool
+
+
+class Closed(Struct, frozen=True):
+    """Whom one step of closing ended, and where to go on; None where all is done."""
+
+    numbers: list[int]
+    cursor: str | None
+
+
+class DeskState(Struct, frozen=True):
+    """A desk, and whether it is open."""
+
+    name: str
+    open: bool
+    since: int | None
+    """When it last called, opened or closed; None if it never did."""
+
+
+class DeskTotals(Struct, frozen=True, kw_only=True):
+    """What one desk did over some time."""
+
+    called: int = 0
+    came: int = 0
+    served: int = 0
+    no_shows: int = 0
+    claim_seconds: float = 0.0
+    """From the call to the start, of all who came, together."""
+    service_seconds: float = 0.0
+    """From the start to the end, of all who were served, together."""
+
+
+class DeskHour(Struct, frozen=True):
+    """What each desk did in one hour; `start` is its first millisecond."""
+
+    start: int
+    desks: dict[str, DeskTotals]
+
+
+class DeskFigures(Struct, frozen=True):
+    """What each desk did: so far, and by the hour, oldest first."""
+
+    totals: dict[str, DeskTotals]
+    hours: list[DeskHour]
 
 
 class Page(Struct, frozen=True):
@@ -260,8 +331,11 @@ class Store(Protocol):
 
     # People who wait
 
-    async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
-        """Give each arrival a ticket, or the one its holder has already."""
+    async def join(
+        self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
+    ) -> Reply[Joined | FairlineError]:
+        """Give each arrival a ticket, or the one its holder has already. Terms of other settings than the queue has
+        raise SettingsChanged, and nothing is done."""
 
     async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         """Note a sign of life of those who wait; everyone is answered where they stand."""
@@ -277,6 +351,12 @@ class Store(Protocol):
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         """Move someone who waits up, by the queue's policy."""
+
+    async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
+        """Let so many others go first. Whoever is further back than the position `seen` has done so already."""
+
+    async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
+        """Take a ticket to another device, if it has moved as often as `moved` says; or raise TokenMoved."""
 
     # Letting in
 
@@ -298,7 +378,10 @@ class Store(Protocol):
         visit of a session that runs already only asks whether it may: nothing is written."""
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
-        """Recall, return, complete, leave, cancel, no-show or terminate: one of ACTS."""
+        """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS."""
+
+    async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
+        """End a ticket whose holder has another one in another queue now. To do it again changes nothing."""
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
         """End a ticket, and remember why for as long as its pass would have lived."""
@@ -316,6 +399,20 @@ class Store(Protocol):
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
         """Count a try; answers the seconds to wait where it is over the limit, and then is not counted."""
+
+    async def close_day(self, queue: QueueId, ends: int, at_most: int, cursor: str | None = None) -> Closed:
+        """End everyone who still waits and joined by the end of the day `ends`; once for each day."""
+
+    # Desks
+
+    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
+        """A desk says that it is open, or that it is not."""
+
+    async def desks(self, queue: QueueId) -> list[DeskState]:
+        """The desks that are named or were seen, by name."""
+
+    async def desk_figures(self, queue: QueueId) -> DeskFigures:
+        """What each desk did."""
 
     # Passes
 

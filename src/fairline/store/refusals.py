@@ -1,17 +1,37 @@
-"""Why a step refused a join, as the stores say it, turned into errors."""
+"""Why a step refused a join or a call, as the stores say it, turned into errors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairline.errors import (
     FairlineError,
+    HolderInLine,
     IdempotencyConflict,
+    InvalidRequest,
     NoRoom,
     PassInvalid,
+    QueueClosed,
     QueueFull,
     QueueMaintenance,
     RateLimited,
+    SessionTaken,
+    TokenMoved,
+    TransitionRefused,
 )
 from fairline.queue import QueueId
+from fairline.store.contract import MOST_DESKS
+from fairline.ticket import Action, Standing
+
+
+def not_a_desk(names: Sequence[str]) -> FairlineError:
+    """The error for a counter that is none of the queue's desks."""
+    return InvalidRequest("counter", f"must be one of the desks of this queue: {', '.join(names)}")
+
+
+def too_many_desks() -> FairlineError:
+    """The error for one more desk where any name will do, and there are many already."""
+    return InvalidRequest("name", f"There are {MOST_DESKS} desks already. Name the ones there are in 'counters'.")
 
 
 def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
@@ -27,6 +47,28 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
             return PassInvalid(str(detail))
         case "no_room":
             return NoRoom(queue)
+        case "closed":
+            return QueueClosed(queue)
+        case "closing":
+            return QueueClosed(queue, early=True)
+        case "series":
+            names = f"one of {detail}" if detail else "left out: this queue has no series"
+            return InvalidRequest("series", f"must be {names}")
         case _:
             who, _, wait = str(detail).partition(" ")
             return RateLimited(who, float(wait) / 1000)
+
+
+def refused(queue: QueueId, action: Action, why: str, standing: Standing) -> FairlineError:
+    """The error for an action on one ticket that was not done."""
+    match why:
+        case "taken":
+            return SessionTaken()
+        case "moved":
+            return TokenMoved()
+        case "held":
+            return HolderInLine(queue)
+        case "no_room":
+            return NoRoom(queue)
+        case _:
+            return TransitionRefused(action, standing.found, standing.reason)

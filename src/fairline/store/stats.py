@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from fairline.store.contract import Hour, Totals
+from fairline.store.contract import DeskFigures, DeskHour, DeskTotals, Hour, Totals
 from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -35,6 +35,26 @@ def totals(counts: Mapping[str, int]) -> Totals:
         wait_p90=percentile(waits, 0.90),
         wait_p99=percentile(waits, 0.99),
     )
+
+
+def desks(counts: Mapping[str, int]) -> dict[str, DeskTotals]:
+    """What each desk did in one span of time, by name. A count of a desk is `desk:served:Desk 2`."""
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for field, count in counts.items():
+        if field.startswith("desk:"):
+            _, what, name = field.split(":", 2)
+            found[name][what] = count
+    return {
+        name: DeskTotals(
+            called=of.get("called", 0),
+            came=of.get("came", 0),
+            served=of.get("served", 0),
+            no_shows=of.get("no_show", 0),
+            claim_seconds=of.get("claim_ms", 0) / 1000,
+            service_seconds=of.get("service_ms", 0) / 1000,
+        )
+        for name, of in sorted(found.items())
+    }
 
 
 def percentile(waits: list[tuple[int, int]], share: float) -> float | None:
@@ -71,3 +91,8 @@ class Counts:
     def hourly(self) -> list[Hour]:
         """All hours kept, oldest first."""
         return [Hour(start=hour * HOUR_MS, totals=totals(counts)) for hour, counts in sorted(self.hours.items())]
+
+    def desk_figures(self) -> DeskFigures:
+        """What each desk did: so far, and in each hour in which one did something."""
+        hours = ((hour, desks(counts)) for hour, counts in sorted(self.hours.items()))
+        return DeskFigures(desks(self.total), [DeskHour(hour * HOUR_MS, found) for hour, found in hours if found])

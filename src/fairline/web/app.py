@@ -35,17 +35,22 @@ from fairline.web.wire import (
     JoinRequest,
     KeySet,
     LeaveRequest,
+    MoveAnswer,
+    MovedRequest,
+    PassRequest,
     QueueAnswer,
     Readiness,
     SessionAnswer,
+    Strict,
     TicketAnswer,
     TurnedAway,
 )
 
 _WHICH = Query("queue", str, "which queue's cookie is meant, where a browser is in line in several")
 _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
-_TOKEN = ("token_missing", "token_invalid", "token_expired")
-_SESSION = (*_TOKEN, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found")
+_SIGNED = ("token_missing", "token_invalid", "token_expired")
+_TOKEN = (*_SIGNED, "token_moved")
+_SESSION = (*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found")
 
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
@@ -82,6 +87,7 @@ def _people(people: People) -> list[Operation]:
                 "queue_not_found",
                 "queue_full",
                 "queue_maintenance",
+                "queue_closed",
                 "already_in_line",
                 "pass_invalid",
                 "idempotency_conflict",
@@ -122,6 +128,42 @@ def _people(people: People) -> list[Operation]:
             takes=LeaveRequest,
             answers={204: None},
             problems=(*_TOKEN, "queue_not_found"),
+        ),
+        Operation(
+            method="POST",
+            path="/api/v1/pass",
+            about="Let others go first.",
+            group="people",
+            slow=people.let_pass,
+            token="ticket",
+            query=(_WHICH,),
+            takes=PassRequest,
+            answers={200: TicketAnswer},
+            problems=(*_TOKEN, "ticket_expired", "transition_refused", "queue_not_found", "ticket_not_found"),
+        ),
+        Operation(
+            method="POST",
+            path="/api/v1/move",
+            about="A link that takes the ticket to another device, once.",
+            group="people",
+            slow=people.move,
+            token="ticket",
+            query=(_WHICH,),
+            takes=Strict,
+            answers={200: MoveAnswer},
+            problems=(*_TOKEN, "ticket_expired", "queue_not_found"),
+        ),
+        Operation(
+            method="POST",
+            path="/api/v1/moved",
+            about="Go on with a ticket on this device, by the code of its link.",
+            group="people",
+            slow=people.moved,
+            takes=MovedRequest,
+            takes_optional=False,
+            answers={200: TicketAnswer},
+            sends={200: {"Set-Cookie": "The token, for browsers."}},
+            problems=("token_invalid", "token_expired", "token_moved", "ticket_expired", "already_in_line"),
         ),
         Operation(
             method="GET",
@@ -263,7 +305,7 @@ def _pages(waiting: WaitingPages) -> list[Operation]:
             answers={200: str},
             media=HTML,
             query=(_LANGUAGE,),
-            problems=("queue_not_found", "queue_full", "queue_maintenance", "ticket_expired"),
+            problems=("queue_not_found", "queue_full", "queue_maintenance", "queue_closed", "ticket_expired"),
         ),
         Operation(
             method="POST",
@@ -275,7 +317,14 @@ def _pages(waiting: WaitingPages) -> list[Operation]:
             media=HTML,
             query=(_LANGUAGE,),
             sends={303: {"Location": "The waiting page.", "Set-Cookie": "The token, for browsers."}},
-            problems=("queue_not_found", "queue_full", "queue_maintenance", "already_in_line", "rate_limited"),
+            problems=(
+                "queue_not_found",
+                "queue_full",
+                "queue_maintenance",
+                "queue_closed",
+                "already_in_line",
+                "rate_limited",
+            ),
         ),
     ]
 

@@ -139,12 +139,13 @@ def named_queues(text: str) -> list[QueueId]:
 
 
 def _told(board: Board) -> BoardAnswer:
-    settings, view = board.settings, board.view
+    settings, view, calendar = board.settings, board.view, board.settings.calendar
     wait = Forecast(settings, view).wait(view.waiting + 1)
     return BoardAnswer(
         queue=board.queue,
         name=settings.name or board.queue,
         status=settings.status,
+        open=not calendar.limited or calendar.open_span(view.now) is not None,
         queue_length=view.waiting,
         estimated_wait_seconds=round(wait.seconds) if wait else None,
         estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,

@@ -10,19 +10,19 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from fairline.arrival import Caller
-from fairline.errors import TokenError, TokenInvalid
+from fairline.errors import TokenError, TokenInvalid, TokenMoved
 from fairline.estimate import Wait
 from fairline.queue import QueueId, QueueSettings
 from fairline.room import Answer, Room
 from fairline.settings import ServerSettings
-from fairline.ticket import Standing, Status
+from fairline.ticket import Standing, Status, Ticket
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
 from fairline.web.http import Headers, Request, cookie, token_of
 from fairline.web.recent import Recent
-from fairline.web.wire import TicketAnswer, moment
+from fairline.web.wire import TicketAnswer, TransferredTo, moment
 
 if TYPE_CHECKING:
     from fairline.web.hub import Hub
@@ -104,7 +104,7 @@ class Context:
             priority=priority,
         )
 
-    def _held(self, request: Request, queue: QueueId) -> int | None:
+    def _held(self, request: Request, queue: QueueId) -> tuple[int, int] | None:
         """The ticket that our signed cookie proves the caller to hold."""
         token = request.cookies.get(ticket_cookie(queue))
         if not token:
@@ -113,7 +113,7 @@ class Context:
             claims = self.room.keyring.tickets.check(token, time.time())
         except TokenError:
             return None
-        return claims.number if claims.queue == queue else None
+        return (claims.number, claims.moved) if claims.queue == queue else None
 
     # Tickets
 
@@ -138,6 +138,7 @@ class Context:
                 issued=now,
                 expires=now + int(self.settings.token_seconds),
                 client=bound,
+                moved=standing.moved,
             )
         )
 
@@ -175,7 +176,19 @@ class Context:
             redirect_url=redirect_url(settings.target_url, session) if session else UNSET,
             claim_before=moment(standing.deadline) if admitted and standing.deadline else UNSET,
             message=settings.message or UNSET,
+            held=standing.held or UNSET,
+            counter=standing.counter or UNSET,
+            transferred_to=self._went(standing),
         )
+
+    def _went(self, standing: Standing) -> TransferredTo | UnsetType:
+        """Where someone who was transferred is now, with the token of their ticket there."""
+        if not isinstance(standing, Ticket) or standing.went is None:
+            return UNSET
+        went = standing.went
+        there = Standing(number=went.number, status=Status.WAITING, priority=standing.priority, joined=went.joined)
+        token = self.ticket_token(QueueId(went.queue), there, standing.client)
+        return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
 
     # Sessions
 
@@ -248,6 +261,8 @@ def same_ticket(claims: TicketClaims | SessionClaims, answer: Answer) -> Answer:
     """The answer, if it is about the ticket of the token and not one of the same number in a queue made anew."""
     if answer.standing.joined != claims.joined:
         raise TokenInvalid("it is for a queue that is no more")
+    if isinstance(claims, TicketClaims) and answer.standing.moved != claims.moved:
+        raise TokenMoved
     return answer
 
 

@@ -56,15 +56,27 @@ HEADERS = (
     (b"x-accel-buffering", b"no"),
 )
 _MOVES_THE_LINE = frozenset(
-    {EventType.ADMITTED, EventType.CALLED, EventType.EXPIRED, EventType.RETURNED, EventType.PRIORITISED}
+    {
+        EventType.ADMITTED,
+        EventType.CALLED,
+        EventType.EXPIRED,
+        EventType.RETURNED,
+        EventType.PRIORITISED,
+        EventType.HELD,
+        EventType.RELEASED,
+        EventType.PASSED,
+        EventType.TRANSFERRED,
+    }
 )
+#: Told to the stream of a device that the ticket has gone on from.
+MOVED = b"event: moved\ndata: {}\n\n"
 _EVENT_OF = {"waiting": "position"}
 
 
 class Watcher:
     """One open stream."""
 
-    __slots__ = ("connection", "ends_at", "hub", "number", "queue", "seen", "slow_since", "started")
+    __slots__ = ("connection", "ends_at", "hub", "moved", "number", "queue", "seen", "slow_since", "started")
 
     def __init__(self, hub: Hub, queue: QueueId, number: int, seen: tuple[str, str], started: Answer) -> None:
         self.hub = hub
@@ -72,6 +84,7 @@ class Watcher:
         self.number = number
         self.seen = seen
         """The state and the message this client has been told."""
+        self.moved = started.standing.moved
         self.started: Answer | None = started
         self.connection: Connection | None = None
         self.slow_since = 0.0
@@ -103,6 +116,10 @@ class Watcher:
         connection = self.connection
         if connection is None or connection.is_closing() or self._slow(connection):
             return False
+        if frames.answer.standing.moved != self.moved:
+            connection.write(MOVED)
+            connection.close()
+            return True
         state, message = self.seen
         wrote = False
         if frames.message != message:

@@ -1,13 +1,16 @@
-"""For people who wait: join, heartbeat, status, leave, stream."""
+"""For people who wait: join, heartbeat, status, leave, stream, letting others pass, going on on another device."""
 
 from __future__ import annotations
 
 import secrets
 from typing import NoReturn
+from urllib.parse import quote
 
 import msgspec
+from msgspec import UnsetType
 
 from fairline.arrival import JoinRequest
+from fairline.counter import MOVE_SECONDS, Counter
 from fairline.errors import (
     FairlineError,
     InvalidRequest,
@@ -21,13 +24,25 @@ from fairline.errors import (
 from fairline.queue import QueueId, queue_id
 from fairline.room import Answer, Welcome
 from fairline.ticket import Ticket
+from fairline.token import TicketClaims
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket, ticket_cookie
-from fairline.web.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Sent, cookie, private
-from fairline.web.wire import HeartbeatRequest, LeaveRequest
+from fairline.web.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Running, Sent, cookie, private
+from fairline.web.wire import (
+    HeartbeatRequest,
+    LeaveRequest,
+    MoveAnswer,
+    MovedRequest,
+    PassRequest,
+    Strict,
+    TicketAnswer,
+)
 
 _join = msgspec.json.Decoder(JoinRequest)
 _heartbeat = msgspec.json.Decoder(HeartbeatRequest)
 _leave = msgspec.json.Decoder(LeaveRequest)
+_pass = msgspec.json.Decoder(PassRequest)
+_moved = msgspec.json.Decoder(MovedRequest)
+_nothing = msgspec.json.Decoder(Strict)
 #: As much of a visitor's cookie as is looked at.
 LONGEST_VISITOR = 200
 _LEFT = Response(204, headers=NO_STORE)
@@ -52,6 +67,7 @@ class People:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._room = context.room
+        self._counter = Counter(context.room)
 
     def join(self, request: Request) -> Outcome:
         """Take a place in the line, or come back to the one held."""
@@ -110,17 +126,70 @@ class People:
         claims = self._context.ticket_claims(request)
 
         def told(answer: Answer) -> Response:
-            return private(200, self._context.told(same_ticket(claims, answer)))
+            content = self._context.told(same_ticket(claims, answer))
+            return private(200, content, self._onward(request, content))
 
         return Pending(self._room.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
+
+    def _onward(self, request: Request, content: TicketAnswer) -> Headers:
+        """Whoever was sent on to another queue, and has the token in a cookie, has the one there too."""
+        there = content.transferred_to
+        if isinstance(there, UnsetType) or request.bearer():
+            return ()
+        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
+        return (cookie(ticket_cookie(QueueId(there.queue)), there.token, lasts, secure=secure),)
 
     def leave(self, request: Request) -> Outcome:
         """Leave for good, or close the page, which only starts a short grace."""
         body = request.decode(_leave, default=LeaveRequest())
         claims = self._context.ticket_claims(request, body.token)
+        return Pending(Running(self._leave(claims, body.final)), lambda sent: sent, recover=_gone_already)
+
+    async def _leave(self, claims: TicketClaims, final: bool) -> Sent:
         queue = QueueId(claims.queue)
-        do = self._room.leave if body.final else self._room.unload
-        return Pending(do(queue, claims.number), lambda _: _LEFT, recover=_gone_already)
+        # A page that stays open on the old device must not take away a place that went on to another.
+        same_ticket(claims, await self._room.status(queue, claims.number))
+        await (self._room.leave if final else self._room.unload)(queue, claims.number)
+        return _LEFT
+
+    async def let_pass(self, request: Request) -> Response:
+        """Let others go first."""
+        body = request.decode(_pass, default=PassRequest())
+        claims = self._context.ticket_claims(request)
+        queue = QueueId(claims.queue)
+        try:
+            same_ticket(claims, await self._room.beat(queue, claims.number))
+            await self._counter.let_pass(queue, claims.number, body.places, body.position)
+            return private(200, self._context.told(await self._room.status(queue, claims.number)))
+        except QueueNotFound as error:
+            gone_with_its_queue(error)
+
+    async def move(self, request: Request) -> Response:
+        """A link that takes the ticket to another device."""
+        request.decode(_nothing, default=Strict())
+        claims = self._context.ticket_claims(request)
+        queue = QueueId(claims.queue)
+        try:
+            answer = same_ticket(claims, await self._room.beat(queue, claims.number))
+        except QueueNotFound as error:
+            gone_with_its_queue(error)
+        code = self._counter.move_code(queue, answer.standing)
+        url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/move#{code}"
+        return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
+
+    async def moved(self, request: Request) -> Response:
+        """Go on with a ticket on this device."""
+        body = request.decode(_moved)
+        visitor = visitor_of(request)
+        try:
+            answer = await self._counter.moved(body.code, body.client_id or visitor)
+        except TicketNotFound:
+            raise TicketExpired("purged") from None
+        except QueueNotFound:
+            raise TicketExpired("queue_deleted") from None
+        except TransitionRefused as error:
+            raise TicketExpired(error.found) from None
+        return self.welcome(request, answer, visitor)
 
     def stream(self, request: Request) -> Outcome:
         """The ticket, live: see hub."""

@@ -10,12 +10,14 @@ from fairline.errors import (
     FairlineError,
     Invalid,
     InvalidRequest,
+    QueueClosed,
     SettingsChanged,
     StoreError,
     TicketExpired,
     TransitionRefused,
 )
 from fairline.web.http import NO_STORE, PROBLEM, Headers, Request, Response, encode
+from fairline.web.wire import moment
 
 log = structlog.get_logger()
 
@@ -32,6 +34,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "queue_exists": (409, "The queue exists already"),
     "queue_full": (503, "The queue is full"),
     "queue_maintenance": (503, "The queue is in maintenance"),
+    "queue_closed": (503, "The queue is closed"),
     "queue_paused": (409, "The queue is paused"),
     "no_room": (409, "No room inside"),
     "already_in_line": (409, "Already in line"),
@@ -45,6 +48,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "token_missing": (401, "A token is needed"),
     "token_invalid": (401, "The token is not valid"),
     "token_expired": (401, "The token has expired"),
+    "token_moved": (401, "The place was moved to another device"),
     "key_missing": (401, "An admin key is needed"),
     "key_invalid": (401, "The admin key is not valid"),
     "forbidden": (403, "Not allowed with this key"),
@@ -105,6 +109,8 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
             more["found"] = error.found
         if isinstance(error, SettingsChanged):
             more["version"] = error.found
+        if isinstance(error, QueueClosed):
+            more |= {"early": error.early} | ({"opens_at": moment(error.opens_at)} if error.opens_at else {})
         if error.code == "rate_limited":
             log.info("rate_limit.hit", who=getattr(error, "who", None), request_id=request.id)
         code = error.code if error.code in PROBLEMS else "internal_error"

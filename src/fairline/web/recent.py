@@ -10,7 +10,7 @@ from msgspec import Struct
 from fairline.estimate import Forecast
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.room import Room
-from fairline.web.wire import QueueAnswer
+from fairline.web.wire import QueueAnswer, moment
 
 #: How long the state of a queue is good for, in caches and here.
 FRESH_SECONDS = 1.0
@@ -57,6 +57,9 @@ class Recent:
 
 def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnswer:
     wait = Forecast(settings, view).wait(view.waiting + 1)
+    calendar, now = settings.calendar, view.now
+    opens = calendar.opens_at(now) if calendar.limited else None
+    closes = calendar.closes_at(now) if calendar.limited else None
     return QueueAnswer(
         id=queue,
         name=settings.name or queue,
@@ -68,4 +71,7 @@ def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnsw
         sold_out=view.sold_out(settings.stock),
         stock_unknown=settings.stock_unknown,
         message=settings.message or settings.closed_message,
+        open=not calendar.limited or calendar.open_span(now) is not None,
+        opens_at=moment(opens) if opens else None,
+        closes_at=moment(closes) if closes else None,
     )

@@ -39,6 +39,42 @@ class LeaveRequest(Strict, frozen=True):
     """The ticket's token, for `navigator.sendBeacon`, which cannot send headers."""
 
 
+class PassRequest(Strict, frozen=True):
+    """Letting others go first."""
+
+    places: Annotated[int, Meta(ge=1, le=100)] = 1
+    """How many others."""
+    position: Annotated[int, Meta(ge=1)] | None = None
+    """The position one saw oneself at. Whoever is further back already has done so: a second tap changes nothing."""
+
+
+class MoveAnswer(Struct, kw_only=True, frozen=True):
+    """What takes the ticket to another device. It works once, and does not copy: this device's token stops working."""
+
+    url: str
+    """To be opened there; what comes after # stays with the browser."""
+    code: str
+    expires_in_seconds: int
+
+
+class MovedRequest(Strict, frozen=True):
+    """The code of a link, on the device that the ticket goes on to."""
+
+    code: Annotated[str, Meta(min_length=1, max_length=2048)]
+    client_id: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    """A secret of the client, as in a join; the browser's own is in its cookie."""
+
+
+class TransferredTo(Struct, kw_only=True, frozen=True):
+    """Where someone is now who was sent on to another queue."""
+
+    queue: str
+    ticket: int
+    label: str
+    token: str
+    """The token of the ticket there."""
+
+
 class TicketAnswer(Struct, kw_only=True, frozen=True):
     """Where a ticket stands."""
 
@@ -78,6 +114,12 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """Once admitted: when the pass lapses if it is not used."""
     message: str | UnsetType = UNSET
     """What the operator has to say."""
+    counter: str | UnsetType = UNSET
+    """Where to go, once called by a desk that said its name."""
+    held: bool | UnsetType = UNSET
+    """True while it is put aside: it waits without a position, and is not called."""
+    transferred_to: TransferredTo | UnsetType = UNSET
+    """Where it went on, once it was transferred: go on with the token there."""
 
 
 class QueueAnswer(Struct, kw_only=True, frozen=True):
@@ -96,6 +138,12 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     stock_unknown: bool
     """It is not known yet how much there is to sell: nobody is let in until it is."""
     message: str
+    open: bool
+    """False outside of the opening hours: nobody is taken."""
+    opens_at: datetime | None
+    """When it opens next; null where it has no hours."""
+    closes_at: datetime | None
+    """When it closes; null while it is closed, and where it does not."""
 
 
 class ServingAnswer(Struct, kw_only=True, frozen=True):
@@ -126,6 +174,8 @@ class BoardAnswer(Struct, kw_only=True, frozen=True):
     queue: str
     name: str
     status: QueueStatus
+    open: bool
+    """False outside of the opening hours: nobody is taken."""
     queue_length: int
     """How many wait."""
     estimated_wait_seconds: int | None
@@ -192,6 +242,10 @@ class Problem(Struct, kw_only=True, frozen=True):
     """The state the ticket was in."""
     version: int | UnsetType = UNSET
     """The version the settings are at."""
+    opens_at: datetime | UnsetType = UNSET
+    """When the queue opens."""
+    early: bool | UnsetType = UNSET
+    """True where the queue is open, but the line is as long as can be served today."""
 
 
 __all__ = [
@@ -202,6 +256,9 @@ __all__ = [
     "JoinRequest",
     "KeySet",
     "LeaveRequest",
+    "MoveAnswer",
+    "MovedRequest",
+    "PassRequest",
     "Problem",
     "QueueAnswer",
     "Readiness",
@@ -209,6 +266,7 @@ __all__ = [
     "SessionAnswer",
     "Strict",
     "TicketAnswer",
+    "TransferredTo",
     "TurnedAway",
     "moment",
 ]

@@ -63,13 +63,15 @@ def test_what_is_not_there_is_said_to_be_missing(admin: httpx.Client, queue: str
         method, path = at(call)
         if "{queue}" in call:
             body = {"join": {}, "revoke": {"ticket": 1, "reason": "x"}, "stock": {"total": 1}, "message": {"text": ""}}
-            body |= {"prioritise": {"level": 1}, "passes": {"level": 1}}
+            body |= {"prioritise": {"level": 1}, "passes": {"level": 1}, "transfer": {"queue": "demo"}}
+            body |= {"desks": {"name": "Desk 1", "open": True}}
             content = body.get(path.rpartition("/")[2], {}) if method in ("POST", "PATCH") else None
             for name in ("nobody-made-this", "not.a%20name", "%2e%2e", "x" * 80):
                 answer = admin.request(method, at(call, name)[1], json=content)
                 assert (answer.status_code, answer.json()["code"]) == (404, "queue_not_found"), (call, name)
         if "{ticket}" in call:
-            answer = admin.request(method, at(call, queue)[1], json={"level": 1} if "prior" in call else None)
+            content = {"prioritise": {"level": 1}, "transfer": {"queue": "demo"}}.get(call.rpartition("/")[2])
+            answer = admin.request(method, at(call, queue)[1], json=content)
             assert (answer.status_code, answer.json()["code"]) == (404, "ticket_not_found"), call
     assert admin.post(f"/queues/{queue}/tickets/1/fly").json()["code"] == "not_found"
     assert admin.post(f"/queues/{queue}/revoke", json={"ticket": 1, "reason": "x"}).json()["code"] == "ticket_not_found"

@@ -27,7 +27,14 @@ def test_a_ticket_is_shown_with_all_that_is_kept_but_no_secret(
     admin: httpx.Client, make_queue: MakeQueue, join: Join
 ) -> None:
     queue = make_queue(ticket_prefix="T")
-    told: dict[str, Any] = {"user_id": "u-1", "name": "Ann", "phone": "+44 1", "party_size": 3, "metadata": {"a": [1]}}
+    told: dict[str, Any] = {
+        "user_id": "u-1",
+        "name": "Ann",
+        "phone": "+442079460000",
+        "party_size": 3,
+        "metadata": {"a": [1]},
+    }
+    told["metadata"] = {"a": [1]}
     joined = join(queue, client_id="a-secret-of-the-client", **told)
     answer = admin.get(f"/queues/{queue}/tickets/1")
     assert answer.status_code == 200

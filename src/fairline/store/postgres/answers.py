@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from fairline.errors import FairlineError, SessionTaken, TicketNotFound, TransitionRefused
+from fairline.errors import FairlineError, TicketNotFound
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView
 from fairline.store.contract import Arrival, Joined, Reply
-from fairline.store.refusals import refusal
-from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket
+from fairline.store.refusals import refusal, refused
+from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
 
 decode = msgspec.json.Decoder().decode
 _STATUS = {status.value: status for status in Status}
@@ -21,15 +21,17 @@ _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason 
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    now, stopped, version, waiting, admitted, active, completed, stay, leave, called = fields
+    *counts, stay, leave, called, held, desks, cycles, cycle = fields
+    now, stopped, version, waiting, admitted, active, completed = counts
+    rates = (float(stay), float(leave), float(called))
     return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
+        now, stopped, version, waiting, admitted, active, completed, *rates, held, desks, cycles, float(cycle)
     )
 
 
 def standing_of(row: Sequence[Any]) -> Standing:
     """Where a ticket stands."""
-    number, status, level, joined, reason, rank, deadline, leaving = row
+    number, status, level, joined, reason, rank, deadline, leaving, counter, held, serial, moved = row
     return Standing(
         number=number,
         status=_STATUS[status],
@@ -39,13 +41,17 @@ def standing_of(row: Sequence[Any]) -> Standing:
         position=rank,
         deadline=deadline,
         leaving=leaving,
+        counter=counter,
+        held=held,
+        serial=serial,
+        moved=moved,
     )
 
 
 def ticket_of(row: Sequence[Any]) -> Ticket:
     """All that is kept of a ticket."""
     number, status, level, joined, reason, rank, deadline, leaving, *more = row
-    place, admitted, started, ended, views, counter, client, person = more
+    counter, held, serial, moved, place, admitted, started, ended, views, client, person, went = more
     return Ticket(
         number=number,
         status=_STATUS[status],
@@ -55,14 +61,18 @@ def ticket_of(row: Sequence[Any]) -> Ticket:
         position=rank,
         deadline=deadline,
         leaving=leaving,
+        counter=counter,
+        held=held,
+        serial=serial,
+        moved=moved,
         place=float(place),
         admitted=admitted,
         started=started,
         ended=ended,
         page_views=views,
-        counter=counter,
         client=bytes.fromhex(client),
         person=Person(**person),
+        went=Went(**went) if went else None,
     )
 
 
@@ -73,7 +83,8 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | Fai
         return refusal(queue, outcome, detail)
     ticket = ticket_of(found)
     same_client = arrival.client != b"" and arrival.client == ticket.client
-    return Joined(ticket, created=outcome == "joined", proven=outcome != "held" or same_client)
+    proven = outcome != "held" or same_client
+    return Joined(ticket, created=outcome == "joined", proven=proven, by_key=outcome == "again")
 
 
 def outcomes(
@@ -89,9 +100,8 @@ def _outcome(
 ) -> Standing | FairlineError:
     if row is None:
         return TicketNotFound(queue, number)
-    if outcome == "taken":
-        return SessionTaken()
-    return standing_of(row) if outcome == "done" else TransitionRefused(action, row[1])
+    standing = standing_of(row)
+    return standing if outcome == "done" else refused(queue, action, outcome, standing)
 
 
 def whole_ticket(queue: QueueId, action: Action, number: int, answer: Sequence[Any]) -> Ticket:
@@ -99,9 +109,10 @@ def whole_ticket(queue: QueueId, action: Action, number: int, answer: Sequence[A
     _, (outcome, row) = answer
     if row is None:
         raise TicketNotFound(queue, number)
+    ticket = ticket_of(row)
     if outcome != "done":
-        raise TransitionRefused(action, row[1])
-    return ticket_of(row)
+        raise refused(queue, action, outcome, ticket)
+    return ticket
 
 
 def event_of(row: Sequence[Any]) -> Event:

@@ -17,7 +17,7 @@ from psycopg.sql import SQL, Identifier
 
 from fairline.errors import StoreNotSupported
 from fairline.store.postgres.statements import SCHEMA, Migration, digest, functions, migrations, operations
-from fairline.ticket import TRANSITIONS
+from fairline.ticket import Action, Status, goes_to
 
 #: Any number will do that no other program takes on the same database.
 LOCK = 0x6661_6972_6C69_6E65
@@ -138,8 +138,13 @@ async def _renew_functions(connection: Connection) -> None:
     await _run(connection, "DELETE FROM transitions")
     async with connection.cursor() as cursor:
         await cursor.executemany(
-            "INSERT INTO transitions (status, action, goes_to) VALUES (%s::status, %s, %s::status)",
-            [(at.value, action.value, to.value) for (at, action), to in TRANSITIONS.items()],
+            "INSERT INTO transitions (status, held, action, goes_to) VALUES (%s::status, %s, %s, %s::status)",
+            [
+                (at.value, held, action.value, to.value)
+                for at, held in (*((status, False) for status in Status), (Status.WAITING, True))
+                for action in Action
+                if (to := goes_to(at, action, held=held))
+            ],
         )
     await connection.execute(
         "UPDATE migrations SET functions = %s WHERE number = (SELECT max(number) FROM migrations)", [digest()]

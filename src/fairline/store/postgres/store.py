@@ -23,13 +23,16 @@ from fairline.errors import (
 )
 from fairline.events import CALLS, Event
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.checks import check_batch, check_level, check_places, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
     CALLS_WITHIN,
     Arrival,
     Clock,
+    Closed,
     Configured,
+    DeskFigures,
+    DeskState,
     Hour,
     Joined,
     Lapsed,
@@ -38,9 +41,11 @@ from fairline.store.contract import (
     Reply,
     Stats,
     Swept,
+    Terms,
     Visit,
     Visitor,
 )
+from fairline.store.desks import desk_states
 from fairline.store.postgres.answers import (
     decode,
     event_of,
@@ -55,10 +60,11 @@ from fairline.store.postgres.client import Client, connect, mapped_errors
 from fairline.store.postgres.migrate import status as schema_status
 from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.registry import PostgresRegistry
+from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, totals
-from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket
+from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket, Went
 
-_CURSOR = re.compile(r"([1-4]):(-?[0-9]{1,18})", re.ASCII)
+_CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 _json = msgspec.json.encode
 
@@ -151,7 +157,9 @@ class PostgresStore:
 
     # People who wait
 
-    async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
+    async def join(
+        self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
+    ) -> Reply[Joined | FairlineError]:
         check_batch(arrivals)
         for a in arrivals:
             check_level(a.priority)
@@ -167,8 +175,12 @@ class PostgresStore:
             [a.limited for a in arrivals],
             [_json(a.person).decode() for a in arrivals],
             [a.through for a in arrivals],
+            [a.series for a in arrivals],
+            [a.held for a in arrivals],
         )
-        view, rows = await self._call("join", queue, *columns)
+        view, rows = await self._call("join", queue, *_terms(terms), *columns)
+        if terms is not None and terms.version != view[2]:
+            raise SettingsChanged(terms.version, view[2])
         pairs = zip(arrivals, rows, strict=True)
         return Reply(view_of(view), [joined(queue, arrival, row) for arrival, row in pairs])
 
@@ -194,6 +206,14 @@ class PostgresStore:
         answer = await self._call("prioritise", queue, number, level)
         return whole_ticket(queue, Action.PRIORITISE, number, answer)
 
+    async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
+        check_places(places)
+        return whole_ticket(queue, Action.PASS, number, await self._call("let_pass", queue, number, places, seen))
+
+    async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
+        answer = await self._call("rebind", queue, number, joined, moved, client)
+        return whole_ticket(queue, Action.BEAT, number, answer)
+
     # Letting in
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
@@ -212,8 +232,11 @@ class PostgresStore:
                 raise QueuePaused(queue, (await self.settings(queue)).settings.status)
             case "missing":
                 raise TicketNotFound(queue, number or 0)
+            case "desk":
+                raise not_a_desk(rows)
             case "refused":
-                raise TransitionRefused(Action.CALL, rows[0][1])
+                found = ticket_of(rows[0])
+                raise TransitionRefused(Action.CALL, found.found, found.reason)
         return [ticket_of(row) for row in rows if row]
 
     # Inside, and out
@@ -236,6 +259,11 @@ class PostgresStore:
         answer = await self._call("act", queue, action.value, why.value if why else None, list(numbers))
         return outcomes(queue, action, numbers, answer)
 
+    async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
+        detail = f"{went.queue} {went.number}"
+        answer = await self._call("transfer", queue, number, _json(went).decode(), detail)
+        return whole_ticket(queue, Action.TRANSFER, number, answer)
+
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
         return whole_ticket(queue, Action.REVOKE, number, await self._call("revoke", queue, number, reason))
 
@@ -255,6 +283,29 @@ class PostgresStore:
         if limit < 1:
             raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
         return float(await self._call("try_limit", queue, who, action, limit, milliseconds(seconds))) / 1000
+
+    async def close_day(self, queue: QueueId, ends: int, at_most: int, cursor: str | None = None) -> Closed:
+        part, seen = map(int, cursor.split(":")) if cursor else (None, None)
+        part, seen, numbers = await self._call("close_day", queue, ends, at_most, part, seen)
+        return Closed(numbers, None if part is None else f"{part}:{seen}")
+
+    # Desks
+
+    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
+        outcome, names = await self._call("set_desk", queue, name, is_open)
+        if outcome == "desk":
+            raise not_a_desk(names)
+        if outcome == "full":
+            raise too_many_desks()
+
+    async def desks(self, queue: QueueId) -> list[DeskState]:
+        settings = (await self.settings(queue)).settings
+        now, found = await self._call("all_desks", queue)
+        return desk_states(settings, now, dict(found))
+
+    async def desk_figures(self, queue: QueueId) -> DeskFigures:
+        _, _, fields = await self._call("figures", queue)
+        return Counts(fields).desk_figures()
 
     # Passes
 
@@ -319,3 +370,12 @@ class PostgresStore:
 def _standings(answer: Sequence[Any]) -> Reply[Standing | None]:
     view, rows = answer
     return Reply(view_of(view), [standing_of(row) if row else None for row in rows])
+
+
+def _terms(terms: Terms | None) -> tuple[Any, ...]:
+    """Terms as the function takes them."""
+    if terms is None:
+        return None, [], None, None, None
+    spans = terms.open
+    begins, ends = (None, None) if spans is None else ([begin for begin, _ in spans], [end for _, end in spans])
+    return terms.version, list(terms.days), begins, ends, terms.longest

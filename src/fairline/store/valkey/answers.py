@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairline.errors import (
-    FairlineError,
-    SessionTaken,
-    TicketNotFound,
-    TransitionRefused,
-)
+from fairline.errors import FairlineError, TicketNotFound
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView
 from fairline.store.contract import Arrival, Joined, Reply
-from fairline.store.refusals import refusal
+from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
 
@@ -26,10 +21,12 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called = fields
-    now, stopped, version, waiting, admitted, active, completed = (int(float(count)) for count in counts)
+    *counts, stay, leave, called, cycle = fields
+    now, stopped, version, waiting, admitted, active, completed, *more = (int(float(count)) for count in counts)
+    rates = (float(stay), float(leave), float(called))
+    held, desks, cycles = more
     return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, float(stay), float(leave), float(called)
+        now, stopped, version, waiting, admitted, active, completed, *rates, held, desks, cycles, float(cycle)
     )
 
 
@@ -40,7 +37,7 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView
         case "joined" | "held" | "again" as how:
             ticket = unpack_ticket(int(number), rest, view.stopped)
             same_client = arrival.client != b"" and arrival.client == ticket.client
-            return Joined(ticket, created=how == "joined", proven=how != "held" or same_client)
+            return Joined(ticket, how == "joined", proven=how != "held" or same_client, by_key=how == "again")
         case why:
             return refusal(queue, why, detail if isinstance(detail, int) else detail.decode())
 
@@ -60,9 +57,9 @@ def _outcome(
     if outcome == b"missing":
         return TicketNotFound(queue, number)
     standing = unpack_standing(number, rest, view.stopped)
-    if outcome == b"taken":
-        return SessionTaken()
-    return standing if outcome == b"done" else TransitionRefused(action, standing.status)
+    if outcome == b"done":
+        return standing
+    return refused(queue, action, outcome.decode(), standing)
 
 
 def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], view: QueueView) -> Ticket:

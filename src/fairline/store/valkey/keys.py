@@ -21,6 +21,8 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:stats`             | hash       | counts by hour (`h…:`), by minute (`m…:`) and so far (`total:`)           |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
+| `fl:{q}:held`              | sorted set | who waits but is put aside: number by place                               |
+| `fl:{q}:desks`             | sorted set | desks by when they last called or opened; below 0 they are closed         |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 """
 
@@ -49,6 +51,8 @@ PARTS = (
     "stats",
     "revoked",
     "passes",
+    "held",
+    "desks",
 )
 
 

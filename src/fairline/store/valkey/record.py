@@ -13,12 +13,15 @@ from typing import Any
 
 import msgspec
 
-from fairline.ticket import Person, Reason, Standing, Status, Ticket
+from fairline.ticket import Person, Reason, Standing, Status, Ticket, Went
 
 _HEAD = struct.Struct("<BBBBdd")
 _TIMES = struct.Struct("<ddddI")
 _STATUS = (Status.WAITING, *Status)  # the codes count from 1
 _REASON: tuple[Reason | None, ...] = (None, *Reason)
+
+_WAITING = 1
+_LEAVING, _HELD, _EXTRA = 1, 2, 4
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -81,10 +84,22 @@ def unpack_person(packed: bytes) -> Person:
     )
 
 
+def pack_went(went: Went) -> bytes:
+    """Where someone went: no script looks into it."""
+    return _encode((went.queue, went.number, went.joined, went.label))
+
+
 def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
     """Where a ticket stands, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
     rank, due, record = row
-    state, reason, level, leaving, _, joined = _HEAD.unpack_from(record)
+    state, reason, level, flags, _, joined = _HEAD.unpack_from(record)
+    moved, serial, counter = 0, "", b""
+    if flags & _EXTRA or state > _WAITING:
+        end = _after_head(record)
+        if flags & _EXTRA:
+            moved, serial, end = _extra(record, end)
+        if end < len(record):
+            counter, _ = _text(record, _text(record, end + _TIMES.size)[1])
     return Standing(
         number=number,
         status=_STATUS[state],
@@ -93,24 +108,32 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
         reason=_REASON[reason],
         position=rank + 1 if rank >= 0 else None,
         deadline=int(float(due)) + stopped if due else None,
-        leaving=leaving == 1,
+        leaving=flags & _LEAVING != 0,
+        counter=counter.decode() or None,
+        held=flags & _HELD != 0,
+        serial=serial,
+        moved=moved,
     )
 
 
 def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
     """A whole ticket, from its rank, deadline and record."""
     rank, due, record = row
-    state, reason, level, leaving, place, joined = _HEAD.unpack_from(record)
+    state, reason, level, flags, place, joined = _HEAD.unpack_from(record)
     client, at = _text(record, _HEAD.size)
     _, at = _text(record, at)
     _, at = _text(record, at)
-    end = at + 2 + int.from_bytes(record[at : at + 2], "little")
+    person, end = _long_text(record, at)
+    moved, serial = 0, ""
+    if flags & _EXTRA:
+        moved, serial, end = _extra(record, end)
     admitted = started = ended = 0.0
-    views, counter = 0, b""
+    views, counter, went = 0, b"", b""
     if end < len(record):
         admitted, started, ended, _, views = _TIMES.unpack_from(record, end)
         _, after = _text(record, end + _TIMES.size)
-        counter, _ = _text(record, after)
+        counter, after = _text(record, after)
+        went, _ = _long_text(record, after)
     return Ticket(
         number=number,
         status=_STATUS[state],
@@ -119,7 +142,10 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
         reason=_REASON[reason],
         position=rank + 1 if rank >= 0 else None,
         deadline=int(float(due)) + stopped if due else None,
-        leaving=leaving == 1,
+        leaving=flags & _LEAVING != 0,
+        held=flags & _HELD != 0,
+        serial=serial,
+        moved=moved,
         place=place,
         admitted=int(admitted),
         started=int(started),
@@ -127,10 +153,28 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
         page_views=views,
         counter=counter.decode() or None,
         client=client,
-        person=unpack_person(record[at + 2 : end]),
+        person=unpack_person(person),
+        went=Went(*_decode(went)) if went else None,
     )
+
+
+def _after_head(record: bytes) -> int:
+    at = _HEAD.size
+    for _ in range(3):  # the client, the holder, the idempotency key
+        _, at = _text(record, at)
+    return _long_text(record, at)[1]
+
+
+def _extra(record: bytes, at: int) -> tuple[int, str, int]:
+    serial, end = _text(record, at + 1)
+    return record[at], serial.decode(), end
 
 
 def _text(record: bytes, at: int) -> tuple[bytes, int]:
     end = at + 1 + record[at]
     return record[at + 1 : end], end
+
+
+def _long_text(record: bytes, at: int) -> tuple[bytes, int]:
+    end = at + 2 + int.from_bytes(record[at : at + 2], "little")
+    return record[at + 2 : end], end

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from fairline.ticket import REASONS, TRANSITIONS, Reason, Status
+from fairline.ticket import REASONS, Action, Reason, Status, goes_to
 
 _INCLUDE = re.compile(r"^--#include (\w+)$", re.MULTILINE)
 
@@ -35,16 +35,18 @@ def tables() -> str:
     status = {state.value: code for code, state in enumerate(Status, 1)}
     reason = {code: reason.value for code, reason in enumerate(Reason, 1)}
     codes = {name: code for code, name in reason.items()}
-    moves = (
-        _lua({action.value: status[to] for (state, action), to in TRANSITIONS.items() if state is at}) for at in Status
-    )
+
+    def moves(at: Status, *, held: bool = False) -> str:
+        return _lua({action.value: status[to] for action in Action if (to := goes_to(at, action, held=held))})
+
     return "\n".join(
         (
             f"local STATUS = {_lua(status)}",
             f"local REASON = {_lua(reason)}",
             f"local REASON_CODE = {_lua(codes)}",
             f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
-            f"local TRANSITIONS = {{{', '.join(moves)}}}",
+            f"local TRANSITIONS = {{{', '.join(map(moves, Status))}}}",
+            f"local HELD_TRANSITIONS = {moves(Status.WAITING, held=True)}",
         )
     )
 

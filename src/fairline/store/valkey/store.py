@@ -24,13 +24,16 @@ from fairline.errors import (
 )
 from fairline.events import CALLS, Event
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, milliseconds, press_fingerprint
+from fairline.store.checks import check_batch, check_level, check_places, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
     CALLS_WITHIN,
     Arrival,
     Clock,
+    Closed,
     Configured,
+    DeskFigures,
+    DeskState,
     Hour,
     Joined,
     Lapsed,
@@ -39,18 +42,21 @@ from fairline.store.contract import (
     Reply,
     Stats,
     Swept,
+    Terms,
     Visit,
     Visitor,
 )
+from fairline.store.desks import desk_states
+from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, totals
 from fairline.store.valkey.answers import event, joined, outcomes, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.keys import PARTS, QUEUES, key, queue_keys, rate_key
-from fairline.store.valkey.record import pack_person, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import pack_person, pack_went, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
-from fairline.ticket import Action, Reason, Standing, Status, Ticket
+from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
 
-_CURSOR = re.compile(r"[1-4]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
+_CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 #: How many events `calls` reads at once.
 CALLS_PAGE = 1000
 
@@ -145,11 +151,13 @@ class ValkeyStore:
 
     # People who wait
 
-    async def join(self, queue: QueueId, arrivals: Sequence[Arrival]) -> Reply[Joined | FairlineError]:
+    async def join(
+        self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
+    ) -> Reply[Joined | FairlineError]:
         check_batch(arrivals)
         for a in arrivals:
             check_level(a.priority)
-        args: list[Any] = []
+        args: list[Any] = _flat_terms(terms)
         limits: list[str] = []
 
         def limit_key(kind: str, who: bytes) -> int:
@@ -160,8 +168,10 @@ class ValkeyStore:
             address = limit_key("ip", a.address) if a.address and a.limited else 0
             phone = limit_key("phone", a.phone) if a.phone and a.limited else 0
             args += (a.client, a.user, a.phone, a.address, a.key, a.fingerprint, a.priority, a.pass_id, address, phone)
-            args += (pack_person(a.person), int(a.through))
+            args += (pack_person(a.person), int(a.through), a.series, int(a.held), int(a.limited))
         view, items = await self._run("join", queue, args, limits)
+        if terms is not None and terms.version != view.version:
+            raise SettingsChanged(terms.version, view.version)
         rows = zip(arrivals, rows_of(items, 6), strict=True)
         return Reply(view, [joined(queue, arrival, row, view) for arrival, row in rows])
 
@@ -185,6 +195,15 @@ class ValkeyStore:
         view, items = await self._run("prioritise", queue, [number, level])
         return whole_ticket(queue, Action.PRIORITISE, number, items, view)
 
+    async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
+        check_places(places)
+        view, items = await self._run("let_pass", queue, [number, places, "" if seen is None else seen])
+        return whole_ticket(queue, Action.PASS, number, items, view)
+
+    async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
+        view, items = await self._run("rebind", queue, [number, joined, moved, client])
+        return whole_ticket(queue, Action.BEAT, number, items, view)
+
     # Letting in
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
@@ -204,9 +223,11 @@ class ValkeyStore:
             raise QueuePaused(queue, (await self.settings(queue)).settings.status)
         if outcome == b"missing":
             raise TicketNotFound(queue, int(one))
+        if outcome == b"desk":
+            raise not_a_desk([name.decode() for name in items[1:]])
         tickets = [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items[1:], 4) if row[2]]
         if outcome == b"refused":
-            raise TransitionRefused(Action.CALL, tickets[0].status)
+            raise TransitionRefused(Action.CALL, tickets[0].found, tickets[0].reason)
         return tickets
 
     # Inside, and out
@@ -226,6 +247,11 @@ class ValkeyStore:
             raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
         view, items = await self._run("act", queue, [action.value, *numbers])
         return outcomes(queue, action, numbers, items, view)
+
+    async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
+        detail = f"{went.queue} {went.number}"
+        view, items = await self._run("transfer", queue, [number, pack_went(went), detail])
+        return whole_ticket(queue, Action.TRANSFER, number, items, view)
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
         view, items = await self._run("revoke", queue, [number, reason])
@@ -252,6 +278,30 @@ class ValkeyStore:
             raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
         _, (wait,) = await self._run("limit", queue, [limit, milliseconds(seconds)], [rate_key(queue, who, action)])
         return float(wait) / 1000
+
+    async def close_day(self, queue: QueueId, ends: int, at_most: int, cursor: str | None = None) -> Closed:
+        _, (after, *numbers) = await self._run("close", queue, [ends, at_most, cursor or ""])
+        return Closed([int(number) for number in numbers], after.decode() or None)
+
+    # Desks
+
+    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
+        _, (outcome, *names) = await self._run("desk", queue, [name, int(is_open)])
+        if outcome == b"desk":
+            raise not_a_desk([each.decode() for each in names])
+        if outcome == b"full":
+            raise too_many_desks()
+
+    async def desks(self, queue: QueueId) -> list[DeskState]:
+        view, settings = await self.view(queue), (await self.settings(queue)).settings
+        async with mapped_errors():
+            found = await self._client.zrange(key(queue, "desks"), 0, -1, withscores=True)
+        return desk_states(settings, view.now, {name.decode(): int(score) for name, score in found})
+
+    async def desk_figures(self, queue: QueueId) -> DeskFigures:
+        await self.view(queue)
+        async with mapped_errors():
+            return (await self._counts(queue)).desk_figures()
 
     # Passes
 
@@ -345,6 +395,15 @@ class ValkeyStore:
         now = self._clock() if self._clock else ""
         view, items = await self._runner.run(name, queue, [now, *args], more_keys)
         return view_of(view), items
+
+
+def _flat_terms(terms: Terms | None) -> list[Any]:
+    """Terms as the script takes them."""
+    if terms is None:
+        return ["", "", "", ""]
+    spans = "" if terms.open is None else ",".join(f"{begin}-{end}" for begin, end in terms.open) or "never"
+    days = ",".join(map(str, terms.days))
+    return [terms.version, days, spans, "" if terms.longest is None else terms.longest]
 
 
 def _flat(settings: QueueSettings) -> list[str]:

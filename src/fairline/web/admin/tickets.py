@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from fairline.arrival import Caller
+from fairline.counter import Counter
 from fairline.errors import InvalidRequest
 from fairline.queue import QueueId
 from fairline.room import PAGE
@@ -17,14 +18,17 @@ from fairline.web.admin.wire import (
     Called,
     CallNext,
     CallOne,
+    LetPass,
     Nothing,
     Prioritise,
     Revoke,
     StaffJoin,
     TicketList,
+    Transfer,
 )
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
+from fairline.web.people import named_queue
 from fairline.web.wire import TicketAnswer
 
 USUAL_PAGE = 50
@@ -37,6 +41,8 @@ ACTIONS: dict[str, tuple[Action, str]] = {
     "no-show": (Action.NO_SHOW, "Whoever was called did not come."),
     "cancel": (Action.CANCEL, "Take someone out of the line, or back who was called."),
     "terminate": (Action.TERMINATE, "End a session, or what leads to one."),
+    "hold": (Action.HOLD, "Put someone who waits aside: those behind move up, and nobody calls them."),
+    "release": (Action.RELEASE, "Put someone who is held back in line, at the old place."),
 }
 
 
@@ -47,6 +53,7 @@ class Tickets:
         self._desk = desk
         self._room = desk.room
         self._context = desk.context
+        self._counter = Counter(desk.room)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -128,6 +135,33 @@ class Tickets:
                 takes=Prioritise,
                 problems=refused,
             ),
+            row(
+                Role.OPERATOR,
+                f"POST {ticket}/pass",
+                "Let others go before someone who waits.",
+                self.let_pass,
+                one,
+                takes=LetPass,
+                problems=refused,
+            ),
+            row(
+                Role.OPERATOR,
+                f"POST {ticket}/reinstate",
+                "Take back a no-show: whoever was called has come after all.",
+                partial(self.act, Action.REINSTATE),
+                one,
+                takes=Nothing,
+                problems=(*refused, "no_room", "already_in_line"),
+            ),
+            row(
+                Role.OPERATOR,
+                f"POST {ticket}/transfer",
+                "Send someone on to another queue. Doing it again after a break-off goes on where it broke off.",
+                self.transfer,
+                one,
+                takes=Transfer,
+                problems=(*refused, "queue_full", "queue_maintenance", "already_in_line"),
+            ),
             *(
                 row(
                     Role.OPERATOR,
@@ -162,7 +196,7 @@ class Tickets:
         return await self._changed(call, Action.START, await self._room.begin(call.queue, call.number))
 
     async def act(self, action: Action, call: Call) -> Response:
-        """Recall, return, complete, no-show, cancel or terminate."""
+        """Recall, return, complete, no-show, cancel, terminate, hold, release or reinstate."""
         call.take(Nothing)
         return await self._changed(call, action, await self._room.act(call.queue, action, call.number))
 
@@ -171,6 +205,20 @@ class Tickets:
         level = call.take(Prioritise).level
         ticket = await self._room.prioritise(call.queue, call.number, level)
         call.log("queue.prioritised", ticket=ticket.number, priority=level, position=ticket.position)
+        return await self._told(call, ticket)
+
+    async def let_pass(self, call: Call) -> Response:
+        """Let others go first."""
+        places = call.take(LetPass).places
+        ticket = await self._counter.let_pass(call.queue, call.number, places)
+        call.log("queue.passed", ticket=ticket.number, places=places, position=ticket.position)
+        return await self._told(call, ticket)
+
+    async def transfer(self, call: Call) -> Response:
+        """Send someone on to another queue."""
+        body = call.take(Transfer)
+        ticket = await self._counter.transfer(call.queue, call.number, named_queue(body.queue), body.priority)
+        call.log("queue.transferred", ticket=ticket.number, to=body.queue, there=ticket.went and ticket.went.number)
         return await self._told(call, ticket)
 
     async def revoke(self, call: Call) -> Response:

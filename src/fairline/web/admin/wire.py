@@ -11,8 +11,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from fairline.arrival import JoinRequest
 from fairline.events import Event, EventType
 from fairline.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
+from fairline.room import printed
 from fairline.store import AdminKey, Hour, Pass, Role, Stats, Totals
-from fairline.ticket import Reason, Status, Ticket, label
+from fairline.ticket import Reason, Status, Ticket, Went
 from fairline.web.wire import Strict, moment
 
 #: Ticket numbers are exact in every client: no more than a double holds.
@@ -71,6 +72,21 @@ class Prioritise(Strict, frozen=True):
     level: Level
 
 
+class LetPass(Strict, frozen=True):
+    """How many others go first."""
+
+    places: Annotated[int, Meta(ge=1, le=100)] = 1
+
+
+class Transfer(Strict, frozen=True):
+    """Where someone goes on."""
+
+    queue: Annotated[str, Meta(min_length=1, max_length=64)]
+    """The id of the other queue."""
+    priority: Annotated[int, Meta(ge=0, le=3)] | None = None
+    """Their priority there; the one they have here where it is left out."""
+
+
 class StaffJoin(JoinRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Someone whom staff put in line: as the public join, and a priority."""
 
@@ -125,6 +141,7 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
     id: str
     version: int
     waiting: int
+    held: int
     admitted: int
     active: int
     stock_left: int | None
@@ -137,6 +154,7 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
             id=queue,
             version=version,
             waiting=view.waiting,
+            held=view.held,
             admitted=view.admitted,
             active=view.active,
             stock_left=view.stock_left(settings.stock),
@@ -147,6 +165,19 @@ class QueueList(Struct, frozen=True):
     """All queues, by id."""
 
     queues: list[AdminQueue]
+
+
+class Destination(Struct, frozen=True, kw_only=True):
+    """The ticket that someone has in another queue, after a transfer."""
+
+    queue: str
+    ticket: int
+    label: str
+
+    @classmethod
+    def of(cls, went: Went | None) -> Destination | None:
+        """Where someone went, if they did."""
+        return cls(queue=went.queue, ticket=went.number, label=went.label) if went else None
 
 
 class AdminTicket(Struct, frozen=True, kw_only=True):
@@ -169,7 +200,11 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     """When it lapses unless something happens first; for an ended one, when its record is purged."""
     last_seen: datetime | None
     leaving: bool
+    held: bool
+    """It waits, but is put aside."""
     counter: str | None
+    transferred_to: Destination | None
+    """Where it went on."""
     page_views: int
     user_id: str | None
     name: str | None
@@ -187,7 +222,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
         return cls(
             queue=queue,
             ticket=ticket.number,
-            label=label(settings.ticket_prefix or queue.upper(), ticket.number),
+            label=printed(queue, settings, ticket),
             status=ticket.status,
             reason=ticket.reason,
             revoked_reason=revoked,
@@ -200,7 +235,9 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
             deadline=when(ticket.deadline),
             last_seen=when(last_seen(ticket, settings, now)),
             leaving=ticket.leaving,
+            held=ticket.held,
             counter=ticket.counter,
+            transferred_to=Destination.of(ticket.went),
             page_views=ticket.page_views,
             user_id=person.user_id,
             name=person.name,
@@ -280,10 +317,10 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
             expired_by_reason=_by_reason(totals),
             joins_per_minute=stats.joins_per_minute,
             admissions_per_minute=stats.admissions_per_minute,
-            average_wait_seconds=_seconds(totals.wait_mean),
-            wait_p50_seconds=_seconds(totals.wait_p50),
-            wait_p90_seconds=_seconds(totals.wait_p90),
-            wait_p99_seconds=_seconds(totals.wait_p99),
+            average_wait_seconds=rounded(totals.wait_mean),
+            wait_p50_seconds=rounded(totals.wait_p50),
+            wait_p90_seconds=rounded(totals.wait_p90),
+            wait_p99_seconds=rounded(totals.wait_p99),
             last_admission_at=when(stats.last_admission),
             peak_waiting=totals.peak_waiting,
         )
@@ -318,10 +355,10 @@ class HourAnswer(Struct, frozen=True, kw_only=True):
             expired=totals.expired,
             expired_by_reason=_by_reason(totals),
             peak_waiting=totals.peak_waiting,
-            average_wait_seconds=_seconds(totals.wait_mean),
-            wait_p50_seconds=_seconds(totals.wait_p50),
-            wait_p90_seconds=_seconds(totals.wait_p90),
-            wait_p99_seconds=_seconds(totals.wait_p99),
+            average_wait_seconds=rounded(totals.wait_mean),
+            wait_p50_seconds=rounded(totals.wait_p50),
+            wait_p90_seconds=rounded(totals.wait_p90),
+            wait_p99_seconds=rounded(totals.wait_p99),
         )
 
 
@@ -336,7 +373,8 @@ def _by_reason(totals: Totals) -> dict[Reason, int]:
     return {reason: totals.expired_by_reason.get(reason, 0) for reason in Reason}
 
 
-def _seconds(seconds: float | None) -> float | None:
+def rounded(seconds: float | None) -> float | None:
+    """Seconds to the millisecond."""
     return None if seconds is None else round(seconds, 3)
 
 

@@ -42,6 +42,7 @@ _LIVE_WORDS = (
     "wait_unknown",
     "paused_title",
     "maintenance_title",
+    "closed_title",
 )
 
 

@@ -18,7 +18,7 @@ from fairline.web.wire import TicketAnswer
 #: In these someone is in line, or about to be: the page goes on living by its script.
 IN_LINE = frozenset({"joining", "waiting", "paused", "admitted"})
 #: In these it is worth looking again, and the page does so by itself.
-MAY_CHANGE = frozenset({"not_open", "maintenance", "full", "sold_out", "limited", "trouble"})
+MAY_CHANGE = frozenset({"held", "not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
 #: What the page's script says live, beside the titles.
 _LIVE_WORDS = (
     "group",
@@ -55,6 +55,7 @@ _ENDS = {
     Reason.CANCELLED: "expired_removed",
     Reason.TERMINATED: "expired_removed",
     Reason.REVOKED: "expired_removed",
+    Reason.CLOSED: "expired_closed",
 }
 
 
@@ -81,6 +82,7 @@ class Sight:
         go_url: str = "",
         back_to: str = "",
         retry_after: float | None = None,
+        opens: datetime | None = None,
     ) -> None:
         settings = settings or QueueSettings()
         self.state = state
@@ -95,7 +97,9 @@ class Sight:
         self.ticket = ticket
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
         self.retry_seconds = retry_after
-        self._opens_at = settings.opens_at
+        if opens is None and state == "not_open":
+            opens = opening_time(settings.opens_at)
+        self._opens = opens
 
     @property
     def in_line(self) -> bool:
@@ -152,7 +156,7 @@ class Sight:
     @property
     def opens(self) -> Markup | str:
         """When it opens, in words."""
-        return self._at("opens", opening_time(self._opens_at)) if self.state == "not_open" else ""
+        return self._at("opens", self._opens) if self._opens is not None else ""
 
     @property
     def go_before(self) -> Markup | str:

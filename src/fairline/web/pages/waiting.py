@@ -12,9 +12,13 @@ import time
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
+from msgspec import UnsetType
+
 from fairline.arrival import JoinRequest
 from fairline.errors import (
+    AlreadyInLine,
     FairlineError,
+    QueueClosed,
     QueueFull,
     QueueMaintenance,
     QueueNotFound,
@@ -22,27 +26,30 @@ from fairline.errors import (
     TicketExpired,
     TokenError,
     TokenInvalid,
+    TokenMoved,
 )
 from fairline.look import opening_time
 from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.room import Answer
+from fairline.terms import refused_now
 from fairline.ticket import LIVE, Status
 from fairline.token import TicketClaims
 from fairline.web.assets import Assets
 from fairline.web.context import Context, local, redirect_url, same_ticket, ticket_cookie
-from fairline.web.http import Headers, Request, Response, wants_json
+from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, page_url
 from fairline.web.people import People, named_queue, visitor_of
 from fairline.web.problems import PROBLEMS, failure
-from fairline.web.wire import TicketAnswer
+from fairline.web.wire import TicketAnswer, moment
 
 #: Which page tells of which error; all others are our own trouble.
 _PAGE_OF = {
     "queue_not_found": "unknown",
     "queue_full": "full",
     "queue_maintenance": "maintenance",
+    "queue_closed": "closed",
     "already_in_line": "elsewhere",
     "rate_limited": "limited",
 }
@@ -69,10 +76,12 @@ class WaitingPages:
             queue = named_queue(name)
             answer = await self._held(request, queue)
             if answer is not None:
-                return self._draw_ticket(request, answer)
+                return self._follow(request, answer) or self._draw_ticket(request, answer)
             view, settings = await self._room.view(queue)
             if settings.status is QueueStatus.MAINTENANCE:
                 raise QueueMaintenance(queue)
+            if closed := refused_now(queue, settings, view):
+                raise closed
             sold_out = view.sold_out(settings.stock)
             if view.waiting >= settings.max_queue_size and not sold_out:
                 raise QueueFull(queue, view.waiting)
@@ -128,7 +137,12 @@ class WaitingPages:
             claims: TicketClaims = self._room.keyring.tickets.check(token, time.time())
             if claims.queue != queue:
                 raise TokenInvalid("it is for another queue")
-            return same_ticket(claims, await self._seen(queue, claims.number))
+            answer = await self._seen(queue, claims.number)
+            if answer.standing.moved != claims.moved and answer.standing.status not in LIVE:
+                return None  # it went on on another device, and is over there
+            return same_ticket(claims, answer)
+        except TokenMoved:
+            raise AlreadyInLine(queue) from None
         except (TokenError, TicketExpired):
             return None
 
@@ -138,11 +152,22 @@ class WaitingPages:
         except TicketExpired:
             return await self._room.status(queue, number)
 
+    def _follow(self, request: Request, answer: Answer) -> Response | None:
+        """To the page of the queue that someone was sent on to."""
+        there = self._context.told(answer).transferred_to
+        if isinstance(there, UnsetType):
+            return None
+        queue = QueueId(there.queue)
+        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
+        return self._back(request, queue, (cookie(ticket_cookie(queue), there.token, lasts, secure=secure),))
+
     def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
         status = 200
         if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
             state = "sold_out"
+        elif standing.held:
+            state = "held"
         elif standing.status is Status.WAITING:
             moves = settings.status is QueueStatus.ACTIVE and not settings.stock_unknown
             state = "waiting" if moves else "paused"
@@ -165,7 +190,7 @@ class WaitingPages:
         status: int = 200,
     ) -> Response:
         # To look again is also the sign of life of someone in line whose page has nothing more to show.
-        again = settings.heartbeat_interval_seconds if state == "sold_out" else None
+        again = settings.heartbeat_interval_seconds if state in ("sold_out", "held") else None
         back_to, language = _back_to(request), preferred(request)
         sight = Sight(state, queue, language, settings, told, go_url=go_url, back_to=back_to, retry_after=again)
         return self._drawing.draw(sight, status, settings)
@@ -191,8 +216,18 @@ class WaitingPages:
         retry = error.retry_after or (TROUBLE_RETRY_SECONDS if status in (429, 503) else None)
         if state == "maintenance" and settings and (opens_in := _opens_in(settings)) > 0:
             state, retry = "not_open", min(opens_in, LONGEST_RETRY_SECONDS)
-        retry_after, back_to = retry and spread(retry), _back_to(request)
-        sight = Sight(state, name[:80], preferred(request), settings, retry_after=retry_after, back_to=back_to)
+        opens = None
+        if isinstance(error, QueueClosed):
+            opens, retry = error.opens_at, min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+        sight = Sight(
+            state,
+            name[:80],
+            preferred(request),
+            settings,
+            retry_after=retry and spread(retry),
+            back_to=_back_to(request),
+            opens=moment(opens) if opens else None,
+        )
         headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
         return self._drawing.draw(sight, status, settings, headers)
 

@@ -161,7 +161,8 @@ export class WaitingRoomClient {
       return await this.#call("/api/v1/heartbeat", {});
     } catch (error) {
       const {status, code} = /** @type {ClientError} */ (error);
-      if (status !== 401) throw error;
+      // Whoever went on on another device is not to take a second place here.
+      if (status !== 401 || code === "token_moved") throw error;
       // No cookie came though we have a token: this browser keeps none.
       if (this.#cookies && this.#token && code === "token_missing") this.#cookies = false;
       else this.#forget();

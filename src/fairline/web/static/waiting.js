@@ -14,7 +14,7 @@ const QUIET = 60;
 /** A wait has grown when it is so many times, and so many seconds, longer than it should be by now. */
 const GROWN = 1.25, GROWN_SECONDS = 60;
 /** Codes of refusals that have a page of their own. */
-const PAGES = ["queue_full", "queue_maintenance", "queue_not_found"];
+const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found", "token_moved"];
 
 // Words: the rules of pages/languages.py again
 
@@ -57,7 +57,7 @@ function localise() {
 }
 
 function drawLine(answer) {
-  if (answer.sold_out) return reload();
+  if (answer.sold_out || answer.held) return reload();
   const paused = answer.queue_status !== "active" || answer.stock_unknown;
   const state = paused ? "paused" : "waiting";
   page.dataset.state = state;

@@ -1,11 +1,61 @@
--- act.lua: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate.
+-- act.lua: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release,
+-- reinstate.
 -- ARGV  1 now  2 action  3… numbers
--- Returns for each: outcome (done, refused, missing)  rank  due  record.
+-- Returns for each: outcome (done, refused, missing; of reinstate also no_room, held)  rank  due  record.
 local action, reply = ARGV[2], {}
+local KEPT_HOURS = 48
+
+-- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.
+local function set_held(t, held)
+  call('ZREM', set_of(t), t.number)
+  t.held = held
+  call('ZADD', set_of(t), text(t.place), t.number)
+  event(held and 'held' or 'released', t.number)
+  return save(t)
+end
+
+-- Take back what was counted of an end, in the hour it was counted in.
+local function uncount(t, name)
+  local hour = floor(t.ended / HOUR)
+  if hour >= floor(now / HOUR) - KEPT_HOURS then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
+  call('HINCRBY', STATS, 'total:' .. name, -1)
+end
+
+-- Whoever did not come has come after all: called again by the same desk.
+local function reinstate(t)
+  local why = REASON[t.reason]
+  if why ~= 'no_show' and why ~= 'claim_timeout' then return 'refused' end
+  if t.holder ~= '' and call('HEXISTS', HOLDERS, holder_field(t)) == 1 then return 'held' end
+  if room() < 1 then return 'no_room' end
+  uncount(t, 'expired')
+  uncount(t, 'expired:' .. why)
+  if why == 'no_show' and t.counter ~= '' then
+    uncount(t, 'desk:no_show:' .. (call('ZSCORE', DESKS, t.counter) and t.counter or 'other'))
+  end
+  if t.holder ~= '' then call('HSET', HOLDERS, holder_field(t), t.number) end
+  call('ZREM', ENDED, t.number)
+  call('ZADD', ADMITTED, t.number, t.number)
+  t.state, t.reason, t.ended = STATUS.admitted, 0, 0
+  set_due(t.number, clock + Q.claim_seconds * 1000)
+  event('reinstated', t.number, t.counter)
+  save(t)
+  return 'done'
+end
+
+local function act(t)
+  if not goes_to(t, action) then return 'refused' end
+  if action == 'reinstate' then return reinstate(t) end
+  if action == 'hold' or action == 'release' then
+    set_held(t, action == 'hold')
+  else
+    move(t, action, REASON_OF[action])
+  end
+  return 'done'
+end
+
 for i = 3, #ARGV do
   local t = fetch(ARGV[i])
-  local record = t and move(t, action, REASON_OF[action])
-  reply[#reply + 1] = record and 'done' or t and 'refused' or 'missing'
-  put(reply, ARGV[i], record or call('HGET', TICKETS, ARGV[i]))
+  reply[#reply + 1] = t and act(t) or 'missing'
+  put(reply, ARGV[i], call('HGET', TICKETS, ARGV[i]))
 end
 return answer(reply)

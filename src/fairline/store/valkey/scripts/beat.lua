@@ -7,13 +7,13 @@ for i = 2, #ARGV do
   local number = ARGV[i]
   local record = call('HGET', TICKETS, number)
   if record and string.byte(record, 1) == STATUS.waiting then
-    if string.byte(record, 4) ~= 0 then -- came back after the page was closed
+    if string.byte(record, 4) % 2 == LEAVING then -- came back after the page was closed
       local t = unpack_ticket(number, record)
-      t.leaving = 0
+      t.leaving = false
       record = save(t)
     end
     set_due(number, due)
-    reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = call('ZRANK', LINE, number), due_text, record
+    reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = call('ZRANK', LINE, number) or -1, due_text, record
   else
     put(reply, number, record)
   end

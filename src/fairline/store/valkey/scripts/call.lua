@@ -1,10 +1,46 @@
 -- call.lua: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
 -- ARGV  1 now  2 how many  3 number ('' = the next in the line)  4 counter  5 idempotency key (digest or '')
 --       6 fingerprint of the press
--- Returns outcome, then for each: number  rank  due  record. Outcomes: called, again, conflict, paused, refused, missing.
+-- Returns outcome, then for each: number  rank  due  record. Outcomes: called, again, conflict, paused, refused, missing,
+-- desk (it is not one of the queue's: their names follow).
 local many, number, counter, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local KEPT = 86400000
+local KEPT, MOST_DESKS = 86400000, 50
+local desks, sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'counters', 'wait_sample', 'cycles', 'empty_at'))
+desks = cjson.decode(desks or '[]')
 local reply = {}
+
+local function is_desk()
+  for _, each in ipairs(desks) do
+    if each == counter then return true end
+  end
+  return #desks == 0 or counter == ''
+end
+
+-- How long a desk took from one call to the next, if people waited all the while: the mean of the last of those.
+local function note_cycle(ms)
+  local kept, sum = {ms}, ms
+  for each in string.gmatch(cycles or '', '%d+') do
+    if #kept < (tonumber(sample) or 20) then
+      kept[#kept + 1] = each
+      sum = sum + tonumber(each)
+    end
+  end
+  Q.cycle_mean, Q.cycle_count = sum / #kept / 1000, #kept
+  call('HSET', QUEUE, 'cycles', table.concat(kept, ' '), 'cycle_mean', text(Q.cycle_mean), 'cycle_count', #kept)
+end
+
+-- A desk that calls is open. Where any name will do, there are figures for so many of them.
+local function note_desk(called)
+  if counter == '' then return end
+  if not call('ZSCORE', DESKS, counter) and #desks == 0 and call('ZCARD', DESKS) >= MOST_DESKS then return end
+  call('ZADD', DESKS, text(now), counter)
+  local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. counter) or '', '^(%d+) (%d+)$')
+  last = tonumber(last)
+  if last and now > last and now - last < (Q.desk_idle_seconds or 900) * 1000 and (tonumber(empty_at) or 0) <= last then
+    note_cycle(floor((now - last) / tonumber(many_then)))
+  end
+  call('HSET', QUEUE, 'called:' .. counter, text(now) .. ' ' .. called)
+end
 
 local function put_number(n, record)
   reply[#reply + 1] = n
@@ -24,6 +60,7 @@ if key ~= '' then
   end
 end
 if Q.status ~= 'active' then return answer({'paused'}) end
+if not is_desk() then return answer({'desk', unpack(desks)}) end
 
 local numbers = {}
 if number == '' then
@@ -32,7 +69,7 @@ if number == '' then
 else
   local t = fetch(number)
   if not t then return answer({'missing'}) end
-  if not TRANSITIONS[t.state].call then
+  if not goes_to(t, 'call') then
     reply[1] = 'refused'
     put_number(number, call('HGET', TICKETS, number))
     return answer(reply)
@@ -41,6 +78,7 @@ else
 end
 
 reply[1] = 'called'
+if #numbers > 0 then note_desk(#numbers) end
 for _, n in ipairs(numbers) do
   local t = fetch(n)
   t.counter = counter

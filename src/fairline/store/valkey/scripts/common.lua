@@ -1,11 +1,12 @@
 -- common.lua: what every script on a queue begins with: its keys, its clock, its settings, its tickets.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
---       12 passes  13… limits (join.lua and limit.lua)
+--       12 passes  13 held  14 desks  15… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
--- The tables STATUS, REASON, REASON_CODE, REASON_OF and TRANSITIONS come before this, made from ticket.py.
+-- The tables STATUS, REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS come before this, made from
+-- ticket.py.
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local REVOKED, PASSES = KEYS[11], KEYS[12]
+local REVOKED, PASSES, HELD, DESKS = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
@@ -29,7 +30,8 @@ local NAMES = {
   'version', 'status', 'admission', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url',
   'heartbeat_timeout_seconds', 'grace_seconds', 'claim_seconds', 'session_seconds', 'session_max_seconds',
   'retain_seconds', 'stopped', 'completed', 'tokens', 'tokens_at', 'held', 'swept_at', 'stay_mean', 'stay_count',
-  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'stats_hour',
+  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'stats_hour', 'cycle_mean', 'cycle_count',
+  'desk_idle_seconds',
 }
 for i, value in ipairs(call('HMGET', QUEUE, unpack(NAMES))) do
   Q[NAMES[i]] = tonumber(value) or value or nil
@@ -54,16 +56,23 @@ local function event(type, number, detail)
     'detail', detail or '')
 end
 
--- Tickets. A record has a head that every ticket has and a tail from its admission on; record.py reads the same.
-local HEAD, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<ddddI4Bc0Bc0'
+-- Tickets. A record has a head that every ticket has, an extra part where its flags say so (how often it moved to
+-- another device, and its serial), and a tail from its admission or its end on; record.py reads the same.
+local HEAD, EXTRA, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0', '<ddddI4Bc0Bc0I2c0'
+local LEAVING, IS_HELD, HAS_EXTRA = 1, 2, 4
 
 local function unpack_ticket(number, record)
-  local t = {number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = ''}
-  local at
-  t.state, t.reason, t.level, t.leaving, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
+  local t = {
+    number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = '', went = '',
+    moved = 0, serial = '',
+  }
+  local flags, at
+  t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
+  t.leaving, t.held = flags % 2 == 1, flags % 4 >= IS_HELD
+  if flags >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
   if at <= #record then
-    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter = struct.unpack(TAIL, record, at)
+    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter, t.went = struct.unpack(TAIL, record, at)
   end
   return t
 end
@@ -74,11 +83,14 @@ local function fetch(number)
 end
 
 local function save(t)
-  local record = struct.pack(HEAD, t.state, t.reason, t.level, t.leaving, t.place, t.joined, #t.client, t.client,
+  local extra = t.moved > 0 or t.serial ~= ''
+  local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
+  local record = struct.pack(HEAD, t.state, t.reason, t.level, flags, t.place, t.joined, #t.client, t.client,
     #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
+  if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
   if t.admitted > 0 or t.ended > 0 then
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
-      t.counter)
+      t.counter, #t.went, t.went)
   end
   call('HSET', TICKETS, t.number, record)
   return record
@@ -111,11 +123,28 @@ local function free_holder(t)
   if t.holder ~= '' then call('HDEL', HOLDERS, holder_field(t)) end
 end
 
+-- Where an action leads; nil where the table does not allow it.
+local function goes_to(t, action)
+  return (t.held and HELD_TRANSITIONS or TRANSITIONS[t.state])[action]
+end
+
+-- The set a ticket is in.
+local function set_of(t)
+  return t.held and HELD or SET_OF[t.state]
+end
+
+-- Count for the desk that called a ticket. A name that there was no room for any more is one of the others.
+local function count_desk(t, what, by)
+  if t.counter ~= '' then
+    count('desk:' .. what .. ':' .. (call('ZSCORE', DESKS, t.counter) and t.counter or 'other'), by)
+  end
+end
+
 -- Take one ticket along the table of transitions, with everything that belongs to it: its set, its deadline, its
 -- holder, the statistics, the event. Returns the new record, or nil where the table does not allow it.
 local EVENT_OF = {
   admit = 'admitted', call = 'called', recall = 'recalled', ['return'] = 'returned', start = 'started',
-  complete = 'completed',
+  complete = 'completed', transfer = 'transferred',
 }
 
 local function admitted_now(t)
@@ -124,6 +153,7 @@ local function admitted_now(t)
   count('admitted')
   count('wait_ms', wait)
   count('wait:' .. floor(8 * math.log(1 + wait / 1000) / math.log(2)))
+  count_desk(t, 'called')
   Q.flow_called = (Q.flow_called or 0) + 1
 end
 
@@ -139,21 +169,24 @@ local function ended_now(t, from, reason)
   end
   if t.state == STATUS.completed then
     count('completed')
+    count_desk(t, 'served')
+    count_desk(t, 'service_ms', max(0, now - t.started))
     Q.completed = (Q.completed or 0) + 1
   else
     count('expired')
     count('expired:' .. REASON[t.reason])
+    if REASON[t.reason] == 'no_show' then count_desk(t, 'no_show') end
   end
 end
 
-local function move(t, action, reason)
-  local from, to = t.state, TRANSITIONS[t.state][action]
+local function move(t, action, reason, detail)
+  local from, to = t.state, goes_to(t, action)
   if not to then return nil end
-  t.state, t.leaving = to, 0
   if SET_OF[from] ~= SET_OF[to] then
-    call('ZREM', SET_OF[from], t.number)
+    call('ZREM', set_of(t), t.number)
     call('ZADD', SET_OF[to], to == STATUS.waiting and text(t.place) or t.number, t.number)
   end
+  t.state, t.leaving, t.held = to, false, false
   local due
   if to == STATUS.waiting then
     t.admitted, t.counter, due = 0, '', waiting_due()
@@ -162,14 +195,18 @@ local function move(t, action, reason)
     if from == STATUS.waiting then admitted_now(t) end
     due = clock + Q.claim_seconds * 1000
   elseif to == STATUS.active then
-    if from == STATUS.admitted then t.started, t.cap = now, clock + Q.session_max_seconds * 1000 end
+    if from == STATUS.admitted then
+      t.started, t.cap = now, clock + Q.session_max_seconds * 1000
+      count_desk(t, 'came')
+      count_desk(t, 'claim_ms', max(0, now - t.admitted))
+    end
     due = active_due(t)
   else
     ended_now(t, from, reason)
     due = clock + Q.retain_seconds * 1000
   end
   set_due(t.number, due)
-  event(EVENT_OF[action] or 'expired', t.number, REASON[t.reason] or t.counter)
+  event(EVENT_OF[action] or 'expired', t.number, detail or REASON[t.reason] or t.counter)
   return save(t)
 end
 
@@ -210,11 +247,16 @@ local function answer(reply)
       text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0))
     if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
   end
-  local waited, span = Q.flow_waited or 0, Q.flow_span or 0
+  local waited, span, waiting, open = Q.flow_waited or 0, Q.flow_span or 0, call('ZCARD', LINE), 0
+  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
+  if Q.admission == 'manual' then
+    open = call('ZCOUNT', DESKS, '(' .. text(now - (Q.desk_idle_seconds or 900) * 1000), '+inf')
+  end
   return {{
-    text(now), text(Q.stopped or 0), text(Q.version), call('ZCARD', LINE), call('ZCARD', ADMITTED),
-    call('ZCARD', ACTIVE), text(Q.completed or 0), text(Q.stay_mean or 0),
+    text(now), text(Q.stopped or 0), text(Q.version), waiting, call('ZCARD', ADMITTED), call('ZCARD', ACTIVE),
+    text(Q.completed or 0), call('ZCARD', HELD), open, text(Q.cycle_count or 0), text(Q.stay_mean or 0),
     text(waited > 0 and (Q.flow_left or 0) / waited or 0), text(span > 0 and (Q.flow_called or 0) / span or 0),
+    text(Q.cycle_mean or 0),
   }, reply}
 end
 

@@ -1,17 +1,73 @@
 -- join.lua: give each arrival a ticket at its place in the line, or the one its holder has already.
--- KEYS  1–12 the queue's  13… the limits' keys that the arrivals name
--- ARGV  1 now  then for each arrival: client  user  phone  address (digests or '')  idempotency key (digest or '')
+-- KEYS  1–14 the queue's  15… the limits' keys that the arrivals name
+-- ARGV  1 now  2 the version of the settings that the terms are from ('' = no terms)  3 when days begin (a,b,…)
+--       4 when it is open (from-to,from-to,…; '' = always)  5 the longest line that can be served today ('' = any)
+--       then for each arrival: client  user  phone  address (digests or '')  idempotency key (digest or '')
 --       fingerprint of the body  level  pass id or ''  limit key of the address, of the phone (index in KEYS, 0 = none)
---       person (packed)  1 to go straight through or not at all, else 0
+--       person (packed)  1 to go straight through or not at all, else 0  series or ''  1 to be held, else 0
+--       1 if the limits hold for them, else 0
 -- Returns for each: outcome  detail  number  rank  due  record. Outcomes: joined, held (by its holder), again (by its
--- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room.
+-- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
+-- closed, closing, series. Nothing at all where the terms are those of other settings.
 --#include bucket
 --#include place
 --#include sliding
 local PER_ADDRESS, PER_PHONE = 60000, 3600000
-local one_per, per_address, per_phone = unpack(call('HMGET', QUEUE, 'one_per', 'join_limit_per_ip', 'join_limit_per_phone'))
+local DAY_AT_LEAST = 72000000 -- a change of the time zone begins no day
+local one_per, per_address, per_phone, restart, all_series = unpack(call('HMGET', QUEUE, 'one_per', 'join_limit_per_ip',
+  'join_limit_per_phone', 'label_restart', 'series'))
 per_address, per_phone = tonumber(per_address), tonumber(per_phone)
+all_series = cjson.decode(all_series or '[]')
+local longest = tonumber(ARGV[5])
 local reply = {}
+
+if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
+
+-- The day it is by the store's clock, by when it began; 0 where labels are not counted by the day.
+local function today()
+  local day = 0
+  for began in string.gmatch(restart == 'daily' and ARGV[3] or '', '%d+') do
+    if tonumber(began) <= now then day = max(day, tonumber(began)) end
+  end
+  return day
+end
+
+local function is_open()
+  if ARGV[4] == '' then return true end
+  for from, to in string.gmatch(ARGV[4], '(%d+)-(%d+)') do
+    if tonumber(from) <= now and now < tonumber(to) then return true end
+  end
+  return false
+end
+
+local function has_series(name)
+  for _, each in ipairs(all_series) do
+    if each == name then return true end
+  end
+  return name == ''
+end
+
+-- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
+-- goes back to an earlier day, goes on through the day on which the rule is changed, and past the numbers that were
+-- printed themselves meanwhile: no two are alike on one day.
+local function next_serial(series, number)
+  if series == '' then series = all_series[1] or '' end
+  if series == '' and restart ~= 'daily' then return '' end
+  local day, count_field, day_field = today(), 'serial:' .. series, 'serial_day:' .. series
+  local given, last, before = unpack(call('HMGET', QUEUE, count_field, day_field, 'serial_number'))
+  given, last = tonumber(given) or 0, tonumber(last) or 0
+  local new_day = day - last >= DAY_AT_LEAST
+  if series == '' and number ~= (tonumber(before) or 0) + 1 then
+    given = max(given + 1, number)
+  elseif new_day and last > 0 then
+    given = 1
+  else
+    given = given + 1
+  end
+  call('HSET', QUEUE, count_field, given, day_field, text(new_day and day or last))
+  if series == '' then call('HSET', QUEUE, 'serial_number', number) end
+  return string.format(series == '' and '%s%06d' or '%s%04d', series, given)
+end
 
 local function put_outcome(outcome, detail, number, record)
   reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = outcome, detail, number
@@ -31,6 +87,9 @@ end
 local function refusal(a)
   if Q.status == 'maintenance' then return 'maintenance', '' end
   local waiting = call('ZCARD', LINE)
+  if not has_series(a.series) then return 'series', table.concat(all_series, ', ') end
+  if a.limited and not is_open() then return 'closed', '' end
+  if a.limited and longest and waiting >= longest then return 'closing', '' end
   if waiting >= Q.max_queue_size then return 'full', waiting end
   if a.pass ~= '' then
     local level, uses, used, ends = string.match(call('HGET', PASSES, a.pass) or '', '^(%d+) (%d+) (%d+) (%d+)$')
@@ -59,11 +118,12 @@ local function join(a, holder)
   local number = call('HINCRBY', QUEUE, 'number', 1)
   local turns = number + (tonumber(call('HGET', QUEUE, 'moves')) or 0)
   local t = {
-    number = number, state = STATUS.waiting, reason = 0, level = a.level, leaving = 0,
+    number = number, state = STATUS.waiting, reason = 0, level = a.level, leaving = false, held = a.held,
     place = next_place(turns, a.level), joined = now, client = a.client,
     holder = holder == 'c' .. a.client and 'c' or holder, key = a.key, person = a.person, admitted = 0, ended = 0,
+    moved = 0, serial = next_serial(a.series, number),
   }
-  call('ZADD', LINE, text(t.place), number)
+  call('ZADD', set_of(t), text(t.place), number)
   set_due(number, waiting_due())
   if holder ~= '' then call('HSET', HOLDERS, holder, number) end
   if a.key ~= '' then call('HSET', HOLDERS, 'j' .. a.key, number .. ' ' .. a.fingerprint) end
@@ -78,12 +138,12 @@ local function join(a, holder)
   put_outcome('joined', '', number, record)
 end
 
-for i = 2, #ARGV, 12 do
+for i = 6, #ARGV, 15 do
   local a = {
     client = ARGV[i], user = ARGV[i + 1], phone = ARGV[i + 2], address = ARGV[i + 3], key = ARGV[i + 4],
     fingerprint = ARGV[i + 5], level = tonumber(ARGV[i + 6]), pass = ARGV[i + 7],
     address_key = KEYS[tonumber(ARGV[i + 8])], phone_key = KEYS[tonumber(ARGV[i + 9])], person = ARGV[i + 10],
-    through = ARGV[i + 11] == '1',
+    through = ARGV[i + 11] == '1', series = ARGV[i + 12], held = ARGV[i + 13] == '1', limited = ARGV[i + 14] == '1',
   }
   local again = a.key ~= '' and call('HGET', HOLDERS, 'j' .. a.key)
   local holder = holder_of(a)

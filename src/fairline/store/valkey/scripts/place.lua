@@ -10,7 +10,7 @@ local function turn_at(rank)
 end
 
 local function taken(place)
-  return call('ZCOUNT', LINE, text(place), text(place)) > 0
+  return call('ZCOUNT', LINE, text(place), text(place)) + call('ZCOUNT', HELD, text(place), text(place)) > 0
 end
 
 -- The place that goes ahead of `share` of the line, never before the last turn of an equal or higher level.

@@ -6,7 +6,7 @@ local number, level = ARGV[2], tonumber(ARGV[3])
 local t, reply = fetch(number), {}
 if not t then
   reply[1] = 'missing'
-elseif not TRANSITIONS[t.state].prioritise then
+elseif not goes_to(t, 'prioritise') then
   reply[1] = 'refused'
 else
   reply[1] = 'done'

@@ -26,7 +26,7 @@ call('HSET', QUEUE, 'swept_at', text(now))
 
 -- A lapse has its reason from the state it ends.
 local function reason_of(t)
-  if t.state == STATUS.waiting then return t.leaving == 1 and 'left' or 'heartbeat_timeout' end
+  if t.state == STATUS.waiting then return t.leaving and 'left' or 'heartbeat_timeout' end
   if t.state == STATUS.admitted then return Q.admission == 'manual' and 'no_show' or 'claim_timeout' end
   return 'session_timeout'
 end

@@ -4,9 +4,9 @@
 local reply = {}
 for i = 2, #ARGV do
   local t = fetch(ARGV[i])
-  local record = t and t.state == STATUS.waiting and t.leaving == 0
+  local record = t and t.state == STATUS.waiting and not t.leaving
   if record then
-    t.leaving = 1
+    t.leaving = true
     record = save(t)
     set_due(t.number, clock + Q.grace_seconds * 1000)
   end

@@ -87,6 +87,13 @@ LANGUAGE sql IMMUTABLE AS $$
       + _q.admission_rate * greatest(0, _now - coalesce(_c.tokens_at, _now)) / 1000)
 $$;
 
+-- Whether the table of transitions allows an action on a ticket.
+CREATE FUNCTION allows(_t tickets, _action text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT 1 FROM transitions tr WHERE tr.status = _t.status AND tr.held = _t.held AND tr.action = _action);
+END $$;
+
 -- The queue at this moment, as answers begin.
 CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -94,7 +101,12 @@ DECLARE
 BEGIN
   SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
     CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
-    CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END)
+    CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END,
+    c.put_aside,
+    CASE WHEN q.admission = 'manual' THEN (
+      SELECT count(*) FROM desks d WHERE d.queue = _queue AND d.seen > _now - q.desk_idle_seconds * 1000) ELSE 0 END,
+    cardinality(c.cycles),
+    coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0))
   INTO _view FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
   -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
   IF NOT FOUND THEN
@@ -106,13 +118,13 @@ END $$;
 -- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
 CREATE FUNCTION standing(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving)
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.counter, ''), _t.held, _t.serial, _t.moved)
 $$;
 
 CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, _t.place, _t.admitted, _t.started, _t.ended, _t.page_views,
-    nullif(_t.counter, ''), encode(_t.client, 'hex'), _t.person)
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.counter, ''), _t.held, _t.serial, _t.moved, _t.place,
+    _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person, _t.went)
 $$;
 
 -- An answer: the queue, and each ticket asked for in order (null where there is none), all of one moment.

@@ -13,7 +13,7 @@ BEGIN
     FROM blocks WHERE queue = _queue ORDER BY block
   ) b;
   RETURN (
-    SELECT array_agg(CASE WHEN t.status = 'waiting' THEN _ahead[width_bucket(t.place >> 30, _blocks)] + (
+    SELECT array_agg(CASE WHEN t.status = 'waiting' AND NOT t.held THEN _ahead[width_bucket(t.place >> 30, _blocks)] + (
       SELECT count(*) FROM line l
       WHERE l.queue = _queue AND l.place BETWEEN (t.place >> 30) << 30 AND t.place) END ORDER BY a.i)
     FROM unnest(_numbers) WITH ORDINALITY a(number, i)
@@ -58,8 +58,9 @@ BEGIN
     _turn := CASE WHEN _turns - _bottom < 1 << 24 THEN _bottom ELSE _bottom + 1 END;
   END IF;
   -- Places within one turn run out after 2^24 arrivals (or a change from strict): take the next turn then.
-  WHILE _turns - _turn >= (1 << 24) - 1
-    AND EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = place_of(_turn, _turns))
+  WHILE _turns - _turn >= (1 << 24) - 1 AND (
+    EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = place_of(_turn, _turns))
+    OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.held AND t.place = place_of(_turn, _turns)))
   LOOP
     _turn := _turn + 1;
   END LOOP;

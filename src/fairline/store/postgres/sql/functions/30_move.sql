@@ -2,10 +2,11 @@
 -- the holder, the counters, the statistics, the events.
 -- `_why` has a reason for each where it ends them. A ticket that is named more than once is moved once, and told of each
 -- time: only recalling is the same when it is repeated. The caller holds the lock of the queue.
+-- Events have a reason or a counter to tell, or `_detail`.
 -- Returns the numbers that moved, in the order asked; where the table does not allow it, nothing was done.
 CREATE FUNCTION move(
   _q queues, _now bigint, _clock double precision, _numbers bigint[], _action text,
-  _why reason[] DEFAULT NULL, _counter text DEFAULT NULL, _by bytea DEFAULT NULL
+  _why reason[] DEFAULT NULL, _counter text DEFAULT NULL, _by bytea DEFAULT NULL, _detail text DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   _c counters;
@@ -17,7 +18,8 @@ BEGIN
   SELECT * INTO _c FROM counters WHERE queue = _q.key;
 
   WITH going AS MATERIALIZED (
-    SELECT a.i, t.number, t.status AS was, tr.goes_to, a.why, t.place, t.joined, t.admitted AS admitted_at,
+    SELECT a.i, t.number, t.status AS was, t.held AS was_held, tr.goes_to, a.why, t.place, t.joined,
+      t.admitted AS admitted_at,
       CASE tr.goes_to
         WHEN 'waiting' THEN waiting_due(_q, _clock)
         WHEN 'admitted' THEN _clock + _q.claim_seconds * 1000
@@ -28,11 +30,12 @@ BEGIN
       SELECT DISTINCT ON (number) * FROM unnest(_numbers, _why) WITH ORDINALITY a(number, why, i) ORDER BY number, i
     ) a
     JOIN tickets t ON t.queue = _q.key AND t.number = a.number
-    JOIN transitions tr ON tr.status = t.status AND tr.action = _action
+    JOIN transitions tr ON tr.status = t.status AND tr.held = t.held AND tr.action = _action
   ), moved AS (
     UPDATE tickets t SET
       status = g.goes_to,
       leaving = false,
+      held = false,
       reason = CASE WHEN g.goes_to = 'expired' THEN g.why END,
       admitted = CASE WHEN g.goes_to = 'waiting' THEN 0
         WHEN g.goes_to = 'admitted' AND g.was = 'waiting' THEN _now ELSE t.admitted END,
@@ -45,7 +48,8 @@ BEGIN
       due = g.next_due,
       sweep_at = g.next_due
     FROM going g WHERE t.queue = _q.key AND t.number = g.number
-    RETURNING g.i, t.number, g.was, t.status, t.reason, t.counter, t.place, t.holder, t.joined, g.admitted_at
+    RETURNING g.i, t.number, g.was, g.was_held, t.status, t.reason, t.counter, t.place, t.holder, t.joined,
+      g.admitted_at, t.started
   ), out_of_line AS (
     DELETE FROM line l USING moved m
     WHERE m.was = 'waiting' AND m.status <> 'waiting' AND l.queue = _q.key AND l.place = m.place
@@ -59,18 +63,32 @@ BEGIN
     SELECT array_agg(m.number ORDER BY a.i) AS numbers,
       array_agg(coalesce(m.reason::text, nullif(m.counter, '')) ORDER BY a.i) AS details
     FROM unnest(_numbers) WITH ORDINALITY a(number, i) JOIN moved m ON m.number = a.number
+  ), by_desk AS (
+    SELECT array_agg('desk:' || f.what || ':' || desk_of(_q.key, m.counter)) AS names, array_agg(f.value) AS counts
+    FROM moved m CROSS JOIN LATERAL (VALUES
+      ('called', m.was = 'waiting' AND m.status = 'admitted', 1),
+      ('came', m.was = 'admitted' AND m.status = 'active', 1),
+      ('claim_ms', m.was = 'admitted' AND m.status = 'active', greatest(0, _now - m.admitted_at)),
+      ('served', m.status = 'completed', 1),
+      ('service_ms', m.status = 'completed', greatest(0, _now - m.started)),
+      ('no_show', m.reason = 'no_show', 1)
+    ) f(what, so, value)
+    WHERE m.counter <> '' AND f.so
   )
   SELECT
     CASE WHEN _action = 'recall' THEN (SELECT numbers FROM told) ELSE array_agg(number ORDER BY i) END AS numbers,
     CASE WHEN _action = 'recall' THEN (SELECT details FROM told)
       ELSE array_agg(coalesce(reason::text, nullif(counter, '')) ORDER BY i) END AS details,
     array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
-    array_agg(place) FILTER (WHERE was = 'waiting' AND status <> 'waiting') AS places_left,
+    (SELECT names FROM by_desk) AS desk_names,
+    (SELECT counts FROM by_desk) AS desk_counts,
+    array_agg(place) FILTER (WHERE was = 'waiting' AND NOT was_held AND status <> 'waiting') AS places_left,
     array_agg(place) FILTER (WHERE status = 'waiting' AND was <> 'waiting') AS places_taken,
     array_agg(greatest(0, _now - joined)) FILTER (WHERE was = 'waiting' AND status = 'admitted') AS waits,
     array_agg(greatest(0, _now - admitted_at) / 1000.0::double precision ORDER BY i)
       FILTER (WHERE was <> 'waiting' AND status IN ('completed', 'expired')) AS stays,
-    count(*) FILTER (WHERE status = 'waiting') - count(*) FILTER (WHERE was = 'waiting') AS waiting,
+    count(*) FILTER (WHERE status = 'waiting') - count(*) FILTER (WHERE was = 'waiting' AND NOT was_held) AS waiting,
+    count(*) FILTER (WHERE was_held) AS was_held,
     count(*) FILTER (WHERE status = 'admitted') - count(*) FILTER (WHERE was = 'admitted') AS admitted,
     count(*) FILTER (WHERE status = 'active') - count(*) FILTER (WHERE was = 'active') AS active,
     count(*) FILTER (WHERE status = 'completed') AS completed,
@@ -90,6 +108,8 @@ BEGIN
   END LOOP;
   UPDATE counters SET
     waiting = waiting + _m.waiting,
+    put_aside = put_aside - _m.was_held,
+    empty_at = CASE WHEN waiting = 0 AND _m.waiting > 0 THEN _now ELSE empty_at END,
     admitted = admitted + _m.admitted,
     active = active + _m.active,
     completed = completed + _m.completed,
@@ -101,10 +121,20 @@ BEGIN
   WHERE queue = _q.key;
   PERFORM tell(_q.key, _now, ARRAY[coalesce(CASE _action
     WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
-    WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' END, 'expired')], _m.numbers, _m.details);
+    WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred' END, 'expired')],
+    _m.numbers, CASE WHEN _detail IS NULL THEN _m.details ELSE array_fill(_detail, ARRAY[cardinality(_m.numbers)]) END);
   PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
     greatest(_c.waiting, _c.waiting + _m.waiting));
+  IF _m.desk_names IS NOT NULL THEN
+    PERFORM tally(_q.key, _now, _m.desk_names, _m.desk_counts, 0);
+  END IF;
   RETURN _m.numbers;
+END $$;
+
+-- Under which name a desk has its figures: one that there was no room for any more is one of the others.
+CREATE FUNCTION desk_of(_queue bigint, _name text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN coalesce((SELECT d.name FROM desks d WHERE d.queue = _queue AND d.name = _name), 'other');
 END $$;
 
 -- The statistics of a move. Waits are counted in buckets an eighth of a doubling wide: see stats.py.

@@ -38,16 +38,21 @@ BEGIN
   ON CONFLICT (queue, who, action) DO UPDATE SET hits = excluded.hits, until = excluded.until;
 END $$;
 
--- What speaks against one more ticket, as an item of a join; null where nothing does. `_ip` and `_phone` are whose joins
--- are limited, by the minute and by the hour.
-CREATE FUNCTION why_not(_q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text) RETURNS json
-LANGUAGE plpgsql STABLE AS $$
+-- What speaks against one more ticket, as an item of a join; null where nothing does. `_closed` says that it is closed
+-- for them, or closing; `_ip` and `_phone` are whose joins are limited, by the minute and by the hour.
+CREATE FUNCTION why_not(
+  _q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text, _series text, _closed text
+) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _p passes;
   _wait bigint;
 BEGIN
   IF _q.status = 'maintenance' THEN
     RETURN json_build_array('maintenance', '', NULL);
+  ELSIF _series <> '' AND _series <> ALL (_q.series) THEN
+    RETURN json_build_array('series', array_to_string(_q.series, ', '), NULL);
+  ELSIF _closed IS NOT NULL THEN
+    RETURN json_build_array(_closed, '', NULL);
   ELSIF _waiting >= _q.max_queue_size THEN
     RETURN json_build_array('full', _waiting::text, NULL);
   END IF;
@@ -72,11 +77,15 @@ END $$;
 
 -- join: give each arrival a ticket at its place in the line, or the one its holder has already.
 -- Returns for each: outcome, detail, ticket. Outcomes: joined, held (by its holder), again (by its idempotency key), or
--- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room (to go straight `_through`).
+-- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room (to go straight `_through`),
+-- closed, closing, series. The terms are what was worked out from the settings at `_version` (null: none were): when
+-- `_days` begin, when it is open (`_from`, `_until`; null: always), and the longest line that can be served today.
+-- Nothing is done where the settings are others.
 CREATE FUNCTION "join"(
-  _id text, _at bigint, _clients bytea[], _users bytea[], _phones bytea[], _addresses bytea[], _keys bytea[],
-  _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[],
-  _through boolean[]
+  _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
+  _clients bytea[], _users bytea[], _phones bytea[], _addresses bytea[], _keys bytea[],
+  _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[], _through boolean[],
+  _series text[], _held boolean[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
@@ -84,6 +93,8 @@ DECLARE
   _now bigint := moment(_at);
   _due double precision := waiting_due(_q, clock_of(_c, _now));
   _waiting bigint := _c.waiting;
+  _open boolean := _from IS NULL OR EXISTS (
+    SELECT 1 FROM unnest(_from, _until) span(begins, ends) WHERE begins <= _now AND _now < ends);
   _a record;
   _t tickets;
   _holder bytea;
@@ -101,10 +112,14 @@ DECLARE
   _details text[] := '{}';
   _places bigint[] := '{}';       -- taken, and not counted in the blocks yet
 BEGIN
+  IF _version <> _q.version THEN
+    RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
+  END IF;
   FOR _a IN
     SELECT * FROM unnest(_clients, _users, _phones, _addresses, _keys, _fingerprints, _levels, _passes, _limited,
-      _people, _through)
-      WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, through, i)
+      _people, _through, _series, _held)
+      WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, through, series,
+        held, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
@@ -138,7 +153,9 @@ BEGIN
       CONTINUE;
     END IF;
 
-    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone);
+    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone, _a.series, CASE
+      WHEN _a.limited AND NOT _open THEN 'closed'
+      WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
     -- Nobody goes past people who wait, and room and rate are those of everyone.
     IF _item IS NULL AND _a.through AND NOT (
       lets_in(_q) AND _waiting = 0 AND room_of(_q, _c) > 0 AND tokens_of(_q, _c, _now, 0) >= 1
@@ -168,6 +185,9 @@ BEGIN
     _t.status := CASE WHEN _a.through THEN 'admitted' ELSE 'waiting' END;
     _t.level := _a.level;
     _t.leaving := false;
+    _t.held := _a.held;
+    _t.serial := next_serial(_q, _now, _days, _a.series, _c.number);
+    _t.moved := 0;
     _t.place := next_place(_q, _waiting, _c.number + _c.moves, _a.level, _c.turns);
     _t.joined := _now;
     _t.admitted := CASE WHEN _a.through THEN _now ELSE 0 END;
@@ -201,6 +221,9 @@ BEGIN
       _details := _details || NULL::text;
       _went := _went || 0::bigint;
       _item := json_build_array('joined', '', whole(_t, NULL, _c.stopped));
+    ELSIF _a.held THEN
+      _c.put_aside := _c.put_aside + 1;
+      _item := json_build_array('joined', '', whole(_t, NULL, _c.stopped));
     ELSIF _a.level > 0 THEN
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
@@ -226,7 +249,8 @@ BEGIN
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
   IF _joined > 0 THEN
-    UPDATE counters SET number = _c.number, turns = _c.turns, waiting = _waiting, admitted = _c.admitted,
+    UPDATE counters SET number = _c.number, turns = _c.turns, waiting = _waiting, put_aside = _c.put_aside,
+      empty_at = CASE WHEN _c.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END, admitted = _c.admitted,
       admitted_at = _c.admitted_at, flow_called = _c.flow_called, tokens = _c.tokens, tokens_at = _c.tokens_at,
       held = _c.held
     WHERE queue = _q.key;
@@ -238,6 +262,34 @@ BEGIN
   END IF;
   _items := told(_q.key, _items, _standing_at, _standing_for);
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
+END $$;
+
+-- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
+-- goes back to an earlier day, goes on through the day on which the rule is changed (or the time zone, which begins no
+-- day), and past the numbers that were printed themselves meanwhile: no two are alike on one day.
+CREATE FUNCTION next_serial(_q queues, _now bigint, _days bigint[], _name text, _number bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  _series text := coalesce(nullif(_name, ''), _q.series[1], '');
+  _day bigint := 0;
+  _given bigint;
+BEGIN
+  IF _q.label_restart = 'daily' THEN
+    SELECT coalesce(max(began), 0) INTO _day FROM unnest(_days) began WHERE began <= _now;
+  ELSIF _series = '' THEN
+    RETURN '';
+  END IF;
+  INSERT INTO serials AS s (queue, series, day, given, number)
+  VALUES (_q.key, _series, _day, CASE WHEN _series = '' THEN _number ELSE 1 END, _number)
+  ON CONFLICT (queue, series) DO UPDATE SET
+    given = CASE
+      WHEN _series = '' AND _number <> s.number + 1 THEN greatest(s.given + 1, _number)
+      WHEN s.day > 0 AND _day - s.day >= 72000000 THEN 1
+      ELSE s.given + 1 END,
+    day = CASE WHEN _day - s.day >= 72000000 THEN _day ELSE s.day END,
+    number = _number
+  RETURNING given INTO _given;
+  RETURN _series || lpad(_given::text, greatest(length(_given::text), CASE WHEN _series = '' THEN 6 ELSE 4 END), '0');
 END $$;
 
 -- Items of a join that tell of a ticket that was there already, with the ticket as it is now.
@@ -315,7 +367,7 @@ BEGIN
   SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     _outcome := 'missing';
-  ELSIF NOT EXISTS (SELECT 1 FROM transitions WHERE status = _t.status AND action = 'prioritise') THEN
+  ELSIF NOT allows(_t, 'prioritise') THEN
     _outcome := 'refused';
   ELSE
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;

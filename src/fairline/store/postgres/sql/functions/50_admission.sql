@@ -47,7 +47,8 @@ BEGIN
 END $$;
 
 -- call_next: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
--- Returns outcome (called, again, conflict, paused, refused, missing) and the tickets.
+-- Returns outcome (called, again, conflict, paused, refused, missing, or desk: it is not one of the queue's, whose names
+-- are in place of the tickets) and the tickets.
 CREATE FUNCTION call_next(
   _id text, _at bigint, _many bigint, _number bigint, _counter text, _key bytea, _fingerprint text
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -58,7 +59,7 @@ DECLARE
   _clock double precision := clock_of(_c, _now);
   _outcome text := 'called';
   _numbers bigint[] := '{}';
-  _was status;
+  _was tickets;
   _before presses;
 BEGIN
   IF _key <> '' THEN
@@ -69,13 +70,15 @@ BEGIN
     _numbers := CASE WHEN _outcome = 'again' THEN _before.numbers ELSE '{}' END;
   ELSIF _q.status <> 'active' THEN
     _outcome := 'paused';
+  ELSIF _counter <> '' AND cardinality(_q.counters) > 0 AND _counter <> ALL (_q.counters) THEN
+    RETURN json_build_array(view_of(_q.key, _now), json_build_array('desk', array_to_json(_q.counters)));
   ELSIF _number IS NULL THEN
     _numbers := next_in_line(_q.key, least(_many, room_of(_q, _c)));
   ELSE
-    SELECT status INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
+    SELECT * INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
     IF NOT FOUND THEN
       _outcome := 'missing';
-    ELSIF NOT EXISTS (SELECT 1 FROM transitions WHERE status = _was AND action = 'call') THEN
+    ELSIF NOT allows(_was, 'call') THEN
       _outcome := 'refused';
       _numbers := ARRAY[_number];
     ELSIF room_of(_q, _c) > 0 THEN
@@ -85,6 +88,7 @@ BEGIN
 
   _numbers := coalesce(_numbers, '{}');
   IF _outcome = 'called' AND cardinality(_numbers) > 0 THEN
+    PERFORM note_desk(_q, _c, _now, _counter, cardinality(_numbers));
     _numbers := move(_q, _now, _clock, _numbers, 'call', _counter => _counter);
     IF _key <> '' THEN
       INSERT INTO presses (queue, key, fingerprint, numbers, due)
@@ -92,4 +96,58 @@ BEGIN
     END IF;
   END IF;
   RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
+END $$;
+
+-- A desk that calls is open. Where any name will do, there are figures for 50 of them. How long it took since its last
+-- call is kept if people waited all the while: the newest of those say how fast the line moves.
+CREATE FUNCTION note_desk(_q queues, _c counters, _now bigint, _name text, _many bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _d desks;
+BEGIN
+  IF _name = '' THEN
+    RETURN;
+  END IF;
+  SELECT * INTO _d FROM desks WHERE queue = _q.key AND name = _name;
+  IF NOT FOUND AND NOT has_room_for_desk(_q) THEN
+    RETURN;
+  END IF;
+  IF _d.called < _now AND _now - _d.called < _q.desk_idle_seconds * 1000 AND _c.empty_at <= _d.called THEN
+    UPDATE counters SET cycles = (((_now - _d.called) / _d.many) || cycles)[:_q.wait_sample] WHERE queue = _q.key;
+  END IF;
+  INSERT INTO desks (queue, name, seen, called, many) VALUES (_q.key, _name, _now, _now, _many)
+  ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = excluded.called, many = excluded.many;
+END $$;
+
+CREATE FUNCTION has_room_for_desk(_q queues) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN cardinality(_q.counters) > 0 OR (SELECT count(*) FROM desks WHERE queue = _q.key) < 50;
+END $$;
+
+-- set_desk: a desk says that it is open, or that it is not.
+-- Returns 'done', or why not: 'desk' where it is not one of the queue's, 'full' where there are too many; and the names.
+CREATE FUNCTION set_desk(_id text, _at bigint, _name text, _open boolean) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+BEGIN
+  IF cardinality(_q.counters) > 0 AND _name <> ALL (_q.counters) THEN
+    RETURN json_build_array('desk', array_to_json(_q.counters));
+  ELSIF NOT has_room_for_desk(_q) AND NOT EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name) THEN
+    RETURN '["full", []]';
+  END IF;
+  -- The time between its last call and its next one says nothing of how fast it is.
+  INSERT INTO desks (queue, name, seen) VALUES (_q.key, _name, CASE WHEN _open THEN _now ELSE -_now END)
+  ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = NULL, many = NULL;
+  RETURN '["done", []]';
+END $$;
+
+-- all_desks: the time, and when each desk last called or opened; below 0, when it closed.
+CREATE FUNCTION all_desks(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN json_build_array(moment(_at), (
+    SELECT coalesce(json_agg(json_build_array(name, seen)), '[]') FROM desks WHERE queue = _c.queue));
 END $$;

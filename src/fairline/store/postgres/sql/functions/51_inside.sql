@@ -39,7 +39,7 @@ BEGIN
       PERFORM move(_q, _now, _clock, ARRAY[_t.number], 'start', _by => _by[_i]);
       SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _numbers[_i];
     END IF;
-    IF NOT EXISTS (SELECT 1 FROM transitions WHERE status = _t.status AND action = 'touch') THEN
+    IF NOT allows(_t, 'touch') THEN
       _outcome := 'refused';
     ELSIF _t.started_by IS DISTINCT FROM _by[_i] THEN
       _outcome := 'taken';
@@ -60,14 +60,14 @@ END $$;
 -- The position of one ticket, null where it does not wait.
 CREATE FUNCTION rank_of(_t tickets) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF _t.status <> 'waiting' THEN
+  IF _t.status <> 'waiting' OR _t.held THEN
     RETURN NULL;
   END IF;
   RETURN (ranks(_t.queue, ARRAY[_t.number]))[1];
 END $$;
 
--- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate.
--- Returns for each: outcome (done, refused, missing) and where the ticket stands.
+-- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release, reinstate.
+-- Returns for each: outcome (done, refused, missing; of reinstate also no_room, held) and where the ticket stands.
 CREATE FUNCTION act(_id text, _at bigint, _action text, _why reason, _numbers bigint[]) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -77,10 +77,12 @@ DECLARE
   _clock double precision := clock_of(_c, _now);
   _first int := 1;
   _last int;
-  _apart boolean := _action = 'return' OR _action <> 'recall'
+  _alone boolean := _action IN ('hold', 'release', 'reinstate');
+  _apart boolean := _alone OR _action = 'return' OR _action <> 'recall'
     AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
   _batch bigint[];
   _moved bigint[];
+  _outcome text;
   _items json[] := '{}';
 BEGIN
   -- All at once; but one by one those who return, since each is told the position found, and where someone is named
@@ -88,16 +90,110 @@ BEGIN
   WHILE _first <= cardinality(_numbers) LOOP
     _last := CASE WHEN _apart THEN _first ELSE cardinality(_numbers) END;
     _batch := _numbers[_first:_last];
-    _moved := move(_q, _now, _clock, _batch, _action, array_fill(_why, ARRAY[cardinality(_batch)]));
+    _outcome := NULL;
+    IF _action = 'reinstate' THEN
+      _outcome := reinstate(_q, _now, _clock, _batch[1]);
+    ELSIF _alone THEN
+      _outcome := set_held(_q, _now, _batch[1], _action = 'hold');
+    ELSE
+      _moved := move(_q, _now, _clock, _batch, _action, array_fill(_why, ARRAY[cardinality(_batch)]));
+    END IF;
     _items := _items || (
       SELECT array_agg(json_build_array(
-        CASE WHEN t.number IS NULL THEN 'missing' WHEN t.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
+        CASE WHEN t.number IS NULL THEN 'missing' WHEN _outcome IS NOT NULL THEN _outcome
+          WHEN t.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
         CASE WHEN t.number IS NOT NULL THEN standing(t, rank_of(t), _c.stopped) END) ORDER BY a.i)
       FROM unnest(_batch) WITH ORDINALITY a(number, i)
       LEFT JOIN tickets t ON t.queue = _q.key AND t.number = a.number);
     _first := _last + 1;
   END LOOP;
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
+END $$;
+
+-- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.
+CREATE FUNCTION set_held(_q queues, _now bigint, _number bigint, _held boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  _t tickets;
+  _by int := CASE WHEN _held THEN 1 ELSE -1 END;
+BEGIN
+  SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
+  IF NOT FOUND OR NOT allows(_t, CASE WHEN _held THEN 'hold' ELSE 'release' END) THEN
+    RETURN 'refused';
+  END IF;
+  UPDATE tickets SET held = _held WHERE queue = _q.key AND number = _number;
+  IF _held THEN
+    DELETE FROM line WHERE queue = _q.key AND place = _t.place;
+    PERFORM blocks_lose(_q.key, ARRAY[_t.place]);
+  ELSE
+    INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _number);
+    PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
+  END IF;
+  UPDATE counters SET waiting = waiting - _by, put_aside = put_aside + _by,
+    empty_at = CASE WHEN waiting = 0 AND NOT _held THEN _now ELSE empty_at END
+  WHERE queue = _q.key;
+  PERFORM tell(_q.key, _now, ARRAY[CASE WHEN _held THEN 'held' ELSE 'released' END], ARRAY[_number]);
+  RETURN 'done';
+END $$;
+
+-- Whoever did not come has come after all: called again by the same desk.
+CREATE FUNCTION reinstate(_q queues, _now bigint, _clock double precision, _number bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters;
+  _t tickets;
+  _gone text[];
+BEGIN
+  SELECT * INTO _c FROM counters WHERE queue = _q.key;
+  SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
+  IF NOT FOUND OR NOT allows(_t, 'reinstate') OR _t.reason NOT IN ('no_show', 'claim_timeout') THEN
+    RETURN 'refused';
+  ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _q.key AND holder = _t.holder) THEN
+    RETURN 'held';
+  ELSIF room_of(_q, _c) < 1 THEN
+    RETURN 'no_room';
+  END IF;
+  _gone := ARRAY['expired', 'expired:' || _t.reason];
+  IF _t.reason = 'no_show' AND _t.counter <> '' THEN
+    _gone := _gone || ('desk:no_show:' || desk_of(_q.key, _t.counter));
+  END IF;
+  -- Take back what was counted of the end, in the hour it was counted in.
+  UPDATE stats SET value = value - 1
+  WHERE queue = _q.key AND span IN ('total', 'h' || _t.ended / 3600000) AND name = ANY (_gone);
+  IF _t.holder IS NOT NULL THEN
+    INSERT INTO holders (queue, holder, number) VALUES (_q.key, _t.holder, _number);
+  END IF;
+  UPDATE tickets SET status = 'admitted', reason = NULL, ended = 0, due = _clock + _q.claim_seconds * 1000,
+    sweep_at = _clock + _q.claim_seconds * 1000
+  WHERE queue = _q.key AND number = _number;
+  UPDATE counters SET admitted = admitted + 1 WHERE queue = _q.key;
+  PERFORM tell(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.counter, '')]);
+  RETURN 'done';
+END $$;
+
+-- transfer: end a ticket whose holder has another one in another queue now, and remember which.
+-- Returns outcome (done, refused, missing) and the ticket. One that was transferred to there already is done.
+CREATE FUNCTION transfer(_id text, _at bigint, _number bigint, _went json, _detail text) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _t tickets;
+  _outcome text := 'done';
+BEGIN
+  SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number;
+  IF NOT FOUND THEN
+    _outcome := 'missing';
+  ELSIF _t.went IS NULL OR _t.went::text <> _went::text THEN
+    IF cardinality(move(_q, _now, clock_of(_c, _now), ARRAY[_number], 'transfer', ARRAY['transferred'::reason],
+      _detail => _detail)) > 0
+    THEN
+      UPDATE tickets SET went = _went WHERE queue = _q.key AND number = _number;
+    ELSE
+      _outcome := 'refused';
+    END IF;
+  END IF;
+  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
 -- revoke: end a ticket, and remember why for as long as its pass would have lived.

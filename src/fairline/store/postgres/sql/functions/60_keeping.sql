@@ -120,6 +120,50 @@ BEGIN
   DELETE FROM limits WHERE queue = _c.queue AND until <= _now;
 END $$;
 
+-- close_day: at the end of the day, end everyone who still waits and joined before it; once for each day.
+-- `_part` and `_after` are where to go on: 1 the line, 2 who is held, and the place seen.
+-- Returns the part and the place to go on from (null where all is done), and the numbers of those that were ended.
+CREATE FUNCTION close_day(_id text, _at bigint, _ends bigint, _many bigint, _part int, _after bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _q queues := settings_of(_c.queue);
+  _now bigint := moment(_at);
+  _found record;
+  _numbers bigint[] := '{}';
+BEGIN
+  IF _c.closed_day >= _ends THEN
+    RETURN '[null, null, []]';
+  END IF;
+  _part := coalesce(_part, 1);
+  WHILE _part <= 2 AND _many > 0 LOOP
+    SELECT array_agg(t.number ORDER BY page.place) FILTER (WHERE t.joined <= _ends) AS numbers,
+      max(page.place) AS last, count(*) AS many INTO _found
+    FROM (
+      (SELECT number, place FROM line WHERE _part = 1 AND queue = _q.key
+        AND place > coalesce(_after, -9223372036854775808) ORDER BY place LIMIT _many)
+      UNION ALL
+      (SELECT number, place FROM tickets WHERE _part = 2 AND queue = _q.key AND held
+        AND place > coalesce(_after, -9223372036854775808) ORDER BY place LIMIT _many)
+    ) page JOIN tickets t ON t.queue = _q.key AND t.number = page.number;
+    _numbers := _numbers || coalesce(_found.numbers, '{}');
+    _after := coalesce(_found.last, _after);
+    _many := _many - _found.many;
+    IF _many > 0 THEN
+      _part := _part + 1;
+      _after := NULL;
+    END IF;
+  END LOOP;
+  IF cardinality(_numbers) > 0 THEN
+    PERFORM move(_q, _now, clock_of(_c, _now), _numbers, 'close',
+      array_fill('closed'::reason, ARRAY[cardinality(_numbers)]));
+  END IF;
+  IF _part > 2 THEN
+    UPDATE counters SET closed_day = _ends WHERE queue = _q.key;
+  END IF;
+  RETURN json_build_array(CASE WHEN _part <= 2 THEN _part END, _after, array_to_json(_numbers));
+END $$;
+
 -- try_limit: count one try against a limit over a sliding window of `_window` ms.
 -- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
 CREATE FUNCTION try_limit(_id text, _at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json

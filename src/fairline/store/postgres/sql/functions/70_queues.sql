@@ -63,22 +63,25 @@ BEGIN
   DELETE FROM limits WHERE queue = _c.queue;
   DELETE FROM events WHERE queue = _c.queue;
   DELETE FROM stats WHERE queue = _c.queue;
+  DELETE FROM serials WHERE queue = _c.queue;
+  DELETE FROM desks WHERE queue = _c.queue;
   DELETE FROM counters WHERE queue = _c.queue;
   DELETE FROM queues WHERE key = _c.queue;
   RETURN 'null';
 END $$;
 
--- list_tickets: tickets in order, a page at a time: by place those who wait, by number the others.
--- `_part` and `_after` are where to go on: 1 waiting, 2 admitted, 3 active, 4 ended, and the place or number seen.
+-- list_tickets: tickets in order, a page at a time: by place those who wait, then those who are held, by number the
+-- others. `_part` and `_after` are where to go on: 1 in line, 2 held, 3 admitted, 4 active, 5 ended, and the place or
+-- number seen.
 -- A page looks at a bounded number of tickets, so one that filters may be short and still not be the last.
 -- Returns the part and the place or number to go on from (null at the end), and the tickets.
 CREATE FUNCTION list_tickets(_id text, _status status, _part int, _after bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _c counters := seen(_id);
-  _first int := CASE _status WHEN 'waiting' THEN 1 WHEN 'admitted' THEN 2 WHEN 'active' THEN 3
-    WHEN 'completed' THEN 4 WHEN 'expired' THEN 4 END;
-  _last int := coalesce(_first, 4);
+  _first int := CASE _status WHEN 'waiting' THEN 1 WHEN 'admitted' THEN 3 WHEN 'active' THEN 4
+    WHEN 'completed' THEN 5 WHEN 'expired' THEN 5 END;
+  _last int := CASE _status WHEN 'waiting' THEN 2 ELSE coalesce(_first, 5) END;
   _found record;
   _numbers bigint[] := '{}';
 BEGIN
@@ -88,9 +91,14 @@ BEGIN
       SELECT array_agg(number ORDER BY place) AS numbers, max(place) AS last, count(*) AS many INTO _found FROM (
         SELECT number, place FROM line WHERE queue = _c.queue AND place > coalesce(_after, -9223372036854775808)
         ORDER BY place LIMIT _many) page;
-    ELSIF _part < 4 THEN
+    ELSIF _part = 2 THEN
+      SELECT array_agg(number ORDER BY place) AS numbers, max(place) AS last, count(*) AS many INTO _found FROM (
+        SELECT number, place FROM tickets WHERE queue = _c.queue AND held
+          AND place > coalesce(_after, -9223372036854775808)
+        ORDER BY place LIMIT _many) page;
+    ELSIF _part < 5 THEN
       SELECT array_agg(number ORDER BY number) AS numbers, max(number) AS last, count(*) AS many INTO _found FROM (
-        SELECT number FROM tickets WHERE queue = _c.queue AND status = CASE _part WHEN 2 THEN 'admitted'::status
+        SELECT number FROM tickets WHERE queue = _c.queue AND status = CASE _part WHEN 3 THEN 'admitted'::status
           ELSE 'active' END AND status IN ('admitted', 'active') AND number > coalesce(_after, 0)
         ORDER BY number LIMIT _many) page;
     ELSE

@@ -1,0 +1,113 @@
+"""The use cases of a walk-in counter, beside those of every room: letting others pass, going on in another queue or on
+another device, desks."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
+from fairline.estimate import Forecast
+from fairline.queue import QueueId
+from fairline.room import Room, Welcome, desk_name, printed
+from fairline.store import DeskFigures, DeskState, Joined
+from fairline.ticket import Action, Standing, Ticket, Went, goes_to
+from fairline.token import MoveClaims
+
+#: How long a link to another device works.
+MOVE_SECONDS = 600
+
+
+class Counter:
+    """What people and staff do at a counter. It adds to a room, and remembers nothing."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._store = room.store
+
+    async def let_pass(self, queue: QueueId, number: int, places: int = 1, seen: int | None = None) -> Ticket:
+        """Let so many others go first. With the position that was seen, a repeated press does it once."""
+        return await self._store.let_pass(queue, number, places, seen)
+
+    # To another queue
+
+    async def transfer(self, queue: QueueId, number: int, to: QueueId, priority: int | None = None) -> Ticket:
+        """Send someone on to another queue, where they are the same person with the same priority, or another.
+
+        The two queues may be on two nodes, so this is three steps: they join there, put aside, by a key that only this
+        transfer has; they end here; they are released there. Wherever it breaks off, they count in one line at most,
+        the record here says where they are from the second step on, and doing it again goes on from there.
+        """
+        if to == queue:
+            raise InvalidRequest("queue", "must be another queue than the one they are in")
+        if priority is not None and not 0 <= priority <= 3:
+            raise InvalidRequest("priority", f"must be a level from 0 to 3; got {priority}")
+        ticket = await self._room.ticket(queue, number)
+        if ticket.went is None:
+            await self._store.settings(to)  # it is there at all, before anything is done
+            if goes_to(ticket.status, Action.TRANSFER, held=ticket.held) is None:
+                raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
+            went = await self._join_there(queue, ticket, to, ticket.priority if priority is None else priority)
+            ticket = await self._store.transfer(queue, number, went)
+        elif ticket.went.queue != to:
+            raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
+        if ticket.went is not None:
+            await self._release(to, ticket.went.number)
+        return ticket
+
+    async def _join_there(self, queue: QueueId, ticket: Ticket, to: QueueId, priority: int) -> Went:
+        reply = await self._store.join(to, [self._room.identity.transferred(queue, ticket, priority)])
+        (joined,) = reply.items
+        if not isinstance(joined, Joined):
+            raise joined
+        if not joined.created and not joined.by_key:
+            raise HolderInLine(to)
+        settings = await self._room.settings_at(to, reply.view)
+        there = joined.ticket
+        return Went(to, there.number, there.joined, printed(to, settings, there))
+
+    async def _release(self, queue: QueueId, number: int) -> None:
+        with suppress(TransitionRefused, TicketNotFound):  # it was released before, or is over already
+            await self._room.act(queue, Action.RELEASE, number)
+
+    # To another device
+
+    def move_code(self, queue: QueueId, standing: Standing) -> str:
+        """What takes a ticket to another device, once, within ten minutes."""
+        return self._room.keyring.moves.sign(
+            MoveClaims(
+                queue=queue,
+                number=standing.number,
+                joined=standing.joined,
+                moved=standing.moved,
+                expires=int(time.time()) + MOVE_SECONDS,
+            )
+        )
+
+    async def moved(self, code: str, client_id: str) -> Welcome:
+        """Take a ticket to the device that has the code: it holds the ticket from now on, and the one before does not
+        any more. Of two that come at once, one has it."""
+        claims = self._room.keyring.moves.check(code, time.time())
+        queue = QueueId(claims.queue)
+        client = self._room.identity.digest("client", client_id)
+        ticket = await self._store.rebind(queue, claims.number, claims.joined, claims.moved, client)
+        view, settings = await self._room.view(queue)
+        forecast = Forecast(settings, view)
+        return Welcome(queue=queue, standing=ticket, view=view, settings=settings, forecast=forecast, created=False)
+
+    # Desks
+
+    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> list[DeskState]:
+        """A desk opens, or closes; answers all of them."""
+        if not desk_name(name).strip():
+            raise InvalidRequest("name", "must be the name of a desk, such as 'Desk 2'")
+        await self._store.set_desk(queue, name, is_open=is_open)
+        return await self._store.desks(queue)
+
+    async def desks(self, queue: QueueId) -> list[DeskState]:
+        """The desks, and which of them are open."""
+        return await self._store.desks(queue)
+
+    async def desk_figures(self, queue: QueueId) -> DeskFigures:
+        """What each desk did."""
+        return await self._store.desk_figures(queue)

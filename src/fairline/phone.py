@@ -1,0 +1,47 @@
+"""Phone numbers: checked, and brought to the one form in which the same number is always the same text."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fairline.errors import InvalidRequest, InvalidSettings
+
+
+def check_region(region: str) -> None:
+    """Refuse a region that numbers cannot be read by."""
+    if not region:
+        return
+    import phonenumbers
+
+    if region not in phonenumbers.SUPPORTED_REGIONS:
+        raise InvalidSettings(
+            "phone_region", f"must be a country in two capital letters, such as KR or DE, or empty; got {region!r:.80}"
+        )
+
+
+def normalised(phone: str, region: str) -> str:
+    """The number as `+82101234567`, read as one would dial it in `region`; or InvalidRequest that says what to type."""
+    # The tables of all countries are large, and most servers never see a number.
+    import phonenumbers
+
+    try:
+        number = phonenumbers.parse(phone, region or None)
+    except phonenumbers.NumberParseException:
+        number = None
+    if number is None or not phonenumbers.is_valid_number(number):
+        raise InvalidRequest("phone", f"must be a phone number {_what_to_type(region)}; got {phone!r:.60}")
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+@cache
+def _what_to_type(region: str) -> str:
+    import phonenumbers
+
+    abroad = phonenumbers.example_number(region or "CH")
+    if abroad is None:
+        return "with + and the country code"
+    international = phonenumbers.format_number(abroad, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+    if not region:
+        return f"with + and the country code, such as {international}"
+    national = phonenumbers.format_number(abroad, phonenumbers.PhoneNumberFormat.NATIONAL)
+    return f"such as {national}, or with + and the country code"

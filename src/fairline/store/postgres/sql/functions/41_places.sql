@@ -1,0 +1,79 @@
+-- 41_places.sql: people who change places by themselves: they let others pass, or go on to another device.
+
+-- let_pass: someone who waits lets others go first: each of them takes the place of the one before, and they take the
+-- last one's. No place is new, so nobody else is overtaken or overtakes. `_seen` is the position it was asked at: whoever
+-- is further back has done so already.
+-- Returns outcome (done, refused, missing) and the ticket.
+CREATE FUNCTION let_pass(_id text, _at bigint, _number bigint, _many int, _seen bigint) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _now bigint := moment(_at);
+  _outcome text := 'done';
+  _t tickets;
+  _places bigint[];
+  _numbers bigint[];
+  _passed int;
+BEGIN
+  SELECT * INTO _t FROM tickets WHERE queue = _c.queue AND number = _number;
+  IF NOT FOUND THEN
+    _outcome := 'missing';
+  ELSIF NOT allows(_t, 'pass') THEN
+    _outcome := 'refused';
+  ELSIF _seen IS NULL OR (ranks(_c.queue, ARRAY[_number]))[1] <= _seen THEN
+    SELECT array_agg(l.place ORDER BY l.place), array_agg(l.number ORDER BY l.place) INTO _places, _numbers FROM (
+      SELECT place, number FROM line WHERE queue = _c.queue AND place >= _t.place ORDER BY place LIMIT _many + 1) l;
+    _passed := cardinality(_numbers) - 1;
+  END IF;
+  IF _passed > 0 THEN
+    _numbers := _numbers[2:] || _number;
+    -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
+    PERFORM 1 FROM tickets t WHERE t.queue = _c.queue AND t.number = ANY (_numbers)
+    ORDER BY t.number FOR NO KEY UPDATE;
+    UPDATE line l SET number = n.number FROM unnest(_places, _numbers) n(place, number)
+    WHERE l.queue = _c.queue AND l.place = n.place;
+    UPDATE tickets t SET place = n.place FROM unnest(_places, _numbers) n(place, number)
+    WHERE t.queue = _c.queue AND t.number = n.number;
+    IF _t.level > 0 THEN -- an equal who comes later stays behind
+      UPDATE counters SET turns[_t.level] = greatest(turns[_t.level], _places[_passed + 1] >> 24)
+      WHERE queue = _c.queue;
+    END IF;
+    PERFORM tell(_c.queue, _now, ARRAY['passed'], ARRAY[_number], ARRAY[_passed::text]);
+  END IF;
+  RETURN json_build_array(
+    view_of(_c.queue, _now), json_build_array(_outcome, whole_tickets(_c.queue, ARRAY[_number]) -> 0));
+END $$;
+
+-- rebind: a live ticket goes on to another device, whose client holds it from now on. Of two devices with one link, one
+-- has it: it has moved as often as the link says (`_moved`) only once.
+-- Returns outcome (done, refused, missing, moved, held) and the ticket.
+CREATE FUNCTION rebind(_id text, _at bigint, _number bigint, _joined bigint, _moved int, _client bytea) RETURNS json
+LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := locked(_id);
+  _now bigint := moment(_at);
+  _outcome text := 'done';
+  _t tickets;
+  _holder bytea;
+BEGIN
+  SELECT * INTO _t FROM tickets WHERE queue = _c.queue AND number = _number AND joined = _joined FOR NO KEY UPDATE;
+  _holder := CASE WHEN _t.holder = 'c'::bytea || _t.client THEN 'c'::bytea || _client ELSE _t.holder END;
+  IF _t.number IS NULL THEN
+    _outcome := 'missing';
+  ELSIF _t.ended > 0 THEN
+    _outcome := 'refused';
+  ELSIF _t.moved <> _moved THEN
+    _outcome := 'moved';
+  ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _c.queue AND holder = _holder AND number <> _number) THEN
+    _outcome := 'held';
+  ELSE
+    UPDATE holders SET holder = _holder WHERE queue = _c.queue AND holder = _t.holder;
+    -- The key it joined with would give the place to the old device again.
+    DELETE FROM join_keys WHERE queue = _c.queue AND key = _t.key;
+    UPDATE tickets SET client = _client, holder = _holder, key = NULL, moved = (moved + 1) % 256
+    WHERE queue = _c.queue AND number = _number;
+    PERFORM tell(_c.queue, _now, ARRAY['moved'], ARRAY[_number]);
+  END IF;
+  RETURN json_build_array(view_of(_c.queue, _now), json_build_array(
+    _outcome, CASE WHEN _outcome <> 'missing' THEN whole_tickets(_c.queue, ARRAY[_number]) -> 0 END));
+END $$;

@@ -1,0 +1,40 @@
+-- let_pass.lua: someone who waits lets others go first: each of them takes the place of the one before, and they take
+-- the last one's. No place is new, so nobody else is overtaken or overtakes.
+-- ARGV  1 now  2 number  3 how many others  4 the position it was asked at ('' = any): further back, it is done already
+-- Returns outcome (done, refused, missing)  rank  due  record.
+local number, many, seen = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local t, reply = fetch(number), {}
+
+local function let_pass()
+  local rank = call('ZRANK', LINE, number)
+  if seen and rank + 1 > seen then return end
+  local behind = call('ZRANGE', LINE, rank + 1, rank + many)
+  if #behind == 0 then return end
+  local free = t.place
+  for _, other in ipairs(behind) do
+    local o = fetch(other)
+    o.place, free = free, o.place
+    call('ZADD', LINE, text(o.place), other)
+    save(o)
+  end
+  t.place = free
+  call('ZADD', LINE, text(free), number)
+  save(t)
+  if t.level > 0 then -- an equal who comes later stays behind
+    local last = tonumber(call('HGET', QUEUE, 'turn:' .. t.level))
+    local turn = floor(free / 2 ^ 24)
+    if not last or turn > last then call('HSET', QUEUE, 'turn:' .. t.level, text(turn)) end
+  end
+  event('passed', number, #behind)
+end
+
+if not t then
+  reply[1] = 'missing'
+elseif not goes_to(t, 'pass') then
+  reply[1] = 'refused'
+else
+  reply[1] = 'done'
+  let_pass()
+end
+put(reply, number, call('HGET', TICKETS, number))
+return answer(reply)

@@ -1,0 +1,27 @@
+-- rebind.lua: a live ticket goes on to another device, whose client holds it from now on.
+-- ARGV  1 now  2 number  3 when it joined  4 how often it has moved, as the link says  5 client (digest)
+-- Returns outcome (done, refused, missing, moved, held)  rank  due  record. Of two devices with one link, one has it.
+local number, joined, moved, client, reply = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], {}
+local t = fetch(number)
+
+local function rebind()
+  if t.joined ~= joined then return 'missing' end
+  if t.ended > 0 then return 'refused' end
+  if t.moved ~= moved then return 'moved' end
+  if t.holder == 'c' then
+    local holds = call('HGET', HOLDERS, 'c' .. client)
+    if holds and holds ~= number then return 'held' end
+    free_holder(t)
+    call('HSET', HOLDERS, 'c' .. client, number)
+  end
+  -- The key it joined with would give the place to the old device again.
+  if t.key ~= '' then call('HDEL', HOLDERS, 'j' .. t.key) end
+  t.client, t.key, t.moved = client, '', (t.moved + 1) % 256
+  event('moved', number)
+  save(t)
+  return 'done'
+end
+
+reply[1] = t and rebind() or 'missing'
+put(reply, number, call('HGET', TICKETS, number))
+return answer(reply)

@@ -1,0 +1,141 @@
+"""The desks of a queue: which are open, and what each did."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fairline.counter import Counter
+from fairline.store import DeskFigures, DeskState, DeskTotals, Role
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.wire import rounded, when
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation
+from fairline.web.wire import Strict, moment
+
+
+class SetDesk(Strict, frozen=True):
+    """A desk opens, or closes."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=60)]
+    open: bool
+
+
+class DeskAnswer(Struct, frozen=True, kw_only=True):
+    """A desk."""
+
+    name: str
+    open: bool
+    """It called lately, or said that it is open; and did not say since that it is not."""
+    since: datetime | None
+    """When it last called, opened or closed."""
+
+    @classmethod
+    def of(cls, desk: DeskState) -> DeskAnswer:
+        """A desk as operators see it."""
+        return cls(name=desk.name, open=desk.open, since=when(desk.since))
+
+
+class DeskList(Struct, frozen=True):
+    """The desks of a queue, by name."""
+
+    desks: list[DeskAnswer]
+
+
+class DeskFiguresAnswer(Struct, frozen=True, kw_only=True):
+    """What one desk did over some time. Averages are null where there is nothing to average."""
+
+    name: str
+    called: int
+    served: int
+    no_shows: int
+    average_claim_seconds: float | None
+    """From the call until they came."""
+    average_service_seconds: float | None
+    """From when they came until they were done."""
+    claim_seconds: float
+    service_seconds: float
+
+    @classmethod
+    def all(cls, desks: dict[str, DeskTotals]) -> list[DeskFiguresAnswer]:
+        """The desks by name."""
+        return [
+            cls(
+                name=name,
+                called=of.called,
+                served=of.served,
+                no_shows=of.no_shows,
+                average_claim_seconds=rounded(of.claim_seconds / of.came) if of.came else None,
+                average_service_seconds=rounded(of.service_seconds / of.served) if of.served else None,
+                claim_seconds=of.claim_seconds,
+                service_seconds=of.service_seconds,
+            )
+            for name, of in desks.items()
+        ]
+
+
+class DeskHourAnswer(Struct, frozen=True, kw_only=True):
+    """What desks did in one hour."""
+
+    start: datetime
+    desks: list[DeskFiguresAnswer]
+
+
+class DeskStats(Struct, frozen=True, kw_only=True):
+    """What desks did: so far, and by the hour, oldest first."""
+
+    desks: list[DeskFiguresAnswer]
+    hours: list[DeskHourAnswer]
+
+    @classmethod
+    def of(cls, figures: DeskFigures) -> DeskStats:
+        """The figures by their names on the wire."""
+        hours = [DeskHourAnswer(start=moment(h.start), desks=DeskFiguresAnswer.all(h.desks)) for h in figures.hours]
+        return cls(desks=DeskFiguresAnswer.all(figures.totals), hours=hours)
+
+
+class Desks:
+    """What operators do with desks. (The desk they call at themselves is in desk.py.)"""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._counter = Counter(desk.room)
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        row = self._desk.row
+        return [
+            row(Role.VIEWER, "GET /queues/{queue}/desks", "The desks, and which are open.", self.all, {200: DeskList}),
+            row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/desks",
+                "Say that a desk is open, or that it is not. One that calls is open by that.",
+                self.set,
+                {200: DeskList},
+                takes=SetDesk,
+            ),
+            row(
+                Role.VIEWER,
+                "GET /queues/{queue}/stats/desks",
+                "What each desk did: so far, and by the hour.",
+                self.stats,
+                {200: DeskStats},
+            ),
+        ]
+
+    async def all(self, call: Call) -> Response:
+        """The desks, by name."""
+        return private(200, DeskList([*map(DeskAnswer.of, await self._counter.desks(call.queue))]))
+
+    async def set(self, call: Call) -> Response:
+        """Open or close a desk."""
+        body = call.take(SetDesk)
+        desks = await self._counter.set_desk(call.queue, body.name, is_open=body.open)
+        call.log("desk.opened" if body.open else "desk.closed", desk=body.name)
+        return private(200, DeskList([*map(DeskAnswer.of, desks)]))
+
+    async def stats(self, call: Call) -> Response:
+        """What each desk did."""
+        return private(200, DeskStats.of(await self._counter.desk_figures(call.queue)))

@@ -1,0 +1,182 @@
+"""Desks: which are open, what each did, and what the wait at a counter is told from."""
+
+from __future__ import annotations
+
+import heapq
+import random
+
+import pytest
+
+from fairline.errors import InvalidRequest
+from fairline.estimate import Forecast, Wait
+from fairline.queue import QueueId, checked
+from fairline.store import Arrival, DeskTotals, Joined, open_store
+from fairline.store.contract import MOST_DESKS
+from fairline.ticket import Action, Status
+from tests.backends import FakeClock
+from tests.store.venue import OpenVenue, Venue
+
+COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+
+
+async def open_desks(v: Venue) -> dict[str, bool]:
+    return {desk.name: desk.open for desk in await v.store.desks(v.queue)}
+
+
+async def test_a_desk_that_is_not_named_cannot_call(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, counters=["Desk 1", "Schalter Süd"])
+    await v.joins(3)
+    before = await v.everything()
+    for press in ({}, {"number": 2}, {"key": b"press"}):
+        with pytest.raises(InvalidRequest, match="Desk 1, Schalter Süd"):
+            await v.call(counter="Desk 9", **press)
+    assert await v.everything() == before
+    assert await v.call(counter="Schalter Süd") == [1]
+    assert await v.call() == [2]
+
+
+async def test_a_desk_is_open_while_it_calls(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, counters=["A", "B", "C"], desk_idle_seconds=600)
+    await v.joins(3)
+    assert await open_desks(v) == {"A": False, "B": False, "C": False}
+    await v.call(counter="A")
+    await v.store.set_desk(v.queue, "B", is_open=True)
+    assert await open_desks(v) == {"A": True, "B": True, "C": False}
+    assert (await v.store.view(v.queue)).desks_open == 2
+    await v.store.set_desk(v.queue, "A", is_open=False)
+    assert await open_desks(v) == {"A": False, "B": True, "C": False}
+    await v.call(counter="A")
+    v.clock.advance(599)
+    assert (await v.store.view(v.queue)).desks_open == 2
+    v.clock.advance(1)
+    assert (await v.store.view(v.queue)).desks_open == 0
+    assert (await v.store.desks(v.queue))[0].since == v.clock() - 600_000
+
+
+async def test_a_desk_that_is_not_named_cannot_open(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, counters=["A"])
+    with pytest.raises(InvalidRequest, match="A"):
+        await v.store.set_desk(v.queue, "B", is_open=True)
+
+
+async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(4)
+    await v.call(counter="A")
+    v.clock.advance(20)
+    await v.start(1)
+    v.clock.advance(100)
+    await v.act(Action.COMPLETE, 1)
+    assert (await v.ticket(1)).counter == "A"
+    await v.call(counter="B")
+    await v.act(Action.NO_SHOW, 2)
+    v.clock.advance(3600)
+    await v.call(counter="A")
+    await v.act(Action.RETURN, 3)
+    figures = await v.store.desk_figures(v.queue)
+    assert figures.totals == {
+        "A": DeskTotals(called=2, came=1, served=1, claim_seconds=20, service_seconds=100),
+        "B": DeskTotals(called=1, no_shows=1),
+    }
+    assert [(hour.start, {name: of.called for name, of in hour.desks.items()}) for hour in figures.hours] == [
+        (v.clock() // 3_600_000 * 3_600_000 - 3_600_000, {"A": 1, "B": 1}),
+        (v.clock() // 3_600_000 * 3_600_000, {"A": 1}),
+    ]
+
+
+async def test_figures_are_kept_of_so_many_desks_and_the_others_are_one(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(MOST_DESKS + 3)
+    for n in range(MOST_DESKS + 2):
+        await v.call(counter=f"Desk {n}")
+    totals = (await v.store.desk_figures(v.queue)).totals
+    assert (len(totals), totals["other"].called) == (MOST_DESKS + 1, 2)
+    with pytest.raises(InvalidRequest, match="50 desks"):
+        await v.store.set_desk(v.queue, "One more", is_open=True)
+    await v.store.set_desk(v.queue, "Desk 0", is_open=False)
+
+
+async def test_the_time_from_call_to_call_is_measured_while_people_wait(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, wait_sample=3)
+    await v.joins(7)
+    for seconds in (0, 100, 200, 300, 400):
+        v.clock.advance(seconds)
+        await v.call(counter="A")
+    view = await v.store.view(v.queue)
+    assert (view.cycles, view.cycle_seconds) == (3, 300)  # of the last three
+    await v.call(counter="B")  # its first call tells nothing
+    await v.call(counter="A")
+    assert (await v.store.view(v.queue)).cycles == 3
+
+
+async def test_the_time_a_desk_waited_for_people_is_not_measured(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    await v.call(counter="A")
+    v.clock.advance(100)
+    await v.join()
+    v.clock.advance(50)
+    await v.call(counter="A")
+    assert (await v.store.view(v.queue)).cycles == 0
+    await v.joins(2)
+    v.clock.advance(901)  # a break that nobody was told of
+    await v.call(counter="A")
+    assert (await v.store.view(v.queue)).cycles == 0
+
+
+async def test_the_wait_told_at_a_counter_holds_for_four_of_five(valkey_url: str, queue: QueueId) -> None:
+    """A morning in virtual time: three desks, of which one closes for an hour, and services of all lengths."""
+    chance, clock = random.Random(7), FakeClock()
+    store = await open_store(valkey_url, clock=clock)
+    settings = checked({**COUNTER, "counters": ["A", "B", "C"], "join_limit_per_ip": 0})
+    await store.create(queue, settings)
+    start, told, called = clock(), {}, {}
+    # What happens next, by when: someone comes ("" for nobody's desk), or a desk is free.
+    coming = [(start + round(3_600_000 * 5 * chance.random()), "") for _ in range(330)]
+    soon = [*coming, *((start + n, name) for n, name in enumerate("ABC"))]
+    heapq.heapify(soon)
+    while soon:
+        clock.now, desk = heapq.heappop(soon)
+        if clock.now - start > 3_600_000 * 8:
+            break
+        if not desk:
+            reply = await store.join(queue, [Arrival()])
+            joined = reply.items[0]
+            assert isinstance(joined, Joined)
+            wait = Forecast(settings, reply.view).wait(joined.ticket.position or 0)
+            told[joined.ticket.number] = (clock.now, wait, reply.view)
+            continue
+        if desk == "C" and 2 <= (clock.now - start) / 3_600_000 < 3:
+            await store.set_desk(queue, "C", is_open=False)
+            heapq.heappush(soon, (start + 3 * 3_600_000, desk))
+            continue
+        served = await store.call_next(queue, 1, counter=desk)
+        for ticket in served:
+            called[ticket.number] = clock.now
+        busy = 1000 * chance.lognormvariate(5.0, 0.6) if served else 5000
+        heapq.heappush(soon, (clock.now + round(busy), desk))
+    judged = [
+        (wait, (called[number] - at) / 1000)
+        for number, (at, wait, view) in told.items()
+        if number in called and isinstance(wait, Wait) and view.cycles >= 10
+    ]
+    assert len(judged) > 150
+    held = sum(wait.low <= waited <= wait.high for wait, waited in judged)
+    assert held / len(judged) >= 0.8
+    widest = [wait for wait, _ in judged if wait.seconds > 600]
+    assert all(wait.high - wait.low < 2 * wait.seconds for wait in widest)  # it says something, too
+    await store.close()
+
+
+async def test_a_desk_is_kept_with_a_ticket_that_is_served(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    await v.call(counter="A")
+    (standing,) = (await v.store.rank(v.queue, [1])).items
+    assert standing
+    assert standing.counter == "A"
+    await v.start(1)
+    await v.act(Action.COMPLETE, 1)
+    (standing,) = (await v.store.rank(v.queue, [1])).items
+    assert standing
+    assert (standing.status, standing.counter) == (Status.COMPLETED, "A")

@@ -1,0 +1,444 @@
+"""The walk-in line: putting aside, letting pass, taking back, sending on, going on on another device, closing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fairline.errors import (
+    HolderInLine,
+    InvalidRequest,
+    NoRoom,
+    QueueClosed,
+    SettingsChanged,
+    TicketNotFound,
+    TokenMoved,
+    TransitionRefused,
+)
+from fairline.store import Arrival, Joined, Terms
+from fairline.ticket import Action, Person, Reason, Status, Went
+from tests.conftest import OpenStore
+from tests.store.venue import OpenVenue, Venue
+
+COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+
+
+# Held
+
+
+async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(4)
+    await v.act(Action.HOLD, 1)
+    held = await v.ticket(1)
+    assert (held.status, held.held, held.position) == (Status.WAITING, True, None)
+    assert [(await v.ticket(n)).position for n in (2, 3, 4)] == [1, 2, 3]
+    view = await v.store.view(v.queue)
+    assert (view.waiting, view.held) == (3, 1)
+    assert await v.call() == [2]
+    await v.act(Action.RELEASE, 1)
+    assert await v.line() == [1, 3, 4]
+    assert (await v.ticket(1)).position == 1
+    assert [what for what, _ in await v.happened(1)] == ["joined", "held", "released"]
+
+
+async def test_nobody_who_is_held_is_let_in_by_itself(venue: OpenVenue) -> None:
+    v = await venue(admission_rate=100)
+    await v.joins(2)
+    await v.act(Action.HOLD, 1)
+    assert await v.admit() == [2]
+    assert await v.admit() == []
+
+
+@pytest.mark.parametrize("action", [Action.HOLD, Action.NO_SHOW, Action.RETURN])
+async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(venue: OpenVenue, action: Action) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    await v.act(Action.HOLD, 1)
+    refused = await v.act(action, 1)
+    assert isinstance(refused, TransitionRefused)
+    assert refused.found == "held"
+    with pytest.raises(TransitionRefused, match="held"):
+        await v.call(number=1)
+    with pytest.raises(TransitionRefused, match="held"):
+        await v.store.prioritise(v.queue, 1, 2)
+
+
+async def test_who_is_not_held_cannot_be_released(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    assert isinstance(await v.act(Action.RELEASE, 1), TransitionRefused)
+
+
+async def test_who_is_held_still_has_the_deadline_of_someone_who_waits(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=60, grace_seconds=30)
+    await v.join(client=b"c")
+    await v.act(Action.HOLD, 1)
+    await v.after(80)
+    standing = await v.beat(1)
+    assert (standing.held, standing.position) == (True, None)
+    assert await v.after(89) == {}
+    assert await v.after(1) == {1: Reason.HEARTBEAT_TIMEOUT}
+    assert (await v.join(client=b"c")).created
+
+
+async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(5)
+    await v.act(Action.HOLD, 2)
+    await v.act(Action.HOLD, 4)
+    await v.call()
+    for page in (1, 2, 100):
+        assert [t.number for t in await v.tickets(Status.WAITING, page)] == [3, 5, 2, 4]
+        assert [t.number for t in await v.tickets(None, page)] == [3, 5, 2, 4, 1]
+
+
+# Letting others pass
+
+
+async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(5)
+    ticket = await v.store.let_pass(v.queue, 2, 2)
+    assert ticket.position == 4
+    assert await v.line() == [1, 3, 4, 2, 5]
+    assert (await v.happened(2))[-1] == ("passed", "2")
+    await v.join()
+    assert await v.line() == [1, 3, 4, 2, 5, 6]
+
+
+async def test_at_the_end_of_the_line_there_is_nobody_to_let_pass(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(3)
+    assert (await v.store.let_pass(v.queue, 2, 50)).position == 3
+    before = await v.everything()
+    assert (await v.store.let_pass(v.queue, 2, 1)).position == 3
+    assert await v.everything() == before
+
+
+async def test_a_repeated_press_lets_others_pass_once(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(5)
+    for _ in range(3):
+        await v.store.let_pass(v.queue, 1, 1, seen=1)
+    assert await v.line() == [2, 1, 3, 4, 5]
+
+
+async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(6)
+    await v.join(priority=3)
+    await v.store.let_pass(v.queue, 7, 2)
+    await v.join(priority=3)
+    assert await v.line() == [1, 2, 7, 8, 3, 4, 5, 6]
+
+
+async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(20)
+    await asyncio.gather(*(v.store.let_pass(v.queue, n, 1 + n % 4) for n in range(1, 21)))
+    line = await v.line()
+    assert sorted(line) == [*range(1, 21)]
+    assert [(await v.ticket(n)).position for n in line] == [*range(1, 21)]
+    assert await v.call(20) == line
+
+
+@pytest.mark.parametrize("places", [0, -1, 101])
+async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue, places: int) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(2)
+    with pytest.raises(InvalidRequest, match="1 to 100"):
+        await v.store.let_pass(v.queue, 1, places)
+
+
+# A no-show, taken back
+
+
+async def test_a_no_show_is_taken_back_to_the_same_desk(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, claim_seconds=60, counters=["Desk 1"])
+    await v.join(client=b"c")
+    await v.call(counter="Desk 1")
+    v.clock.advance(30)
+    before = (await v.store.stats(v.queue)).totals, await v.store.desk_figures(v.queue)
+    await v.act(Action.NO_SHOW, 1)
+    v.clock.advance(3600)
+    await v.act(Action.REINSTATE, 1)
+    ticket = await v.ticket(1)
+    assert (ticket.status, ticket.reason, ticket.counter, ticket.ended) == (Status.ADMITTED, None, "Desk 1", 0)
+    assert await v.seconds_left(1) == 60
+    assert not (await v.join(client=b"c")).created
+    after = (await v.store.stats(v.queue)).totals, await v.store.desk_figures(v.queue)
+    assert (after[0].expired_by_reason, after[0].admitted) == (before[0].expired_by_reason, before[0].admitted)
+    assert after[1].totals == before[1].totals
+    assert (await v.happened(1))[-1] == ("reinstated", "Desk 1")
+
+
+async def test_a_call_that_nobody_came_to_in_time_is_a_no_show_that_can_be_taken_back(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, claim_seconds=60)
+    await v.join()
+    await v.call(counter="A")
+    assert await v.after(60) == {1: Reason.NO_SHOW}
+    await v.act(Action.REINSTATE, 1)
+    assert (await v.ticket(1)).status is Status.ADMITTED
+
+
+async def test_only_a_no_show_can_be_taken_back(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    number = await v.one(Status.EXPIRED)
+    refused = await v.act(Action.REINSTATE, number)
+    assert isinstance(refused, TransitionRefused)
+    assert "cancelled" in refused.message
+
+
+async def test_a_no_show_who_joined_again_is_not_taken_back(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join(client=b"c")
+    await v.call()
+    await v.act(Action.NO_SHOW, 1)
+    assert (await v.join(client=b"c")).created
+    before = await v.everything()
+    assert isinstance(await v.act(Action.REINSTATE, 1), HolderInLine)
+    assert await v.everything() == before
+
+
+async def test_a_no_show_is_taken_back_only_where_there_is_room(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, max_active=1)
+    await v.joins(2)
+    await v.call()
+    await v.act(Action.NO_SHOW, 1)
+    await v.call()
+    assert isinstance(await v.act(Action.REINSTATE, 1), NoRoom)
+
+
+# Sent on
+
+
+async def test_who_was_sent_on_is_remembered_with_where_they_went(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join(client=b"c")
+    went = Went("passports", 12, v.clock(), "RPASS-A0012")
+    ticket = await v.store.transfer(v.queue, 1, went)
+    assert (ticket.status, ticket.reason, ticket.went) == (Status.EXPIRED, Reason.TRANSFERRED, went)
+    assert (await v.happened(1))[-1] == ("transferred", "passports 12")
+    before = await v.everything()
+    assert await v.store.transfer(v.queue, 1, went) == ticket
+    assert await v.everything() == before
+    with pytest.raises(TransitionRefused, match="transferred"):
+        await v.store.transfer(v.queue, 1, Went("other", 1, 1, "R"))
+    assert (await v.join(client=b"c")).created
+
+
+async def test_who_joins_put_aside_waits_for_the_release(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    joined = await v.join(held=True, key=b"k", fingerprint=b"f")
+    assert (joined.ticket.held, joined.ticket.position) == (True, None)
+    assert (await v.join(held=True, key=b"k", fingerprint=b"f")).by_key
+    await v.join()
+    assert await v.line() == [1, 3]
+    await v.act(Action.RELEASE, 2)
+    assert await v.line() == [1, 2, 3]
+
+
+# Labels
+
+
+async def test_without_series_and_days_a_label_is_the_number(venue: OpenVenue) -> None:
+    v = await venue()
+    assert (await v.join()).ticket.serial == ""
+
+
+async def test_each_series_has_its_own_count(venue: OpenVenue) -> None:
+    v = await venue(series=["A", "B"])
+    serials = [(await v.join(series=series)).ticket.serial for series in ("A", "B", "", "B", "A")]
+    assert serials == ["A0001", "B0001", "A0002", "B0002", "A0003"]
+    assert (await v.ticket(4)).serial == (await v.beat(4)).serial == "B0002"
+
+
+async def test_a_series_that_is_not_there_is_refused(venue: OpenVenue) -> None:
+    v = await venue(series=["A", "B"])
+    refused = await v.try_join(series="C")
+    assert isinstance(refused, InvalidRequest)
+    assert "A, B" in refused.message
+
+
+DAY = 86_400_000
+
+
+async def terms(v: Venue, **more: Any) -> Terms:
+    """The terms of now, by days of UTC."""
+    today = v.clock() // DAY * DAY
+    return Terms((await v.store.settings(v.queue)).version, (today - DAY, today, today + DAY), **more)
+
+
+@pytest.mark.parametrize("series", [["A"], []])
+async def test_labels_begin_again_each_day(venue: OpenVenue, series: list[str]) -> None:
+    v = await venue(label_restart="daily", series=series, **COUNTER)
+    first = "A0001" if series else "000001"
+
+    async def serials(count: int, now: Terms) -> list[str]:
+        reply = await v.store.join(v.queue, [Arrival()] * count, now)
+        return [item.ticket.serial for item in reply.items if isinstance(item, Joined)]
+
+    yesterday = await terms(v)
+    assert (await serials(2, yesterday))[0] == first
+    v.clock.advance(86_400)
+    # The step goes by the store's clock: what was worked out just before midnight holds just after it.
+    assert await serials(1, yesterday) == [first]
+    assert (await serials(2, await terms(v)))[0] != first
+    # A worker whose clock is behind cannot begin yesterday again.
+    v.clock.advance(-3600 * 12)
+    assert first not in await serials(1, await terms(v))
+
+
+async def test_a_change_of_the_rule_gives_no_label_twice_on_one_day(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    labels = []
+    for settings in ({}, {"label_restart": "daily"}, {"label_restart": "never"}, {"label_restart": "daily"}):
+        await v.configure(**settings)
+        for _ in range(2):
+            (joined,) = (await v.store.join(v.queue, [Arrival()], await terms(v))).items
+            assert isinstance(joined, Joined)
+            labels.append(joined.ticket.serial or f"{joined.ticket.number:06d}")
+    assert len(set(labels)) == len(labels) == 8
+
+
+async def test_labels_are_unbroken_however_many_join_at_once(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(series=["A", "B"], join_limit_per_ip=0, **COUNTER)
+    stores = [await another_store() for _ in range(3)]
+    replies = await asyncio.gather(
+        *(each.join(v.queue, [Arrival(series="AB"[i % 2])] * 5) for i in range(6) for each in stores)
+    )
+    serials = [item.ticket.serial for reply in replies for item in reply.items if isinstance(item, Joined)]
+    assert sorted(serials) == [f"{name}{n:04d}" for name in "AB" for n in range(1, 46)]
+
+
+# Hours
+
+
+async def test_outside_of_the_hours_nobody_new_is_taken(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    now = v.clock()
+    spans = ((now - 1000, now + 5000), (now + 10_000, now + 20_000))
+    open_now = await terms(v, open=spans)
+
+    async def come(client: bytes, **more: Any) -> object:
+        (item,) = (await v.store.join(v.queue, [Arrival(client=client, **more)], open_now)).items
+        return item
+
+    assert isinstance(await come(b"early"), Joined)
+    v.clock.advance(5)
+    closed = await come(b"late")
+    assert isinstance(closed, QueueClosed)
+    assert not closed.early
+    again = await come(b"early")
+    assert isinstance(again, Joined)
+    assert not again.created
+    assert isinstance(await come(b"staff", limited=False), Joined)
+    v.clock.advance(5)
+    assert isinstance(await come(b"late"), Joined)
+
+
+async def test_the_line_is_as_long_as_can_be_served_and_no_longer(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    reply = await v.store.join(v.queue, [Arrival()] * 5, await terms(v, longest=3))
+    assert [isinstance(item, Joined) for item in reply.items] == [True] * 3 + [False] * 2
+    refused = reply.items[-1]
+    assert isinstance(refused, QueueClosed)
+    assert refused.early
+
+
+async def test_terms_of_other_settings_do_nothing(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    old = await terms(v)
+    await v.configure(name="Another")
+    before = await v.everything()
+    with pytest.raises(SettingsChanged):
+        await v.store.join(v.queue, [Arrival()], old)
+    assert await v.everything() == before
+
+
+async def test_at_the_end_of_the_day_whoever_waits_is_sent_home_once(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(5)
+    await v.act(Action.HOLD, 2)
+    await v.call(counter="A")
+    await v.start(1)
+    ends = v.clock()
+    v.clock.advance(60)
+    await v.join()
+    numbers, cursor = [], None
+    while True:
+        closed = await v.store.close_day(v.queue, ends, 2, cursor)
+        numbers += closed.numbers
+        cursor = closed.cursor
+        if cursor is None:
+            break
+    assert sorted(numbers) == [2, 3, 4, 5]
+    assert {(await v.ticket(n)).reason for n in numbers} == {Reason.CLOSED}
+    assert ((await v.ticket(1)).status, await v.line()) == (Status.ACTIVE, [6])
+    before = await v.everything()
+    again = await v.store.close_day(v.queue, ends, 100)
+    assert (again.numbers, again.cursor) == ([], None)
+    assert await v.everything() == before
+
+
+async def test_many_keepers_end_a_day_once(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(30)
+    stores = [await another_store() for _ in range(4)]
+    closed = await asyncio.gather(*(each.close_day(v.queue, v.clock(), 500) for each in stores))
+    assert sorted(number for each in closed for number in each.numbers) == [*range(1, 31)]
+    ended = Counter(event.ticket for event in await v.events() if event.type == "expired")
+    assert set(ended.values()) == {1}
+
+
+# Another device
+
+
+async def test_a_ticket_goes_on_to_another_device_and_is_held_there(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    joined = (await v.join(client=b"old", key=b"k", fingerprint=b"f", person=Person(name="Ann"))).ticket
+    moved = await v.store.rebind(v.queue, 1, joined.joined, 0, b"new")
+    assert (moved.client, moved.moved, moved.position, moved.place) == (b"new", 1, 1, joined.place)
+    assert (await v.beat(1)).moved == 1
+    assert (await v.join(client=b"new")).ticket.number == 1
+    # Neither the client nor the key of the old device gives the place back to it.
+    assert (await v.join(client=b"old", key=b"k", fingerprint=b"f")).ticket.number == 2
+
+
+async def test_of_two_devices_one_has_the_ticket(venue: OpenVenue, another_store: OpenStore) -> None:
+    v = await venue(**COUNTER)
+    joined = (await v.join(client=b"old")).ticket.joined
+    stores = [await another_store() for _ in range(4)]
+    outcomes = await asyncio.gather(
+        *(each.rebind(v.queue, 1, joined, 0, b"new %d" % i) for i, each in enumerate(stores)), return_exceptions=True
+    )
+    assert sum(isinstance(outcome, TokenMoved) for outcome in outcomes) == 3
+    (winner,) = (i for i, outcome in enumerate(outcomes) if not isinstance(outcome, BaseException))
+    assert (await v.ticket(1)).client == b"new %d" % winner
+
+
+async def test_a_device_that_holds_another_ticket_cannot_take_one_over(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    joined = (await v.join(client=b"one")).ticket.joined
+    await v.join(client=b"two")
+    with pytest.raises(HolderInLine):
+        await v.store.rebind(v.queue, 1, joined, 0, b"two")
+    await v.act(Action.CANCEL, 1)
+    with pytest.raises(TransitionRefused):
+        await v.store.rebind(v.queue, 1, joined, 0, b"three")
+    with pytest.raises(TicketNotFound):
+        await v.store.rebind(v.queue, 2, joined - 1, 0, b"three")
+
+
+async def test_a_phone_holds_its_ticket_on_any_device(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, one_per="phone", join_limit_per_phone=0)
+    joined = (await v.join(client=b"old", phone=b"mine")).ticket.joined
+    await v.store.rebind(v.queue, 1, joined, 0, b"new")
+    held = await v.join(client=b"old", phone=b"mine")
+    assert (held.ticket.number, held.proven) == (1, False)
+    assert (await v.join(client=b"new", phone=b"mine")).proven

@@ -1,0 +1,192 @@
+"""The use cases of a counter: going on in another queue, come what may; hours; going on on another device."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fairline.arrival import Caller, JoinRequest
+from fairline.counter import Counter
+from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMoved, TransitionRefused
+from fairline.keeper.schedules import Schedules
+from fairline.queue import QueueId, checked, queue_id
+from fairline.room import Room
+from fairline.store import Store
+from fairline.ticket import Action, Reason, Status
+from fairline.token import Keyring
+from tests.backends import FakeClock
+from tests.conftest import MakeQueue
+
+COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+STAFF = Caller(staff="s")
+MANY = {day: ["08:00-18:00"] for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
+
+
+@pytest.fixture
+def room(store: Store) -> Room:
+    return Room(store, Keyring(b"a secret of the tests"))
+
+
+@pytest.fixture
+async def there(store: Store, queue: QueueId) -> QueueId:
+    other = queue_id(f"{queue}-there")
+    await store.create(other, checked(COUNTER))
+    return other
+
+
+class Breaking:
+    """A store that breaks off just after one of its operations was done."""
+
+    def __init__(self, store: Store, after: str) -> None:
+        self._store, self._after = store, after
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name != self._after:
+            return found
+
+        async def breaks(*args: Any, **options: Any) -> None:
+            await found(*args, **options)
+            raise StoreUnavailable("the worker died")
+
+        return breaks
+
+
+@pytest.mark.parametrize("after", ["join", "transfer", "act"])
+async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
+    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, after: str
+) -> None:
+    here = await make_queue(**COUNTER)
+    await room.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
+    await room.join(there, JoinRequest(client_id="bob"), STAFF)
+    broken = Room(Breaking(store, after), room.keyring)
+    with pytest.raises(StoreUnavailable):
+        await Counter(broken).transfer(here, 1, there)
+
+    async def lines() -> list[int]:
+        """How many wait and are called, here and there: those who are held are not."""
+        return [(await store.view(queue)).waiting for queue in (here, there)]
+
+    assert await lines() == {"join": [1, 1], "transfer": [0, 1], "act": [0, 2]}[after]
+    found = await room.ticket(there, 2)
+    assert (found.person.name, found.status) == ("Ada", Status.WAITING)
+    ticket = await Counter(room).transfer(here, 1, there)
+    assert (ticket.reason, ticket.went and ticket.went.number) == (Reason.TRANSFERRED, 2)
+    assert await lines() == [0, 2]
+    assert (await room.ticket(there, 2)).position == 2
+    assert len((await room.tickets(there, None, None, 10)).tickets) == 2
+
+
+async def test_who_was_sent_on_is_sent_on_once(room: Room, make_queue: MakeQueue, there: QueueId, store: Store) -> None:
+    here = await make_queue(**COUNTER)
+    await room.join(here, JoinRequest(), STAFF)
+    await Counter(room).transfer(here, 1, there)
+    third = queue_id(f"{here}-third")
+    await store.create(third, checked(COUNTER))
+    with pytest.raises(TransitionRefused, match="transferred"):
+        await Counter(room).transfer(here, 1, third)
+    back = await Counter(room).transfer(there, 1, here)
+    assert back.went
+    assert (back.went.queue, back.went.number) == (here, 2)
+
+
+async def test_who_is_served_can_be_sent_on(room: Room, make_queue: MakeQueue, there: QueueId) -> None:
+    here = await make_queue(**COUNTER)
+    await room.join(here, JoinRequest(), STAFF)
+    await room.call_next(here, counter="A")
+    await room.begin(here, 1)
+    assert (await Counter(room).transfer(here, 1, there)).status is Status.EXPIRED
+    answer = await room.status(there, 1)
+    assert answer.standing.position == 1
+
+
+# Hours. The clock of the tests begins on a Friday at 08:00 UTC.
+
+
+async def test_the_line_closes_itself_when_no_more_can_be_served(
+    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+) -> None:
+    queue = await make_queue(**COUNTER, opening_hours=MANY, one_per="none", max_queue_size=1000)
+    for _ in range(10):
+        await room.join(queue, JoinRequest(), Caller())
+    for _ in range(5):
+        clock.advance(600)
+        await room.call_next(queue, counter="A")
+    # 50 minutes past 8; a desk takes ten minutes, so there is time for 55 until 18:00.
+    while (await store.view(queue)).waiting < 55:
+        await room.join(queue, JoinRequest(), Caller())
+    with pytest.raises(QueueClosed, match="today") as closed:
+        await room.join(queue, JoinRequest(), Caller())
+    assert closed.value.early
+    await room.configure(queue, {"close_early": False})
+    await room.join(queue, JoinRequest(), Caller())
+
+
+async def test_outside_of_its_hours_a_queue_says_when_it_opens(
+    room: Room, make_queue: MakeQueue, clock: FakeClock
+) -> None:
+    queue = await make_queue(**COUNTER, opening_hours=MANY)
+    clock.advance(3600 * 10)
+    with pytest.raises(QueueClosed) as closed:
+        await room.join(queue, JoinRequest(), Caller())
+    assert closed.value.opens_at == clock() + 3600 * 14 * 1000
+    assert closed.value.retry_after == 3600 * 14
+    await room.join(queue, JoinRequest(), STAFF)
+
+
+async def test_a_change_of_the_hours_holds_at_once_for_every_worker(
+    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+) -> None:
+    queue = await make_queue(**COUNTER)
+    await room.join(queue, JoinRequest(), Caller())
+    other = Room(store, room.keyring)
+    await other.configure(queue, {"closed_dates": ["2027-01-15"], "phone_region": "KR"})
+    with pytest.raises(QueueClosed):
+        await room.join(queue, JoinRequest(), Caller())
+    joined = await room.join(queue, JoinRequest(phone="010-2345-6789"), STAFF)
+    assert (await room.ticket(queue, joined.standing.number)).person.phone == "+821023456789"
+
+
+async def test_the_day_ends_once_also_after_a_night_without_a_keeper(
+    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+) -> None:
+    queue = await make_queue(**COUNTER, opening_hours=MANY, clear_after_minutes=30, close_early=False)
+    for _ in range(3):
+        await room.join(queue, JoinRequest(), STAFF)
+    await room.act(queue, Action.HOLD, 2)
+    await room.call_next(queue, counter="A")
+    keepers = [Schedules(store), Schedules(store)]
+    clock.advance(3600 * 10 + 1799)
+    for keeper in keepers:
+        await keeper.keep(queue)
+    assert (await store.view(queue)).waiting == 1
+    clock.advance(3600 * 15)  # the next morning: 9:30, and someone new is there
+    await room.join(queue, JoinRequest(), Caller())
+    for keeper in keepers:
+        await keeper.keep(queue)
+    reasons = [(await room.ticket(queue, number)).reason for number in (1, 2, 3, 4)]
+    assert reasons == [None, Reason.CLOSED, Reason.CLOSED, None]
+    assert (await store.view(queue)).waiting == 1
+
+
+# Another device
+
+
+async def test_a_link_works_once_and_for_ten_minutes(
+    room: Room, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, counter = await make_queue(**COUNTER), Counter(room)
+    standing = (await room.join(queue, JoinRequest(client_id="old"), Caller())).standing
+    codes = [counter.move_code(queue, standing) for _ in range(2)]
+    moved = await counter.moved(codes[0], "new")
+    assert (moved.standing.number, moved.standing.moved) == (1, 1)
+    for code in codes:
+        with pytest.raises(TokenMoved):
+            await counter.moved(code, "third")
+    late = counter.move_code(queue, moved.standing)
+    now = time.time()
+    monkeypatch.setattr("fairline.counter.time.time", lambda: now + 601)
+    with pytest.raises(TokenExpired):
+        await counter.moved(late, "third")
