@@ -47,8 +47,8 @@ SCREENS: list[tuple[str, str, str, dict[str, dict[str, int]]]] = [
 
 def main(names: list[str]) -> None:
     """Draw all pictures, or those of some states."""
-    for folder in (FOLDER, BOARDS):
-        folder.mkdir(parents=True, exist_ok=True)
+    for images in (FOLDER, BOARDS):
+        images.mkdir(parents=True, exist_ok=True)
     pictures = [(state, state, "en", "light") for state in SCENES] + MORE
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder, a_venue(browser, Path(folder)) as venue:
         for name, state, lang, scheme in pictures:

@@ -234,7 +234,8 @@ def test_a_new_version_of_the_server_is_taken_up_once(venue: Venue, come: NewPer
     page = someone.tab()
     page.on("load", lambda loaded: loads.append(loaded.url))
     page.goto(board_of([queue]))
-    eventually(lambda: page.wait_for_timeout(50) is None and len(loads) == 2, "it was loaded anew")
+    page.wait_for_event("load")
+    assert len(loads) == 2, "it was loaded anew"
     page.wait_for_timeout(1500)
     assert len(loads) == 2, "and not again and again, where the old version still answers"
 
