@@ -49,7 +49,7 @@ bench: setup ## run the benchmarks (ARGS="memory scale --quick")
 	@scripts/system-packages $(BENCH_PACKAGES)
 	$(BIN)/python -m bench $(ARGS)
 
-screenshots: setup ## draw the waiting page and the dashboard into docs/images (ARGS="waiting admin")
+screenshots: setup ## draw the pages in all their states into docs/images (ARGS="waiting admin board")
 	@scripts/system-packages $(TEST_PACKAGES)
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 

@@ -30,6 +30,10 @@ class EventType(StrEnum):
     CLOCK_STOPPED = "clock_stopped"
 
 
+#: What calls someone by hand, and what takes a call back.
+CALLS = (EventType.CALLED, EventType.RECALLED, EventType.RETURNED)
+
+
 class Event(Struct, frozen=True):
     """One thing that happened in a queue."""
 

@@ -347,6 +347,16 @@ class Room:
         """The id of the newest event: what `events` goes on from."""
         return await self.store.last_event(queue)
 
+    async def calls(self, queue: QueueId, limit: int = PAGE) -> list[Event]:
+        """The last calls by hand, and what took one back, newest first."""
+        return await self.store.calls(queue, limit)
+
+    async def called(self, queue: QueueId, numbers: list[int]) -> tuple[QueueView, QueueSettings, list[Ticket]]:
+        """What is kept of some tickets, with the queue at that moment; those that are gone are left out."""
+        reply = await self.store.look_up(queue, numbers)
+        settings = await self._settings(queue, reply.view)
+        return reply.view, settings, [ticket for ticket in reply.items if ticket is not None]
+
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""
         return await self.store.stats(queue)

@@ -1,5 +1,5 @@
-"""Draws every state of the waiting page and of the dashboard at phone and desktop width: `make screenshots`, or with
-names of states (`waiting`, `admin/now`, or `admin` for all of the dashboard).
+"""Draws every state of the waiting page and of the dashboard at phone and desktop width, and the board on a wall and on
+a phone: `make screenshots`, or with names of states (`waiting`, `board`, `admin/now`, or `admin` for the dashboard).
 
 The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
 """
@@ -13,13 +13,14 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.browser import admin_scenes
+from tests.browser.boards import BOARD_SCENES
 from tests.browser.conftest import a_browser, a_venue
 from tests.browser.evening import after_an_evening, visitors
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, person
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-FOLDER, ADMIN_FOLDER = IMAGES / "waiting-page", IMAGES / "admin"
+FOLDER, ADMIN_FOLDER, BOARDS = IMAGES / "waiting-page", IMAGES / "admin", IMAGES / "board"
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: The dashboard is looked at on larger screens, and has more to show.
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
@@ -32,19 +33,36 @@ MORE = [
     ("message-dark", "message", "de", "dark"),
     ("not_open-fr", "not_open", "fr", "light"),
 ]
+#: The board: name of the picture, scene, what the address says of its look, and at which sizes.
+WALL, POCKET = {"width": 1920, "height": 1080}, {"width": 390, "height": 844}
+SCREENS: list[tuple[str, str, str, dict[str, dict[str, int]]]] = [
+    ("board", "busy", "theme=light", {"wall": WALL, "phone": POCKET}),
+    ("board-dark", "busy", "theme=dark", {"wall": WALL}),
+    ("board-contrast", "busy", "theme=contrast", {"wall": WALL}),
+    ("board-ar", "busy", "theme=light&lang=ar", {"wall": WALL}),
+    ("board-called", "called", "theme=dark", {"wall": WALL, "phone": POCKET}),
+    ("board-quiet", "quiet", "theme=light&lang=de", {"wall": WALL}),
+    ("board-two", "two", "theme=dark", {"wall": WALL, "phone": POCKET}),
+    ("board-six", "six", "theme=light", {"wall": WALL}),
+    ("board-lost", "lost", "theme=light", {"wall": WALL}),
+]
 
 
 def main(names: list[str]) -> None:
     """Draw all pictures, or those of some states."""
     pictures = [(state, state, "en", "light") for state in SCENES] + MORE
     wanted = [picture for picture in pictures if not names or picture[0] in names]
+    boards = [screen for screen in SCREENS if not names or screen[0] in names]
     dashboard = [scene for scene in admin_scenes.SCENES if not names or {"admin", f"admin/{scene}"} & set(names)]
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
-        if wanted:
-            FOLDER.mkdir(parents=True, exist_ok=True)
+        if wanted or boards:
+            for images in (FOLDER, BOARDS):
+                images.mkdir(parents=True, exist_ok=True)
             with a_venue(browser, Path(folder)) as venue:
                 for picture in wanted:
                     draw(venue, *picture)
+                for screen in boards:
+                    draw_board(venue, *screen)
         if dashboard:
             draw_dashboard(browser, Path(folder) / "admin", dashboard)
 
@@ -83,6 +101,15 @@ def draw(venue: Venue, name: str, state: str, lang: str, scheme: str) -> None:
         for size, viewport in SIZES.items():
             page.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
             _take(page, FOLDER / f"{name}-{size}.png")
+
+
+def draw_board(venue: Venue, name: str, scene: str, query: str, sizes: dict[str, dict[str, int]]) -> None:
+    """One board at some sizes."""
+    with person(venue, viewport=WALL, reduced_motion="reduce") as someone:
+        page = BOARD_SCENES[scene](venue, someone, query)
+        for size, viewport in sizes.items():
+            page.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
+            _take(page, BOARDS / f"{name}-{size}.png")
 
 
 def _take(page: Page, file: Path) -> None:

@@ -101,9 +101,10 @@ class Queue:
         joined: dict[str, Any] = answer.json()
         return joined
 
-    def call(self, count: int = 1) -> list[dict[str, Any]]:
+    def call(self, count: int = 1, counter: str = "") -> list[dict[str, Any]]:
         """Let the next people in."""
-        called: list[dict[str, Any]] = self.admin("POST", "/call-next", json={"count": count})["tickets"]
+        body = {"count": count, "counter": counter}
+        called: list[dict[str, Any]] = self.admin("POST", "/call-next", json=body)["tickets"]
         return called
 
     def act(self, ticket: int, action: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fairline.errors import InvalidRequest
 from fairline.events import EventType
 from fairline.store import MAX_BATCH
+from fairline.store.contract import CALLS_WITHIN
 from fairline.ticket import Action, Status
 from tests.backends import START
 from tests.store.venue import OpenVenue
@@ -137,3 +138,34 @@ async def test_old_events_are_trimmed_and_the_newest_are_kept(venue: OpenVenue) 
     before = await v.store.last_event(v.queue)
     await v.act(Action.CANCEL, number)
     assert [event.type for event in await v.store.events(v.queue, before, 10)] == [EventType.EXPIRED]
+
+
+async def test_the_last_calls_are_told_newest_first_with_what_took_them_back(venue: OpenVenue) -> None:
+    v = await venue(admission="manual")
+    assert await v.store.calls(v.queue, 10) == []
+    await v.joins(4)
+    await v.call(counter="Desk 1")
+    await v.call(counter="Desk 2")
+    await v.act(Action.RECALL, 1)
+    await v.act(Action.RETURN, 2)
+    await v.start(1)
+    await v.act(Action.COMPLETE, 1)
+    calls = await v.store.calls(v.queue, 10)
+    assert [(call.type, call.ticket, call.detail) for call in calls] == [
+        (EventType.RETURNED, 2, None),
+        (EventType.RECALLED, 1, "Desk 1"),
+        (EventType.CALLED, 2, "Desk 2"),
+        (EventType.CALLED, 1, "Desk 1"),
+    ]
+    assert await v.store.calls(v.queue, 2) == calls[:2]
+    assert {call.id for call in calls} <= {event.id for event in await v.events()}
+
+
+async def test_calls_are_looked_for_among_the_newest_events_only(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=0, max_queue_size=100_000)
+    await v.one(Status.ADMITTED)
+    for _ in range(CALLS_WITHIN // MAX_BATCH - 1):
+        await v.joins(MAX_BATCH)
+    assert [call.ticket for call in await v.store.calls(v.queue, 10)] == [1]
+    await v.joins(MAX_BATCH)
+    assert await v.store.calls(v.queue, 10) == []

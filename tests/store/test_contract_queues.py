@@ -262,6 +262,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "withdraw_pass": lambda s, q: s.withdraw_pass(q, "vip"),
     "tickets": lambda s, q: s.tickets(q, None, None, 1),
     "events": lambda s, q: s.events(q, None, 1),
+    "calls": lambda s, q: s.calls(q, 1),
     "last_event": lambda s, q: s.last_event(q),
     "events_lost": lambda s, q: s.events_lost(q, "1"),
     "stats": lambda s, q: s.stats(q),

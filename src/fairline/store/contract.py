@@ -36,6 +36,8 @@ REVISIONS_KEPT = 200
 DEEDS_KEPT = 100_000
 #: A worker that has not been seen for so long is gone.
 GONE_MS = 60_000
+#: How far back `calls` looks: among so many of the newest events.
+CALLS_WITHIN = 10_000
 
 #: What `act` does; every other action has an operation of its own.
 ACTS = frozenset(
@@ -575,6 +577,10 @@ class Store(Protocol):
 
     async def events_lost(self, queue: QueueId, after: str) -> bool:
         """Whether events after this one are not kept any more."""
+
+    async def calls(self, queue: QueueId, limit: int) -> list[Event]:
+        """The last calls and recalls by hand, and returns to the line, newest first: those among the newest
+        CALLS_WITHIN events, so that the cost does not grow with what else happened."""
 
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""

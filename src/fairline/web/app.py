@@ -14,6 +14,7 @@ from fairline.keeper import Keeper
 from fairline.web.adapter import Adapter, Scope, request_of, respond
 from fairline.web.admin import admin_operations
 from fairline.web.assets import Assets
+from fairline.web.boards import Boards
 from fairline.web.context import Context
 from fairline.web.cors import Cors
 from fairline.web.dashboard import DashboardPages, dashboard_operations
@@ -23,12 +24,13 @@ from fairline.web.gate import Gate
 from fairline.web.http import Request
 from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation, Query
-from fairline.web.pages import WaitingPages
+from fairline.web.pages import BoardPages, WaitingPages
 from fairline.web.people import People
 from fairline.web.problems import failure, problem
 from fairline.web.public import Public
 from fairline.web.sites import Sites
 from fairline.web.wire import (
+    BoardAnswer,
     Health,
     HeartbeatRequest,
     JoinRequest,
@@ -46,6 +48,7 @@ from fairline.web.wire import (
 )
 
 _WHICH = Query("queue", str, "which queue's cookie is meant, where a browser is in line in several")
+_LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
 _SIGNED = ("token_missing", "token_invalid", "token_expired")
 _TOKEN = (*_SIGNED, "token_moved")
 _SESSION = (*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found")
@@ -54,11 +57,13 @@ _SESSION = (*_SIGNED, "transition_refused", "session_taken", "ticket_not_found",
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every call there is."""
     people, assets = People(context), Assets()
+    boards = Boards(context, assets)
     rows = [
         *_people(people),
         *_sites(Sites(context), Gate(context)),
         *_public(Public(context, keeper)),
         *admin_operations(context),
+        *_boards(boards, BoardPages(context, boards, assets)),
         *_pages(WaitingPages(context, people, assets)),
         *dashboard_operations(DashboardPages(context, assets)),
     ]
@@ -256,8 +261,42 @@ def _public(public: Public) -> list[Operation]:
     ]
 
 
+def _boards(boards: Boards, pages: BoardPages) -> list[Operation]:
+    return [
+        Operation(
+            method="GET",
+            path="/api/v1/queues/{queue}/board",
+            about="What the board of a queue shows: labels and counters, the same for everyone.",
+            group="public",
+            slow=boards.board,
+            answers={200: BoardAnswer},
+            problems=("queue_not_found",),
+        ),
+        Operation(
+            method="GET",
+            path="/api/v1/queues/{queues}/board/stream",
+            about="The boards of one queue or several, live, as server-sent events.",
+            group="public",
+            fast=boards.stream,
+            answers={200: str},
+            media="text/event-stream",
+            problems=("queue_not_found", "invalid_request", "rate_limited"),
+        ),
+        Operation(
+            method="GET",
+            path="/board/{queues}",
+            about="The screen at the counter, of one queue or several.",
+            group="pages",
+            slow=pages.show,
+            answers={200: str},
+            media=HTML,
+            query=(_LANGUAGE, Query("theme", str, "`light`, `dark` or `contrast`; otherwise the browser's")),
+            problems=("queue_not_found", "invalid_request"),
+        ),
+    ]
+
+
 def _pages(waiting: WaitingPages) -> list[Operation]:
-    language = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
     return [
         Operation(
             method="GET",
@@ -267,7 +306,7 @@ def _pages(waiting: WaitingPages) -> list[Operation]:
             slow=waiting.show,
             answers={200: str},
             media=HTML,
-            query=(language,),
+            query=(_LANGUAGE,),
             problems=("queue_not_found", "queue_full", "queue_maintenance", "queue_closed", "ticket_expired"),
         ),
         Operation(
@@ -278,7 +317,7 @@ def _pages(waiting: WaitingPages) -> list[Operation]:
             slow=waiting.act,
             answers={303: None},
             media=HTML,
-            query=(language,),
+            query=(_LANGUAGE,),
             sends={303: {"Location": "The waiting page.", "Set-Cookie": "The token, for browsers."}},
             problems=(
                 "queue_not_found",

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
+import fairline
 from fairline.errors import NotFound
 from fairline.web.http import Headers, Request, Response
 
@@ -50,6 +51,11 @@ class Assets:
     def modules(self, beginning: str) -> dict[str, str]:
         """Scripts by the plain address they name each other by, with the one that never changes: an import map."""
         return {f"/static/{name}": self.url(name) for name in self._files if re.match(rf"{beginning}.*\.js$", name)}
+
+    def version(self, *names: str) -> str:
+        """Changes with any of these files, and with the server's own version."""
+        digests = "".join(self._files[name].digest for name in names)
+        return f"{fairline.__version__}-{sha256(digests.encode()).hexdigest()[:12]}"
 
     async def file(self, request: Request) -> Response:
         """A file by its name."""

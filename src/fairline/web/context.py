@@ -26,6 +26,7 @@ from fairline.web.wire import TicketAnswer, TransferredTo, moment
 
 if TYPE_CHECKING:
     from fairline.web.hub import Hub
+    from fairline.web.screens import Screens
 
 SESSION_COOKIE = "fairline_session"
 CLIENT_COOKIE = "fairline_client"
@@ -48,6 +49,7 @@ class Context:
         self.room = room
         self.recent = Recent(room)
         self.hub: Hub | None = None
+        self.screens: Screens | None = None
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
         self._client_token = lru_cache(REMEMBERED)(self._sign_client)

@@ -16,6 +16,7 @@ from fairline.queue import ID_PATTERN
 from fairline.room import PAGE
 from fairline.store import Role
 from fairline.web.admin.wire import LARGEST_TICKET
+from fairline.web.boards import MOST_QUEUES
 from fairline.web.http import BODY_LIMIT, PROBLEM
 from fairline.web.operations import Operation, Query
 from fairline.web.problems import PROBLEMS
@@ -49,6 +50,10 @@ PARAMS: dict[str, tuple[Any, str]] = {
     "queue": (
         Annotated[str, Meta(pattern=f"^{ID_PATTERN}$")],
         "The queue's id: letters, digits, `.`, `_` and `-`, at most 64.",
+    ),
+    "queues": (
+        Annotated[str, Meta(pattern=f"^{ID_PATTERN}(,{ID_PATTERN}){{0,{MOST_QUEUES - 1}}}$")],
+        f"The ids of one queue or several, at most {MOST_QUEUES}, with commas between them.",
     ),
     "ticket": (Annotated[int, Meta(ge=1, le=LARGEST_TICKET)], "The ticket's number."),
     "pass_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The pass's id, not its text."),

@@ -33,6 +33,7 @@ BODIES: dict[str, dict[str, Any]] = {
 #: What is in the path and the query of an example.
 PATH = {
     "queue": "demo",
+    "queues": "demo",
     "ticket": "123",
     "pass_id": "9f86d081884c7d65",
     "key_id": "2c26b46b68ff",
@@ -86,6 +87,8 @@ _FIELDS: dict[str, Any] = {
 _NAMED_BY = {
     ("SessionAnswer", "status"): "active",
     ("MoveAnswer", "url"): "/join/demo/move#eyJhbGciOiJIUzI1NiIs…",
+    ("BoardAnswer", "status"): "active",
+    ("ServingAnswer", "status"): "called",
     ("Health", "status"): "ok",
     ("Readiness", "status"): "ready",
     ("Readiness", "checks"): {"store": "ok", "keeper": "ok"},

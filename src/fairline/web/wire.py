@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -146,6 +146,47 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     """When it closes; null while it is closed, and where it does not."""
 
 
+class ServingAnswer(Struct, kw_only=True, frozen=True):
+    """Someone who was called and is on the way, or at a counter: a label, never a name."""
+
+    label: str
+    counter: str | None
+    """Where to go, such as `Desk 2`."""
+    since: datetime
+    """When they were called last."""
+    status: Literal["called", "serving"]
+    """`serving` once they have come."""
+
+
+class CalledAnswer(Struct, kw_only=True, frozen=True):
+    """A call: a label, never a name."""
+
+    label: str
+    counter: str | None
+    at: datetime
+    """When they were called last."""
+    times_called: int
+
+
+class BoardAnswer(Struct, kw_only=True, frozen=True):
+    """A queue as its board shows it."""
+
+    queue: str
+    name: str
+    status: QueueStatus
+    open: bool
+    """False outside of the opening hours: nobody is taken."""
+    queue_length: int
+    """How many wait."""
+    estimated_wait_seconds: int | None
+    """For someone joining now; null where nothing honest can be said."""
+    estimated_wait_range: tuple[int, int] | None
+    serving: list[ServingAnswer]
+    """Who is called or served now, the one called last first; at most 50."""
+    called: list[CalledAnswer]
+    """The last few calls that stand, newest first; at most 8."""
+
+
 class TurnedAway(QueueAnswer, kw_only=True, frozen=True):
     """What a program is told that came to a gate without a pass: the queue, and where to join it."""
 
@@ -208,6 +249,8 @@ class Problem(Struct, kw_only=True, frozen=True):
 
 
 __all__ = [
+    "BoardAnswer",
+    "CalledAnswer",
     "Health",
     "HeartbeatRequest",
     "JoinRequest",
@@ -219,6 +262,7 @@ __all__ = [
     "Problem",
     "QueueAnswer",
     "Readiness",
+    "ServingAnswer",
     "SessionAnswer",
     "Strict",
     "TicketAnswer",

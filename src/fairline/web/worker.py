@@ -31,6 +31,7 @@ from fairline.web.hub import Hub
 from fairline.web.lane import FastLane, lane_for
 from fairline.web.metrics import Metrics
 from fairline.web.operations import call_name, fast_route
+from fairline.web.screens import Screens
 
 log = structlog.get_logger()
 
@@ -108,6 +109,8 @@ class Worker:
         context = Context(self._settings, self._room)
         context.hub = Hub(context, on_pushed=self._metrics.pushed, on_streams=self._metrics.streams)
         await stack.enter_async_context(_running(context.hub.run()))
+        context.screens = Screens(context)
+        await stack.enter_async_context(_running(context.screens.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
         rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)

@@ -21,11 +21,12 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import Event
+from fairline.events import CALLS, Event
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import check_batch, check_level, check_places, in_ms, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    CALLS_WITHIN,
     REVISIONS_KEPT,
     Arrival,
     Clock,
@@ -364,6 +365,10 @@ class PostgresStore:
 
     async def events_lost(self, queue: QueueId, after: str) -> bool:
         return await self._client.call("events_lost", queue, int(after), queue=queue) == "true"
+
+    async def calls(self, queue: QueueId, limit: int) -> list[Event]:
+        rows = decode(await self._client.call("list_calls", queue, [*CALLS], CALLS_WITHIN, limit, queue=queue))
+        return [event_of(row) for row in rows]
 
     async def stats(self, queue: QueueId) -> Stats:
         view, last, fields, noted = await self._call("figures", queue)

@@ -22,11 +22,12 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import Event
+from fairline.events import CALLS, Event
 from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
 from fairline.store.checks import check_batch, check_level, check_places, in_ms, milliseconds, press_fingerprint
 from fairline.store.contract import (
     ACTS,
+    CALLS_WITHIN,
     REVISIONS_KEPT,
     Arrival,
     Clock,
@@ -64,6 +65,8 @@ from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
 
 _counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
+#: How many events `calls` reads at once.
+CALLS_PAGE = 1000
 
 
 class Server(Protocol):
@@ -376,6 +379,20 @@ class ValkeyStore:
         async with mapped_errors():
             found = await self._client.xrange(key(queue, "events"), after, after, 1)
         return not found and bool(await self.last_event(queue))
+
+    async def calls(self, queue: QueueId, limit: int) -> list[Event]:
+        calls: list[Event] = []
+        before, left = "+", CALLS_WITHIN
+        while left > 0 and len(calls) < limit:
+            async with mapped_errors():
+                found = await self._client.xrevrange(key(queue, "events"), before, "-", min(left, CALLS_PAGE))
+            if not found:
+                break
+            calls += [event(event_id, fields) for event_id, fields in found if fields[b"type"].decode() in CALLS]
+            before, left = f"({found[-1][0].decode()}", left - len(found)
+        if left == CALLS_WITHIN:
+            raise QueueNotFound(queue)
+        return calls[:limit]
 
     async def stats(self, queue: QueueId) -> Stats:
         view = await self.view(queue)

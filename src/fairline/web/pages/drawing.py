@@ -63,9 +63,12 @@ class Drawing:
         body = self._drawn_by_own(settings, values) if settings and settings.page_template else None
         if body is None:
             body = self._environment.get_template("page.html").render(values)
-        policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
-        state = (b"x-fairline-state", sight.state.encode())
-        return Response(status, body.encode(), HTML, (*_HEADERS, policy, state, *headers))
+        return _answer(status, body, nonce, ((b"x-fairline-state", sight.state.encode()), *headers))
+
+    def draw_plain(self, template: str, values: dict[str, Any], status: int) -> Response:
+        """The answer that shows one of our templates, in nobody's look but its own."""
+        body = self._environment.get_template(template).render(values)
+        return _answer(status, body, secrets.token_urlsafe(12))
 
     def _values(self, sight: Sight, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
         script = msgspec.to_builtins(sight.script(self._assets.url("fairline.js")))
@@ -88,6 +91,11 @@ class Drawing:
             queue = values["page"].queue
             log.warning("page.template_broken", queue=queue, error=f"{type(error).__name__}: {error}"[:300])
             return None
+
+
+def _answer(status: int, body: str, nonce: str, headers: Headers = ()) -> Response:
+    policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
+    return Response(status, body.encode(), HTML, (*_HEADERS, policy, *headers))
 
 
 def _environment(kind: type[Environment], loader: Any) -> Environment:

@@ -156,6 +156,17 @@ BEGIN
     SELECT * FROM events WHERE queue = _c.queue AND id > coalesce(_after, 0) ORDER BY id LIMIT _many) page);
 END $$;
 
+-- list_calls: the newest events of some types among the last `_within`, newest first.
+CREATE FUNCTION list_calls(_id text, _types text[], _within bigint, _many bigint) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id DESC), '[]') FROM (
+    SELECT * FROM events WHERE queue = _c.queue AND id > _c.event - _within AND type = ANY (_types)
+    ORDER BY id DESC LIMIT _many) newest);
+END $$;
+
 -- last_event: the id of the newest event.
 CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json((seen(_id)).event)

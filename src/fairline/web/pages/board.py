@@ -1,0 +1,103 @@
+"""The screen at the counter: who is called where, in large letters.
+
+The server draws the frame and hands over what the board shows at this moment; the page's script draws it, and goes on
+from there for as long as the screen is on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairline.errors import FairlineError, InvalidRequest, QueueNotFound, StoreError
+from fairline.queue import QueueId
+from fairline.web.assets import Assets
+from fairline.web.boards import Boards, named_queues
+from fairline.web.context import Context
+from fairline.web.http import Request, Response, wants_json
+from fairline.web.pages.drawing import Drawing
+from fairline.web.pages.languages import Language, preferred
+from fairline.web.problems import PROBLEMS, failure
+from fairline.web.wire import BoardAnswer
+
+THEMES = ("light", "dark", "contrast")
+#: After this a screen that could not be drawn looks again.
+LOOK_AGAIN_SECONDS = 15
+#: What the page's script says.
+_LIVE_WORDS = (
+    "group",
+    "board_waiting",
+    "board_waiting_none",
+    "board_call",
+    "board_call_here",
+    "board_sound_on",
+    "board_sound_off",
+    "board_lost",
+    "wait_label",
+    "wait_soon",
+    "wait_minutes",
+    "wait_hours",
+    "wait_long",
+    "wait_unknown",
+    "paused_title",
+    "maintenance_title",
+    "closed_title",
+)
+
+
+class BoardPages:
+    """The page at /board/{queues}."""
+
+    def __init__(self, context: Context, boards: Boards, assets: Assets) -> None:
+        self._context = context
+        self._boards = boards
+        self._assets = assets
+        self._drawing = Drawing(assets)
+
+    async def show(self, request: Request) -> Response:
+        """The screen of one queue or several."""
+        queues: list[QueueId] = []
+        try:
+            queues = named_queues(request.params["queues"])
+            return self._draw(request, queues, [(await self._boards.fresh(queue)).answer for queue in queues])
+        except (QueueNotFound, InvalidRequest) as error:
+            return failure(request, error) if wants_json(request) else self._draw_refusal(request, error)
+        except StoreError as error:
+            if wants_json(request):
+                return failure(request, error)
+            failure(request, error)  # for the log
+            # The frame is there, and fills by itself as soon as there is something to show.
+            return self._draw(request, queues, [], 503)
+
+    def _draw(
+        self, request: Request, queues: list[QueueId], boards: list[BoardAnswer | None], status: int = 200
+    ) -> Response:
+        language = Language(preferred(request))
+        data = {
+            "queues": queues,
+            "boards": msgspec.to_builtins(boards),
+            "lang": language.code,
+            "version": self._boards.version,
+            "texts": language.words(*_LIVE_WORDS),
+        }
+        title = ", ".join(board.name for board in boards if board) or ", ".join(queues)
+        return self._drawn(request, language, status, {"data": data, "title": title})
+
+    def _draw_refusal(self, request: Request, error: FairlineError) -> Response:
+        language = Language(preferred(request))
+        data = {"queues": [], "again": LOOK_AGAIN_SECONDS}
+        values = {"data": data, "title": language("unknown_title"), "text": language("unknown_text")}
+        return self._drawn(request, language, PROBLEMS[error.code][0], values)
+
+    def _drawn(self, request: Request, language: Language, status: int, values: dict[str, Any]) -> Response:
+        theme = request.args.get("theme", "")
+        more = {
+            "t": language,
+            "lang": language.code,
+            "dir": language.direction,
+            "theme": theme if theme in THEMES else "",
+            "css": self._assets.url("board.css"),
+            "script": self._assets.url("board.js"),
+        }
+        return self._drawing.draw_plain("board.html", values | more, status)

@@ -1,0 +1,108 @@
+"""Boards to look at: for the tests of the screen at the counter, and the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from playwright.sync_api import Page
+
+from tests.browser.venue import Person, Queue, Venue, never_answer
+
+SCREEN = {"width": 1920, "height": 1080}
+
+
+def a_counter(venue: Venue, name: str = "City Hall", prefix: str = "CH", **settings: object) -> Queue:
+    """A queue that staff call people from."""
+    return venue.queue(**{"name": name, "ticket_prefix": prefix, "heartbeat_timeout_seconds": 0} | settings)
+
+
+def board_of(queues: Sequence[Queue], query: str = "") -> str:
+    """The address of the board of some queues."""
+    base = queues[0].url.partition("/q/")[0]
+    return f"{base}/board/{','.join(queue.name for queue in queues)}?{query}"
+
+
+def serve(queue: Queue, desk: str) -> None:
+    """The next one is called, comes, and is served."""
+    (called,) = queue.call(counter=desk)
+    queue.act(called["ticket"], "start")
+
+
+def finish(queue: Queue, desk: str) -> None:
+    """The next one is called, served, and goes."""
+    (called,) = queue.call(counter=desk)
+    queue.act(called["ticket"], "start")
+    queue.act(called["ticket"], "complete")
+
+
+def some_day(queue: Queue, waiting: int = 14) -> None:
+    """A counter in the middle of its day."""
+    queue.others(7 + waiting)
+    for desk in ("Desk 2", "Desk 1", "Desk 4"):
+        finish(queue, desk)
+    for desk in ("Desk 1", "Desk 3", "Desk 4"):
+        serve(queue, desk)
+    queue.call(counter="Desk 2")
+
+
+def busy(venue: Venue, someone: Person, query: str) -> Page:
+    queue = a_counter(venue)
+    some_day(queue)
+    return _settled(someone, board_of([queue], query))
+
+
+def called(venue: Venue, someone: Person, query: str) -> Page:
+    queue = a_counter(venue)
+    some_day(queue)
+    page = _settled(someone, board_of([queue], query))
+    queue.call(counter="Room 12")
+    page.wait_for_selector("section.fresh")
+    return page
+
+
+def quiet(venue: Venue, someone: Person, query: str) -> Page:
+    return _settled(someone, board_of([a_counter(venue, "Bürgeramt", "BA")], query))
+
+
+def two(venue: Venue, someone: Person, query: str) -> Page:
+    queues = [a_counter(venue, "Passports", "P"), a_counter(venue, "Driving licences", "D")]
+    for queue in queues:
+        some_day(queue, 5)
+    return _settled(someone, board_of(queues, query))
+
+
+def six(venue: Venue, someone: Person, query: str) -> Page:
+    names = ("Passports", "Driving licences", "Registry", "Taxes", "Parking", "Housing")
+    queues = [a_counter(venue, name, name[:2].upper()) for name in names]
+    for queue in queues[:5]:
+        some_day(queue, 3)
+    return _settled(someone, board_of(queues, query))
+
+
+def lost(venue: Venue, someone: Person, query: str) -> Page:
+    queue = a_counter(venue)
+    some_day(queue)
+    page = _settled(someone, board_of([queue], query))
+    someone.context.route("**/board", never_answer)
+    page.clock.install()
+    someone.context.set_offline(True)
+    page.clock.run_for(40_000)
+    page.wait_for_selector("body.away")
+    return page
+
+
+def _settled(someone: Person, address: str) -> Page:
+    with someone.context.expect_event("response", lambda answer: answer.url.endswith("/board/stream")):
+        page = someone.tab(address)
+    page.wait_for_selector("main[data-count]")
+    return page
+
+
+BOARD_SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
+    "busy": busy,
+    "called": called,
+    "quiet": quiet,
+    "two": two,
+    "six": six,
+    "lost": lost,
+}
