@@ -5,6 +5,7 @@ A test that asks for `store` runs once on every backend; one that needs the plai
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeAlias
@@ -13,10 +14,22 @@ import pytest
 
 from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
+from tests import machine
 from tests.backends import BACKENDS, FakeClock, Servers
 
 MakeQueue: TypeAlias = Callable[..., Awaitable[QueueId]]
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
+
+
+@pytest.fixture(autouse=True)
+def _machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """`make test` runs two tests at a time; those marked `alone` have the machine to themselves."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    mine = machine.alone if request.node.get_closest_marker("alone") else machine.shared
+    with mine(tmp_path_factory.getbasetemp().parent):
+        yield
 
 
 @pytest.fixture(scope="session")

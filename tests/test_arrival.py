@@ -94,7 +94,7 @@ def test_a_party_has_a_size_one_can_count(size: object) -> None:
         (1, 2),
         {1, 2},
         Decimal(1),
-        object(),
+        object,
         1j,
         {"\x00": 1},
         {"\udfff": 1},

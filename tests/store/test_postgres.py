@@ -305,7 +305,7 @@ async def test_where_all_connections_are_taken_the_refusal_is_clear_and_ends_wit
     server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with await connect(server.url) as owner:
-        await owner.execute("CREATE ROLE poor LOGIN CONNECTION LIMIT 2")
+        await owner.execute("CREATE ROLE poor LOGIN CONNECTION LIMIT 3")
         await owner.execute("GRANT fairline TO poor")
     url = server.url.replace("//fairline@", "//poor@")
     monkeypatch.setattr(postgres_client, "POOL_SECONDS", 0.5)
@@ -315,7 +315,7 @@ async def test_where_all_connections_are_taken_the_refusal_is_clear_and_ends_wit
         assert await store.queues() == []
         with pytest.raises(StoreUnavailable, match="too many connections"):
             await open_store(url)
-        # One connection serves all callers, one after the other.
+        # One connection, and the one that waits for the disk, serve all callers, one after the other.
         assert await asyncio.gather(*(store.queues() for _ in range(20))) == [[]] * 20
         for each in taken:
             await each.close()

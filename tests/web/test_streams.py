@@ -13,6 +13,7 @@ from tests.web.running import RunningServer
 from tests.web.sse import EventSource
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(120)
 async def test_a_thousand_watch_while_five_hundred_are_let_in(server: RunningServer) -> None:
     async with operator(server) as client:
@@ -117,6 +118,7 @@ async def test_what_was_told_before_is_not_repeated(server: RunningServer) -> No
         await later.close()
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(180)
 async def test_a_restart_under_five_thousand_streams_loses_no_place(tmp_path_factory: pytest.TempPathFactory) -> None:
     server = RunningServer(tmp_path_factory.mktemp("restart"))

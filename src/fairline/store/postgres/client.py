@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.queue import QueueId
+from fairline.store.postgres.disk import Connection, Disk
 from fairline.store.postgres.statements import operations
 
 #: How long a call may wait for a connection, a lock and the whole of its answer. A step takes milliseconds: what takes
@@ -81,7 +82,7 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
 
 
 @contextmanager
-def _answered_in_time(connection: AsyncConnection[TupleRow]) -> Iterator[None]:
+def _answered_in_time(connection: Connection) -> Iterator[None]:
     """Hang up where the answer takes too long: a database that is frozen or cut off cannot end a call by itself, and
     would not hear that it should (which the driver would wait for)."""
     late = False
@@ -116,7 +117,7 @@ def _advice(error: psycopg.Error) -> str:
     return "Check the name, the password and the database in its address."
 
 
-async def connect(url: str) -> AsyncConnection[TupleRow]:
+async def connect(url: str) -> Connection:
     """One connection by itself, as the owner of the schema needs it."""
     async with mapped_errors():
         return await AsyncConnection.connect(conninfo(url), autocommit=True)
@@ -127,9 +128,10 @@ class Client:
 
     def __init__(self, url: str, connections: int) -> None:
         self.url = url
-        self._pool: AsyncConnectionPool[AsyncConnection[TupleRow]] = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo(url),
             kwargs={"autocommit": True},
+            configure=_commit_at_once,
             min_size=1,
             max_size=connections,
             timeout=POOL_SECONDS,
@@ -137,43 +139,52 @@ class Client:
             reconnect_timeout=1.0,
             open=False,
         )
+        self._disk = Disk(lambda: AsyncConnection.connect(conninfo(url), autocommit=True), self._ask)
         self._checking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Connect."""
         async with mapped_errors():
             await self._pool.open(wait=True, timeout=POOL_SECONDS)
+            await self._disk.witness()
 
     async def close(self) -> None:
         """Give back all connections."""
         if self._checking is not None:
             self._checking.cancel()
             await asyncio.wait([self._checking])
+        await self._disk.close()
         await self._pool.close()
 
     async def call(self, name: str, *args: Any, queue: QueueId | None = None) -> str:
-        """Run an operation; answers its JSON."""
-        statement = operations()[name].call
-        async with mapped_errors(queue), self._pool.connection() as connection:
-            try:
-                with _answered_in_time(connection):
-                    found = await connection.execute(statement, args)
-                    row = await found.fetchone()
-            except psycopg.Error as error:
-                await self._doubt(connection, error)
-                raise
-            assert row is not None
-            assert isinstance(row[0], str), f"{name} answered no JSON"
-            return row[0]
+        """Run an operation; answers its JSON, once what it wrote is on disk."""
+        async with mapped_errors(queue):
+            async with self._pool.connection() as connection:
+                witness = await self._disk.witness()
+                said, server = await self._ask(connection, operations()[name].call, args)
+            if server is not None:
+                await self._disk.reached(witness, server)
+        assert isinstance(said, str), f"{name} answered no JSON"
+        return said
 
     async def setting(self, name: str) -> str | None:
         """A setting of the server; None where it does not tell."""
-        async with mapped_errors(), self._pool.connection() as connection:
-            found = await connection.execute("SELECT current_setting(%s, true)", [name])
-            row = await found.fetchone()
-            return row[0] if row else None
+        async with mapped_errors():
+            witness = await self._disk.witness()
+            (value,) = await self._ask(witness.connection, "SELECT current_setting(%s, true)", [name])
+            return value if isinstance(value, str) else None
 
-    async def _doubt(self, connection: AsyncConnection[TupleRow], error: Exception) -> None:
+    async def _ask(self, connection: Connection, statement: str, args: Sequence[Any] = ()) -> TupleRow:
+        try:
+            with _answered_in_time(connection):
+                row = await (await connection.execute(statement, args)).fetchone()
+        except psycopg.Error as error:
+            await self._doubt(connection, error)
+            raise
+        assert row is not None
+        return row
+
+    async def _doubt(self, connection: Connection, error: Exception) -> None:
         """After a lost connection the others may be dead too; a server that became a replica is not ours any more."""
         if isinstance(error, errors.ReadOnlySqlTransaction):
             await connection.close()
@@ -183,3 +194,8 @@ class Client:
     async def _check(self) -> None:
         with suppress(psycopg.Error, OSError, PoolTimeout):
             await self._pool.check()
+
+
+async def _commit_at_once(connection: Connection) -> None:
+    """A step does not wait for the disk: see disk.py."""
+    await connection.execute("SET synchronous_commit = off")

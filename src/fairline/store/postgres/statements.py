@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from fairline.store.postgres.disk import SERVER
+
 SCHEMA = "fairline"
 _MIGRATION = re.compile(r"(\d{4})_(\w+)\.sql")
 _OPERATION = re.compile(
@@ -64,7 +66,11 @@ def operations() -> dict[str, Operation]:
 def _operation(name: str, takes: str) -> Operation:
     types = [parameter.split(maxsplit=1)[1] for parameter in takes.split(",")] if takes.strip() else []
     full = f'{SCHEMA}."{name}"'
-    call = f"SELECT {full}({', '.join(f'%s::{kind}' for kind in _qualified(types))})::text"
+    # What wrote something, or locked it, has a transaction's number by then: the answer says on which server that was.
+    call = (
+        f"SELECT {full}({', '.join(f'%s::{kind}' for kind in _qualified(types))})::text, "
+        f"CASE WHEN pg_current_xact_id_if_assigned() IS NOT NULL THEN {SERVER} END"
+    )
     return Operation(name, f"{full}({', '.join(_qualified(types))})", call)
 
 
