@@ -4,6 +4,7 @@
 |----------|-------------|-------------------------------------------------------------------------------|
 | ticket   | HS256       | Fairline, on every call of someone who waits                                  |
 | move     | HS256       | Fairline, once, on the device that a ticket goes on to                        |
+| kiosk    | HS256       | Fairline, on every call of a kiosk                                            |
 | client   | HS256       | Fairline: which client began a session                                        |
 | priority | HS256       | Fairline, once at joining                                                     |
 | session  | EdDSA       | the protected site too, with the public keys of `/.well-known/jwks.json`      |
@@ -63,6 +64,15 @@ class MoveClaims(Claims, frozen=True, kw_only=True):
     number: int = field(name="n")
     joined: int = field(name="j")
     moved: int = field(name="m")
+
+
+class KioskClaims(Claims, frozen=True, kw_only=True):
+    """The link of a kiosk at the door. It takes numbers as long as the admin key is good that made it."""
+
+    by: str
+    """The id of that key."""
+    prints: bool = field(name="p", default=False)
+    """Whether it prints each ticket without being asked."""
 
 
 class ClientClaims(Claims, frozen=True, kw_only=True):
@@ -211,6 +221,7 @@ class Keyring:
 
         self.tickets = Signer("ticket", TicketClaims, hmac_keys("ticket"))
         self.moves = Signer("move", MoveClaims, hmac_keys("move"))
+        self.kiosks = Signer("kiosk", KioskClaims, hmac_keys("kiosk"))
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
         self._site_keys = [EdKey(self._derive("session", number)) for number in order]
