@@ -83,6 +83,15 @@ class Access:
             raise Forbidden(key.role, needs)
         return key
 
+    async def still(self, key_id: str, needs: Role) -> AdminKey:
+        """The key of an id, if it is still there and allows enough: for what someone with the key has set up."""
+        key = await self._registry.admin_key(key_id)
+        if key is None:
+            raise KeyInvalid
+        if _ORDER.index(key.role) < _ORDER.index(needs):
+            raise Forbidden(key.role, needs)
+        return key
+
     async def create(self, role: Role, name: str, text: str | None = None) -> tuple[AdminKey, str]:
         """A new key, or a record of one the operator has chosen."""
         check_text("name", name, InvalidRequest)

@@ -51,6 +51,7 @@ CALLS = {
     "GET /queues/{queue}/stats": Role.VIEWER,
     "GET /queues/{queue}/stats/hourly": Role.VIEWER,
     "GET /queues/{queue}/events": Role.VIEWER,
+    "POST /queues/{queue}/kiosk": Role.OPERATOR,
     "POST /queues/{queue}/passes": Role.OPERATOR,
     "GET /queues/{queue}/passes": Role.VIEWER,
     "DELETE /queues/{queue}/passes/{pass_id}": Role.OPERATOR,
