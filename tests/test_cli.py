@@ -50,7 +50,7 @@ def run(server: RunningServer) -> object:
     return run
 
 
-def test_the_night_of_a_sale(run: object) -> None:
+def test_the_night_of_a_sale(run: object, server: RunningServer) -> None:
     assert callable(run)
     assert "made" in run("queue", "create", "night", "admission=manual", "name=Night sale", "stock=3")
     assert "paused" in run("queue", "pause", "night")
@@ -60,6 +60,8 @@ def test_the_night_of_a_sale(run: object) -> None:
     assert (shown["settings"]["admission_rate"], shown["settings"]["stock"]) == (40, None)
     assert "night" in run("queue", "list")
     assert "Nobody could be called" in run("ticket", "call-next", "night")
+    run("queue", "set", "night", "heartbeat_timeout_seconds=0")
+    assert f"{server.base_url}/join/night/kiosk?token=" in run("queue", "kiosk", "night", "--print")
     assert "is gone" in run("queue", "delete", "night", "--yes")
 
 

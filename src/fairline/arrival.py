@@ -57,6 +57,9 @@ class Caller(Struct, frozen=True, kw_only=True):
     """The id of the admin key, if it is staff who put someone in line."""
     priority: int = 0
     """A level that staff give."""
+    form: bool = False
+    """It is a form of ours that was sent: its idempotency key was made with it, and stands for it however it is filled
+    in."""
 
 
 def check_join(request: JoinRequest) -> None:

@@ -43,7 +43,7 @@ async def past(store: Store, queue: QueueId, before: int | None, limit: int) -> 
     if before is not None and before < 1:
         raise InvalidRequest("before", f"must be a version of the settings; got {before}")
     found = await store.history(queue, before, limit + 1)
-    shown = [Changed(each, _changes(each, older)) for each, older in zip(found, [*found[1:], None], strict=True)]
+    shown = [Changed(each, _changes(each, older)) for each, older in zip(found, [*found[1:], None], strict=False)]
     return Past(shown[:limit], found[limit - 1].version if len(found) > limit else None)
 
 

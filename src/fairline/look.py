@@ -11,6 +11,7 @@ from fairline.errors import InvalidSettings
 LANGUAGES = ("en", "ko", "es", "fr", "de", "ja", "pt", "ar")
 #: The pages that have a title and a text of their own.
 PAGES = (
+    "form",
     "joining",
     "waiting",
     "paused",
@@ -28,6 +29,8 @@ PAGES = (
 #: The words an operator may replace.
 TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "footer")
 
+#: What a series of labels is for, by its name, such as `series_A`: on the form and the kiosk.
+_SERIES = re.compile(r"series_[A-Z0-9]{0,3}[A-Z]", re.ASCII)
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|(;charset=utf-8)?,[!-~]+)")
 MOST_TEXTS = 50
@@ -48,11 +51,12 @@ def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict
         raise InvalidSettings("texts", f"must be at most {MOST_TEXTS}; got {len(texts)}")
     for name in texts:
         text, _, language = name.partition(".")
-        if text not in TEXTS or (language not in LANGUAGES if "." in name else False):
+        known = text in TEXTS or _SERIES.fullmatch(text)
+        if not known or (language not in LANGUAGES if "." in name else False):
             raise InvalidSettings(
                 "texts",
-                f"has no {name!r:.80}. There are: {', '.join(TEXTS)}; each alone, or followed by '.' and one of "
-                f"{', '.join(LANGUAGES)}",
+                f"has no {name!r:.80}. There are: {', '.join(TEXTS)}, and series_A for a series A; each alone, or "
+                f"followed by '.' and one of {', '.join(LANGUAGES)}",
             )
 
 

@@ -45,3 +45,14 @@ def _what_to_type(region: str) -> str:
         return f"with + and the country code, such as {international}"
     national = phonenumbers.format_number(abroad, phonenumbers.PhoneNumberFormat.NATIONAL)
     return f"such as {national}, or with + and the country code"
+
+
+def example(region: str) -> str:
+    """A number as someone would write it: the way it is dialled in the region, or with its country code."""
+    import phonenumbers
+
+    number = phonenumbers.example_number(region or "CH")
+    if number is None:
+        return "+41 21 234 56 78"
+    form = phonenumbers.PhoneNumberFormat.NATIONAL if region else phonenumbers.PhoneNumberFormat.INTERNATIONAL
+    return phonenumbers.format_number(number, form)

@@ -59,6 +59,14 @@ class OnePer(StrEnum):
     NONE = "none"
 
 
+class Ask(StrEnum):
+    """Whether the form at `/join/{queue}` asks for something, and whether it insists."""
+
+    NO = "no"
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
 Text = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=2000)]
 Url = Annotated[str, Meta(max_length=2000)]
@@ -139,6 +147,12 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """How phone numbers without + are read, as a country such as `KR`; empty takes only those with +."""
     max_party_size: Annotated[int, Meta(ge=1, le=1000)] = 20
     """The most people who come together."""
+    ask_name: Ask = Ask.OPTIONAL
+    """Whether the form for taking a number asks for a name."""
+    ask_phone: Ask = Ask.OPTIONAL
+    """Whether it asks for a phone number."""
+    ask_party_size: Ask = Ask.NO
+    """Whether it asks how many come together; the kiosk asks too."""
     retain_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 3600.0
     """How long the record of an ended ticket is kept."""
     closed_message: Message = ""
@@ -162,6 +176,11 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     def stock_unknown(self) -> bool:
         """Whether the stock is still to be had from `stock_url`: nobody is let in until it is."""
         return self.stock_url is not None and self.stock is None
+
+    @property
+    def at_counter(self) -> bool:
+        """Whether people are called to a counter: staff call them, and there is no site for them to go on to."""
+        return self.admission is Admission.MANUAL and not self.target_url
 
     @property
     def calendar(self) -> Calendar:

@@ -4,6 +4,7 @@
 |----------|-------------|-------------------------------------------------------------------------------|
 | ticket   | HS256       | Fairline, on every call of someone who waits                                  |
 | move     | HS256       | Fairline, once, on the device that a ticket goes on to                        |
+| kiosk    | HS256       | Fairline, on every call of a kiosk                                            |
 | client   | HS256       | Fairline: which client began a session                                        |
 | priority | HS256       | Fairline, once at joining                                                     |
 | admin    | HS256       | Fairline: which admin key someone signed in with at the dashboard              |
@@ -75,6 +76,15 @@ class MoveClaims(QueueClaims, frozen=True, kw_only=True):
     number: int = field(name="n")
     joined: int = field(name="j")
     moved: int = field(name="m")
+
+
+class KioskClaims(QueueClaims, frozen=True, kw_only=True):
+    """The link of a kiosk at the door. It takes numbers as long as the admin key is good that made it."""
+
+    by: str
+    """The id of that key."""
+    prints: bool = field(name="p", default=False)
+    """Whether it prints each ticket without being asked."""
 
 
 class ClientClaims(QueueClaims, frozen=True, kw_only=True):
@@ -223,6 +233,7 @@ class Keyring:
 
         self.tickets = Signer("ticket", TicketClaims, hmac_keys("ticket"))
         self.moves = Signer("move", MoveClaims, hmac_keys("move"))
+        self.kiosks = Signer("kiosk", KioskClaims, hmac_keys("kiosk"))
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
         self.admins = Signer("admin", AdminClaims, hmac_keys("admin"))

@@ -1,5 +1,6 @@
-"""Draws every state of the waiting page and of the dashboard at phone and desktop width, and the board on a wall and on
-a phone: `make screenshots`, or with names of states (`waiting`, `board`, `admin/now`, or `admin` for the dashboard).
+"""Draws every state of the waiting page and of the dashboard at phone and desktop width, the board on a wall and on a
+phone, and the pages of a counter at their real sizes: `make screenshots`, or with names of states (`waiting`, `board`,
+`counter-form`, `admin/now`, or `admin` for the dashboard).
 
 The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
 """
@@ -15,6 +16,7 @@ from playwright.sync_api import Browser, Page, ViewportSize
 from tests.browser import admin_scenes
 from tests.browser.boards import BOARD_SCENES
 from tests.browser.conftest import a_browser, a_venue
+from tests.browser.counters import COUNTER_SCENES, errors, form, kiosk_taken
 from tests.browser.evening import after_an_evening, visitors
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, person
@@ -24,6 +26,7 @@ FOLDER, ADMIN_FOLDER, BOARDS = IMAGES / "waiting-page", IMAGES / "admin", IMAGES
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: The dashboard is looked at on larger screens, and has more to show.
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
+COUNTER = IMAGES / "counter"
 #: Some as they look to others: name of the picture, state, language, colour scheme.
 MORE = [
     ("waiting-dark", "waiting", "en", "dark"),
@@ -53,16 +56,21 @@ def main(names: list[str]) -> None:
     pictures = [(state, state, "en", "light") for state in SCENES] + MORE
     wanted = [picture for picture in pictures if not names or picture[0] in names]
     boards = [screen for screen in SCREENS if not names or screen[0] in names]
+    counters = [
+        name for name in (*COUNTER_SCENES, "form-ar", "errors-ko", "receipt") if not names or f"counter-{name}" in names
+    ]
     dashboard = [scene for scene in admin_scenes.SCENES if not names or {"admin", f"admin/{scene}"} & set(names)]
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
-        if wanted or boards:
-            for images in (FOLDER, BOARDS):
+        if wanted or boards or counters:
+            for images in (FOLDER, BOARDS, COUNTER):
                 images.mkdir(parents=True, exist_ok=True)
             with a_venue(browser, Path(folder)) as venue:
                 for picture in wanted:
                     draw(venue, *picture)
                 for screen in boards:
                     draw_board(venue, *screen)
+                for name in counters:
+                    draw_counter(venue, name)
         if dashboard:
             draw_dashboard(browser, Path(folder) / "admin", dashboard)
 
@@ -110,6 +118,24 @@ def draw_board(venue: Venue, name: str, scene: str, query: str, sizes: dict[str,
         for size, viewport in sizes.items():
             page.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
             _take(page, BOARDS / f"{name}-{size}.png")
+
+
+def draw_counter(venue: Venue, name: str) -> None:
+    """One page of a counter; the receipt as it comes out of the printer."""
+    scene, _, lang = name.partition("-") if name in ("form-ar", "errors-ko") else (name, "", "en")
+    size = COUNTER_SCENES["kiosk-taken" if name == "receipt" else scene][0]
+    with person(venue, viewport=size, device_scale_factor=1, reduced_motion="reduce") as someone:
+        if name == "receipt":
+            page = kiosk_taken(venue, someone)
+            page.emulate_media(media="print")
+            page.locator(".receipt").screenshot(path=COUNTER / "receipt.png")
+            return
+        page = (
+            {"form": form, "errors": errors}[scene](venue, someone, lang)
+            if lang != "en"
+            else COUNTER_SCENES[scene][1](venue, someone)
+        )
+        page.screenshot(path=COUNTER / f"{name}.png", animations="disabled", caret="hide", full_page=True)
 
 
 def _take(page: Page, file: Path) -> None:

@@ -178,18 +178,3 @@ def test_being_overtaken_is_owned_up_to(venue: Venue, come: NewPerson) -> None:
     queue.admin("POST", f"/tickets/{other}/prioritise", json={"level": 3})
     shows(page, "position").to_have_text("4")
     shows(page, "note").to_have_text("The wait has grown: people with priority were placed ahead of you.")
-
-
-def test_someone_called_to_a_counter_is_told_and_sent_nowhere(venue: Venue, come: NewPerson) -> None:
-    queue = venue.queue(target_url="")
-    page = come().tab(queue.url)
-    shows(page, "heard").to_have_text("Live")
-    (called,) = queue.call()
-    expect(page.get_by_role("alert")).to_contain_text("Please come forward.")
-    expect(page.get_by_role("link", name="Go in now")).to_be_hidden()
-    queue.act(called["ticket"], "return")
-    shows(page, "position").to_have_text("1")
-    queue.call()
-    expect(page.get_by_role("alert")).to_contain_text("Please come forward.")
-    queue.act(called["ticket"], "start")
-    expect(page.get_by_role("heading", name="You are already inside")).to_be_visible()

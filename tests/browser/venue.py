@@ -72,6 +72,7 @@ class Queue:
     def __init__(self, server: RunningServer, http: httpx.Client, name: str) -> None:
         self.name = name
         self.url = f"{server.base_url}/q/{name}"
+        self.form_url = f"{server.base_url}/join/{name}"
         self._http = http
         self._admin = {"Authorization": f"Bearer {server.admin_key}"}
 

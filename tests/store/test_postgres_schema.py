@@ -76,7 +76,7 @@ async def test_a_schema_upgraded_from_any_version_is_the_same_as_a_fresh_one(emp
     async with await connect(empty) as connection:
         before = await upgrade(connection, upto=version)
         assert (before.version, before.current) == (version, False)
-        assert [each.number for each in before.pending] == VERSIONS[version:]
+        assert [each.number for each in before.pending] == [each for each in VERSIONS if each > version]
         after = await upgrade(connection)
         assert after.current
         assert await described(connection) == wanted

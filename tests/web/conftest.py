@@ -11,6 +11,7 @@ from tests.web.running import RunningServer
 #: Where it matters which store there is: what people, staff and operators do goes all the way down.
 ON_EVERY_STORE = {
     "test_board",
+    "test_join_form",
     "test_people",
     "test_streams",
     "test_audit",

@@ -14,7 +14,7 @@ import pytest
 from fairline.look import LANGUAGES, TEXTS
 from fairline.queue import QueueSettings, checked
 from fairline.web.http import Request
-from fairline.web.pages.colours import CONTRAST, _contrast, _parsed, style
+from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
 from fairline.web.pages.languages import PLURALS, Language, catalogue, preferred
 from tests.web.running import RunningServer
 
@@ -268,11 +268,11 @@ def test_whatever_colours_are_set_everything_can_be_read(accent: str, background
     shown = re.findall("--accent:(#[0-9a-f]{6});--on-accent:(#[0-9a-f]{6})", css)
     assert len(shown) == len(grounds)
     for ground, (colour, text) in zip(grounds, shown, strict=True):
-        assert _contrast(_parsed(colour), _parsed(ground)) >= min(CONTRAST, 4.5)
-        assert _contrast(_parsed(colour), _parsed(text)) >= 4.5
+        assert contrast(parsed(colour), parsed(ground)) >= min(CONTRAST, 4.5)
+        assert contrast(parsed(colour), parsed(text)) >= 4.5
     for name in ("ink", "soft") if background else ():
         (found,) = re.findall(f"--{name}:(#[0-9a-f]{{6}})", css)
-        assert _contrast(_parsed(found), _parsed(background)) >= 4.5
+        assert contrast(parsed(found), parsed(background)) >= 4.5
     assert style(QueueSettings()) == ""
 
 

@@ -112,6 +112,18 @@ def resume(ctx: typer.Context, queue: Queue) -> None:
 
 
 @app.command()
+def kiosk(
+    ctx: typer.Context,
+    queue: Queue,
+    prints: Annotated[bool, typer.Option("--print", help="Print each ticket without being asked.")] = False,
+) -> None:
+    """A link that makes a tablet at the door a place to take numbers. It works as long as your key does."""
+    made = api(ctx).post(f"/queues/{part(queue)}/kiosk", {"print": prints})
+    address = made["url"] if made["url"].startswith("http") else f"{api(ctx).url}{made['url']}"
+    show.console.print(f"Open this once, on the tablet:\n{address}", soft_wrap=True, highlight=False)
+
+
+@app.command()
 def delete(
     ctx: typer.Context,
     queue: Queue,

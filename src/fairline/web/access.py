@@ -113,9 +113,14 @@ class Access:
         use on the very next call."""
         text = request.bearer()
         key = await (self._by_text(text) if text else self._by_cookie(request))
-        if _ORDER.index(key.role) < _ORDER.index(needs):
-            raise Forbidden(key.role, needs)
-        return key
+        return _enough(key, needs)
+
+    async def still(self, key_id: str, needs: Role) -> AdminKey:
+        """The key of an id, if it is still there and allows enough: for what someone with the key has set up."""
+        key = await self._registry.admin_key(key_id)
+        if key is None:
+            raise KeyInvalid
+        return _enough(key, needs)
 
     async def _by_text(self, text: str) -> AdminKey:
         key = await self._registry.admin_key(_id_of(text))
@@ -203,3 +208,9 @@ def _is_harmless(request: Request) -> bool:
 def _id_of(text: str) -> str:
     """A key's id is made from it: enough to find it by, nothing to guess it from."""
     return sha256(b"fairline admin key" + text.encode(errors="replace")).hexdigest()[:12]
+
+
+def _enough(key: AdminKey, needs: Role) -> AdminKey:
+    if _ORDER.index(key.role) < _ORDER.index(needs):
+        raise Forbidden(key.role, needs)
+    return key

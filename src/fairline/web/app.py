@@ -24,7 +24,7 @@ from fairline.web.gate import Gate
 from fairline.web.http import Request
 from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation, Query
-from fairline.web.pages import BoardPages, WaitingPages
+from fairline.web.pages import BoardPages, Door, Drawing, JoinPages, KioskPages, WaitingPages
 from fairline.web.people import People
 from fairline.web.problems import failure, problem
 from fairline.web.public import Public
@@ -57,14 +57,16 @@ _SESSION = (*_SIGNED, "transition_refused", "session_taken", "ticket_not_found",
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every call there is."""
     people, assets = People(context), Assets()
-    boards = Boards(context, assets)
+    boards, drawing = Boards(context, assets), Drawing(assets)
+    door = Door(context, people, drawing)
     rows = [
         *_people(people),
         *_sites(Sites(context), Gate(context)),
         *_public(Public(context, keeper)),
         *admin_operations(context),
         *_boards(boards, BoardPages(context, boards, assets)),
-        *_pages(WaitingPages(context, people, assets)),
+        *_pages(WaitingPages(door)),
+        *_taking_numbers(JoinPages(door), KioskPages(door)),
         *dashboard_operations(DashboardPages(context, assets)),
     ]
     if metrics is not None:
@@ -301,18 +303,19 @@ def _pages(waiting: WaitingPages) -> list[Operation]:
         Operation(
             method="GET",
             path="/q/{queue}",
-            about="The waiting page.",
+            about="The waiting page. At a counter, whoever has no number is sent to the form.",
             group="pages",
             slow=waiting.show,
-            answers={200: str},
+            answers={200: str, 303: None},
             media=HTML,
-            query=(_LANGUAGE,),
+            query=(_LANGUAGE, Query("move", str, "shows the code that takes the number to another device")),
+            sends={303: {"Location": "The form, or the page of the queue that someone was sent on to."}},
             problems=("queue_not_found", "queue_full", "queue_maintenance", "queue_closed", "ticket_expired"),
         ),
         Operation(
             method="POST",
             path="/q/{queue}",
-            about="The forms of the waiting page: `do` is `join` or `leave`.",
+            about="The forms of the waiting page: `do` is `join`, `pass` or `leave`.",
             group="pages",
             slow=waiting.act,
             answers={303: None},
@@ -327,6 +330,101 @@ def _pages(waiting: WaitingPages) -> list[Operation]:
                 "already_in_line",
                 "rate_limited",
             ),
+        ),
+    ]
+
+
+def _taking_numbers(joining: JoinPages, kiosk: KioskPages) -> list[Operation]:
+    closed = ("queue_not_found", "queue_full", "queue_maintenance", "queue_closed")
+    ticket = {303: {"Location": "The ticket's page.", "Set-Cookie": "The token, for browsers."}}
+
+    def page(method: str, path: str, about: str, handler: Any, answers: dict[int, Any], **more: Any) -> Operation:
+        return Operation(
+            method=method,
+            path=f"/join/{{queue}}{path}",
+            about=about,
+            group="pages",
+            slow=handler,
+            answers=answers,
+            **{"media": HTML, "query": (_LANGUAGE,)} | more,
+        )
+
+    return [
+        page(
+            "GET",
+            "",
+            "The form for taking a number.",
+            joining.show,
+            {200: str, 303: None},
+            sends={303: {"Location": "The ticket's page."}},
+            problems=closed,
+        ),
+        page(
+            "POST",
+            "",
+            "The form, sent: `name`, `phone`, `party_size`, `series` and the `key` it came with.",
+            joining.join,
+            {303: None},
+            sends=ticket,
+            problems=(*closed, "invalid_request", "already_in_line", "rate_limited"),
+        ),
+        page(
+            "GET",
+            "/qr.svg",
+            "The address of the form as a QR code.",
+            joining.code,
+            {200: str},
+            media="image/svg+xml",
+            query=(
+                Query("size", int, "pixels a side, from 64 to 4096; 400 unless told"),
+                Query("colour", str, "such as 0b6bcb, dark enough for a camera; black unless told"),
+            ),
+            problems=("queue_not_found", "invalid_request"),
+        ),
+        page(
+            "GET",
+            "/poster",
+            "A page for the wall, to be printed: the name, the QR code and what to do.",
+            joining.poster,
+            {200: str},
+            query=(Query("lang", str, "one or more languages, such as `de,fr`; otherwise the browser's"),),
+            problems=("queue_not_found",),
+        ),
+        page(
+            "GET",
+            "/move",
+            "Where the link leads that takes a number to another device.",
+            joining.show_move,
+            {200: str},
+            problems=("queue_not_found",),
+        ),
+        page(
+            "POST",
+            "/move",
+            "Take the number of a `code` to this device.",
+            joining.move,
+            {303: None},
+            sends=ticket,
+            problems=("queue_not_found", "ticket_expired", "already_in_line"),
+        ),
+        page(
+            "GET",
+            "/kiosk",
+            "A page for a tablet at the door, once it is opened by its link.",
+            kiosk.show,
+            {200: str, 303: None},
+            query=(_LANGUAGE, Query("token", str, "of the link that staff have made")),
+            sends={303: {"Location": "The kiosk.", "Set-Cookie": "What opens it."}},
+            problems=(*closed, "forbidden"),
+        ),
+        page(
+            "POST",
+            "/kiosk",
+            "A number for whoever stands at the kiosk: `series`, `party_size` and the `key` of the press.",
+            kiosk.take,
+            {201: str, 200: str, 303: None},
+            sends={303: {"Location": "The kiosk."}},
+            problems=(*closed, "forbidden", "invalid_request", "rate_limited"),
         ),
     ]
 

@@ -93,6 +93,7 @@ class Context:
         staff: str | None = None,
         priority: int = 0,
         visitor: str | None = None,
+        form: bool = False,
     ) -> Caller:
         """Who makes a call, as we see it."""
         return Caller(
@@ -102,6 +103,7 @@ class Context:
             holds=self._held(request, queue),
             staff=staff,
             priority=priority,
+            form=form,
         )
 
     def _held(self, request: Request, queue: QueueId) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ import math
 import random
 import socket
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 import structlog
 
@@ -22,7 +22,7 @@ from fairline.errors import FairlineError, QueueNotFound, StoreError
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueStatus
 from fairline.room import Answer
-from fairline.ticket import LIVE
+from fairline.ticket import LIVE, Standing
 from fairline.web.context import Context
 from fairline.web.http import Connection, Request, Response, Sent, Takeover, encode
 
@@ -111,8 +111,8 @@ class Watcher:
             self.connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
             self.connection.close()
 
-    def tell(self, frames: Frames) -> bool:
-        """Write what this client has not been told yet; False if nothing was written."""
+    def tell(self, frames: Frames, *, recalled: bool = False) -> bool:
+        """Write what this client has not been told yet, or that it is called again; False if nothing was written."""
         connection = self.connection
         if connection is None or connection.is_closing() or self._slow(connection):
             return False
@@ -127,6 +127,9 @@ class Watcher:
             wrote = True
         if frames.state != state:
             connection.write(frames.state_frame)
+            wrote = True
+        elif recalled:
+            connection.write(frames.recalled_frame)
             wrote = True
         self.seen = (frames.state, frames.message)
         if frames.ended:
@@ -156,7 +159,7 @@ class Frames:
         self._encoded: bytes | None = None
         self.answer = answer
         self.ended = standing.status not in LIVE
-        self.state = f"{standing.status}-{standing.position or 0}{_hold(answer)}"
+        self.state = f"{standing.status}-{standing.position or 0}{_hold(answer)}{_desk(standing)}"
         text = answer.settings.message
         self.message = f"{zlib.crc32(text.encode()):x}" if text else ""
 
@@ -169,10 +172,17 @@ class Frames:
         """Where the ticket stands."""
         if self._encoded is None:
             status = self.answer.standing.status
-            data = encode(self._context.told(self.answer))
-            event = _EVENT_OF.get(status, status.value).encode()
-            self._encoded = b"%sevent: %s\ndata: %s\n\n" % (self._id, event, data)
+            self._encoded = self._frame(_EVENT_OF.get(status, status.value))
         return self._encoded
+
+    @property
+    def recalled_frame(self) -> bytes:
+        """Where the ticket stands, to someone who knows it and is called once more."""
+        return self._frame("recalled")
+
+    def _frame(self, event: str) -> bytes:
+        data = encode(self._context.told(self.answer))
+        return b"%sevent: %s\ndata: %s\n\n" % (self._id, event.encode(), data)
 
     @property
     def message_frame(self) -> bytes:
@@ -284,16 +294,23 @@ class Hub:
         touched = {e.ticket: e.at for e in events if e.type is not EventType.JOINED and e.ticket is not None}
         touched = {number: at for number, at in touched.items() if number in here}
         if touched:
-            await self._tell(queue, list(touched), touched)
+            recalled = {event.ticket for event in events if event.type is EventType.RECALLED}
+            await self._tell(queue, list(touched), touched, recalled=recalled)
 
     def _numbers(self, queue: QueueId) -> list[int]:
         return list(self._streams.get(queue, ()))
 
     async def _tell(
-        self, queue: QueueId, numbers: list[int], since: int | Mapping[int, int] = 0, *, beat: bool = False
+        self,
+        queue: QueueId,
+        numbers: list[int],
+        since: int | Mapping[int, int] = 0,
+        *,
+        beat: bool = False,
+        recalled: Container[int | None] = (),
     ) -> Answer | None:
         """Look up tickets in slices and tell their streams what is new to them; answers the last of them. `since` says
-        when it happened, to each or to all, where it is known."""
+        when it happened, to each or to all, where it is known; `recalled`, who is called once more."""
         last = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
@@ -309,7 +326,7 @@ class Hub:
                     continue
                 last = answer
                 frames = Frames(self.context, answer)
-                told = sum([watcher.tell(frames) for watcher in list(watchers)])
+                told = sum([watcher.tell(frames, recalled=number in recalled) for watcher in list(watchers)])
                 wrote += told
                 if told and since and self._on_pushed:
                     kind, at = ("line", since) if isinstance(since, int) else ("own", since[number])
@@ -370,6 +387,11 @@ def _moves(event: Event) -> bool:
         or event.type in (EventType.SETTINGS_CHANGED, EventType.COMPLETED)  # the last of the stock may be sold
         or (event.type is EventType.JOINED and event.detail is not None)
     )
+
+
+def _desk(standing: Standing) -> str:
+    """Which desk has called: whoever is called to another one must be told."""
+    return f"-{zlib.crc32(standing.counter.encode()):x}" if standing.counter else ""
 
 
 def _hold(answer: Answer) -> str:

@@ -24,6 +24,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "Revoke": {"ticket": 123, "reason": "abuse_detected"},
     "Stock": {"total": 500},
     "Say": {"text": "Doors open at eight. Thank you for waiting."},
+    "NewKiosk": {"print": True},
     "NewPass": {"level": 2, "uses": 1, "expires_in_seconds": 86400},
     "NewKey": {"role": "viewer", "name": "Dashboard"},
     "NewWebhook": {"url": "https://shop.example/fairline", "queue": "demo", "events": ["admitted", "expired"]},

@@ -56,6 +56,7 @@ CALLS = {
     "GET /queues/{queue}/preview": Role.VIEWER,
     "GET /queues/{queue}/report": Role.VIEWER,
     "GET /queues/{queue}/events": Role.VIEWER,
+    "POST /queues/{queue}/kiosk": Role.OPERATOR,
     "POST /queues/{queue}/passes": Role.OPERATOR,
     "GET /queues/{queue}/passes": Role.VIEWER,
     "DELETE /queues/{queue}/passes/{pass_id}": Role.OPERATOR,

@@ -8,6 +8,7 @@ from fairline.web.admin.desks import Desks
 from fairline.web.admin.health import Health
 from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
+from fairline.web.admin.kiosks import Kiosks
 from fairline.web.admin.live import Live
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
@@ -29,6 +30,7 @@ def admin_operations(context: Context) -> list[Operation]:
         History(desk),
         Tickets(desk),
         Desks(desk),
+        Kiosks(desk),
         Records(desk),
         Series(desk),
         Reports(desk),

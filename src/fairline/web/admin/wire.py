@@ -117,6 +117,14 @@ class Say(Strict, frozen=True):
     text: Message
 
 
+class NewKiosk(Strict, frozen=True):
+    """A kiosk to be set up."""
+
+    print: bool = False
+    """Whether it prints each ticket without being asked, for a tablet with a printer."""
+    expires_in_seconds: Annotated[int, Meta(ge=60, le=31_536_000)] = 31_536_000
+
+
 class NewPass(Strict, frozen=True):
     """A priority pass to be issued."""
 
@@ -493,6 +501,13 @@ class EventList(Struct, frozen=True):
 
     events: list[EventAnswer]
     after: str | None
+
+
+class KioskAnswer(Struct, frozen=True, kw_only=True):
+    """The link of a kiosk. Whoever opens it can take as many numbers as they like."""
+
+    url: str
+    expires_at: datetime
 
 
 class PassAnswer(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,10 @@
-"""The pages for people: what someone who waits sees in a browser, and the screen at the counter."""
+"""The pages for people: what someone who waits sees in a browser, on the wall and at the door."""
 
 from fairline.web.pages.board import BoardPages
+from fairline.web.pages.door import Door
+from fairline.web.pages.drawing import Drawing
+from fairline.web.pages.joining import JoinPages
+from fairline.web.pages.kiosk import KioskPages
 from fairline.web.pages.waiting import WaitingPages
 
-__all__ = ["BoardPages", "WaitingPages"]
+__all__ = ["BoardPages", "Door", "Drawing", "JoinPages", "KioskPages", "WaitingPages"]

@@ -6,7 +6,7 @@ from fairline.queue import QueueSettings
 
 #: What small text needs against its background (WCAG 2.2, level AA), with a little to spare.
 CONTRAST = 4.7
-_BLACK, _WHITE, _INK = (0, 0, 0), (255, 255, 255), (20, 24, 31)
+_BLACK, WHITE, _INK = (0, 0, 0), (255, 255, 255), (20, 24, 31)
 #: As in waiting.css.
 _LIGHT, _DARK = (255, 255, 255), (16, 19, 26)
 
@@ -16,15 +16,15 @@ Colour = tuple[int, int, int]
 def style(settings: QueueSettings) -> str:
     """The page's variables as CSS; empty where nothing is set."""
     rules: list[str] = []
-    background = _parsed(settings.background_colour) if settings.background_colour else None
+    background = parsed(settings.background_colour) if settings.background_colour else None
     if background:
-        is_dark = _contrast(background, _WHITE) >= _contrast(background, _BLACK)
-        ink, scheme = (_WHITE, "dark") if is_dark else (_readable(_INK, background), "light")
+        is_dark = contrast(background, WHITE) >= contrast(background, _BLACK)
+        ink, scheme = (WHITE, "dark") if is_dark else (_readable(_INK, background), "light")
         soft, line = _mixed(ink, background, 0.25), _mixed(ink, background, 0.82)
         variables = f"color-scheme:{scheme};--back:{_hex(background)};--ink:{_hex(ink)}"
         rules.append(f":root{{{variables};--soft:{_hex(_readable(soft, background))};--line:{_hex(line)}}}")
     if settings.accent_colour:
-        accent = _parsed(settings.accent_colour)
+        accent = parsed(settings.accent_colour)
         rules.append(_accent(accent, background or _LIGHT))
         if background is None:
             rules.append("@media (prefers-color-scheme:dark){" + _accent(accent, _DARK) + "}")
@@ -33,21 +33,22 @@ def style(settings: QueueSettings) -> str:
 
 def _accent(accent: Colour, background: Colour) -> str:
     shown = _readable(accent, background)
-    on = _WHITE if _contrast(shown, _WHITE) >= _contrast(shown, _BLACK) else _BLACK
+    on = WHITE if contrast(shown, WHITE) >= contrast(shown, _BLACK) else _BLACK
     return f":root{{--accent:{_hex(shown)};--on-accent:{_hex(on)}}}"
 
 
 def _readable(colour: Colour, background: Colour) -> Colour:
     """The colour, moved towards black or white until it can be read."""
-    towards = _BLACK if _contrast(background, _BLACK) > _contrast(background, _WHITE) else _WHITE
+    towards = _BLACK if contrast(background, _BLACK) > contrast(background, WHITE) else WHITE
     for step in range(21):
         moved = _mixed(colour, towards, step / 20)
-        if _contrast(moved, background) >= CONTRAST:
+        if contrast(moved, background) >= CONTRAST:
             return moved
     return towards
 
 
-def _parsed(text: str) -> Colour:
+def parsed(text: str) -> Colour:
+    """A colour such as #0b6bcb."""
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
 
 
@@ -60,7 +61,8 @@ def _mixed(colour: Colour, other: Colour, share: float) -> Colour:
     return red, green, blue
 
 
-def _contrast(one: Colour, other: Colour) -> float:
+def contrast(one: Colour, other: Colour) -> float:
+    """How well one colour stands out from another, from 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

@@ -61,6 +61,8 @@ class Drawing:
         nonce = secrets.token_urlsafe(12)
         values = self._values(sight, settings, nonce)
         body = self._drawn_by_own(settings, values) if settings and settings.page_template else None
+        if body is not None and sight.needs not in body:
+            body = None  # made for the waiting alone: without what this page is for, nobody could go on
         if body is None:
             body = self._environment.get_template("page.html").render(values)
         return _answer(status, body, nonce, ((b"x-fairline-state", sight.state.encode()), *headers))
@@ -70,6 +72,23 @@ class Drawing:
         body = self._environment.get_template(template).render(values)
         return _answer(status, body, secrets.token_urlsafe(12))
 
+    def draw_whole(
+        self,
+        template: str,
+        state: str,
+        values: dict[str, Any],
+        settings: QueueSettings,
+        status: int = 200,
+        headers: Headers = (),
+    ) -> Response:
+        """The answer that shows a page which is not for someone's own device: on a wall, or at the door."""
+        nonce = secrets.token_urlsafe(12)
+        colours = Markup(style(settings))
+        body = self._environment.get_template(template).render(
+            {**values, "nonce": nonce, "colours": colours, "asset": self._assets.url}
+        )
+        return _answer(status, body, nonce, ((b"x-fairline-state", state.encode()), *headers))
+
     def _values(self, sight: Sight, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
         script = msgspec.to_builtins(sight.script(self._assets.url("fairline.js")))
         return {
@@ -78,7 +97,9 @@ class Drawing:
             "nonce": nonce,
             "colours": Markup(style(settings)) if settings else "",
             "css": self._assets.url("waiting.css"),
+            "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
+            "form_script": self._assets.url("form.js"),
             "client": script["client"],
             "data": script,
         }

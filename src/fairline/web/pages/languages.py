@@ -18,6 +18,7 @@ from fairline.look import LANGUAGES, TEXTS
 from fairline.web.http import Request
 
 _RIGHT_TO_LEFT = {"ar"}
+_COUNTER = "counter_"
 #: Beyond this a wait is only said to be long.
 LONGEST_HOURS = 12
 
@@ -53,15 +54,23 @@ PLURALS: dict[str, Callable[[int], str]] = {
 
 
 class Language:
-    """One language, with the words an operator has put in place of ours."""
+    """One language, with the words an operator has put in place of ours. At a counter some things are called otherwise
+    than on a site: its words, `counter_…`, stand in place of those."""
 
-    def __init__(self, code: str, texts: dict[str, str] | None = None) -> None:
+    def __init__(self, code: str, texts: dict[str, str] | None = None, *, counter: bool = False) -> None:
         self.code = code
         self.direction = "rtl" if code in _RIGHT_TO_LEFT else "ltr"
-        own = texts or {}
-        self._words = catalogue(code) | {
-            name: own.get(f"{name}.{code}") or own[name] for name in TEXTS if own.get(f"{name}.{code}") or own.get(name)
-        }
+        self._own = texts or {}
+        self._words = catalogue(code) | (_counter_words(code) if counter else {})
+        self._words |= {name: found for name in TEXTS if (found := self._set(name))}
+
+    def _set(self, name: str) -> str:
+        """What an operator has set in place of ours; for this language, or for all."""
+        return self._own.get(f"{name}.{self.code}") or self._own.get(name, "")
+
+    def series(self, name: str) -> str:
+        """What a series of labels is for, as the operator says; its name where they do not."""
+        return self._set(f"series_{name}") or name
 
     def __call__(self, name: str, **values: object) -> str:
         """The words of a name, with values put in; the form for `n` where the words count something."""
@@ -85,6 +94,10 @@ class Language:
     def number(self, n: int) -> str:
         """A number as one writes it."""
         return f"{n:,}".replace(",", str(self._words["group"]))
+
+    def ahead(self, position: int) -> str:
+        """How many are ahead of someone at a position."""
+        return self.count("ahead", position - 1) if position > 1 else self("ahead_none")
 
     def behind(self, n: int) -> str:
         """How many are behind someone."""
@@ -126,6 +139,12 @@ def catalogue(code: str) -> dict[str, Words]:
     file = files("fairline.web") / "catalogues" / f"{code}.json"
     found: dict[str, Words] = msgspec.json.decode(file.read_bytes())
     return found
+
+
+@cache
+def _counter_words(code: str) -> dict[str, Words]:
+    words = catalogue(code)
+    return {name.removeprefix(_COUNTER): found for name, found in words.items() if name.startswith(_COUNTER)}
 
 
 def preferred(request: Request) -> str:

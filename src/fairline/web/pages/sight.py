@@ -9,16 +9,19 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 from msgspec import UNSET, Struct
 
+from fairline.estimate import Forecast
 from fairline.look import LANGUAGES, opening_time
-from fairline.queue import QueueSettings
+from fairline.queue import Ask, QueueSettings, QueueView
 from fairline.ticket import Reason, Status
+from fairline.web.pages.codes import embedded
+from fairline.web.pages.form import Filled, phone_example
 from fairline.web.pages.languages import Language, catalogue
 from fairline.web.wire import TicketAnswer
 
 #: In these someone is in line, or about to be: the page goes on living by its script.
-IN_LINE = frozenset({"joining", "waiting", "paused", "admitted"})
+IN_LINE = frozenset({"joining", "waiting", "held", "paused", "admitted"})
 #: In these it is worth looking again, and the page does so by itself.
-MAY_CHANGE = frozenset({"held", "not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
+MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
 #: What the page's script says live, beside the titles.
 _LIVE_WORDS = (
     "group",
@@ -26,11 +29,19 @@ _LIVE_WORDS = (
     "waiting_text",
     "paused_title",
     "paused_text",
+    "held_title",
+    "held_text",
+    "back_in_line",
     "admitted_title",
+    "admitted_called",
+    "desk",
+    "go_before",
     "elsewhere_text",
     "limited_text",
     "trouble_text",
     "next",
+    "ahead",
+    "ahead_none",
     "behind",
     "behind_none",
     "wait_soon",
@@ -68,6 +79,13 @@ class Choice(Struct, frozen=True):
     current: bool
 
 
+class Series(Struct, frozen=True):
+    """A series of labels one can choose."""
+
+    name: str
+    about: str
+
+
 class Sight:
     """A page before it is drawn. What a template may use is public, and described in docs/reference/waiting-page.md."""
 
@@ -83,17 +101,25 @@ class Sight:
         back_to: str = "",
         retry_after: float | None = None,
         opens: datetime | None = None,
+        early: bool = False,
+        path: str = "",
+        link: str = "",
     ) -> None:
         settings = settings or QueueSettings()
         self.state = state
         self.queue = queue
         self.name = settings.name or (queue if state != "unknown" else "")
-        self.words = Language(language, settings.texts)
+        self.counter = settings.at_counter
+        self.words = Language(language, settings.texts, counter=self.counter)
         self.lang = language
         self.dir = self.words.direction
         self.logo = settings.logo
         self.go_url = go_url
+        self.link = link
         self._back_to = back_to
+        self._path = path or f"/q/{quote(queue, safe='')}"
+        self._early = early
+        self._must_stay = settings.heartbeat_timeout_seconds > 0
         self.ticket = ticket
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
         self.retry_seconds = retry_after
@@ -112,6 +138,26 @@ class Sight:
         return self.state in MAY_CHANGE
 
     @property
+    def live(self) -> bool:
+        """Whether the page's script stays in touch: in line, and at a counter until one is served."""
+        return self.in_line or (self.counter and self.state == "inside")
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether the page looks by itself whether something has changed."""
+        return self.may_change or (self.retry_seconds is not None and not self.live)
+
+    @property
+    def needs(self) -> str:
+        """What must be on the page for it to be of any use: an own template that does not draw it is not used."""
+        return self.code
+
+    @property
+    def code(self) -> str:
+        """The way to another device as a picture that it can read."""
+        return embedded(self.link) if self.link else ""
+
+    @property
     def title(self) -> str:
         """The heading."""
         if self.state == "waiting" and self.ticket is not None and self.ticket.position == 1:
@@ -123,6 +169,10 @@ class Sight:
         """What is said below it."""
         if self.state == "admitted" and not self.go_url:
             return self.words("admitted_called")
+        if self.state == "closed" and self._early:
+            return self.words("closed_early")
+        if self.state == "waiting" and self.counter and self._must_stay:
+            return self.words("waiting_stay")
         return self.words(f"{self._end}_text")
 
     @property
@@ -135,6 +185,11 @@ class Sight:
         """The rank in line as one writes it; empty unless waiting."""
         position = self.ticket.position if self.ticket else None
         return self.words.number(position) if position else ""
+
+    @property
+    def ahead(self) -> str:
+        """How many are ahead, in words."""
+        return self.words.ahead(self.ticket.position) if self.ticket and self.ticket.position else ""
 
     @property
     def behind(self) -> str:
@@ -152,6 +207,44 @@ class Sight:
     def label(self) -> str:
         """The ticket's number as a counter prints it."""
         return self.ticket.label if self.ticket else ""
+
+    @property
+    def label_parts(self) -> tuple[str, str]:
+        """The label in two: what all of the queue have alike, and what is called out."""
+        head, dash, tail = self.label.rpartition("-")
+        return head + dash, tail
+
+    @property
+    def desk(self) -> str:
+        """Where to go, once called, in words; empty where staff did not say."""
+        return self.words("desk", desk=self.desk_name) if self.desk_name else ""
+
+    @property
+    def passes(self) -> bool:
+        """Whether there is anyone whom one could let go first."""
+        ticket = self.ticket
+        return bool(self.counter and ticket and ticket.position and ticket.position < ticket.queue_length)
+
+    @property
+    def desk_name(self) -> str:
+        """The desk as staff call it."""
+        name = self.ticket.counter if self.ticket else UNSET
+        return name if isinstance(name, str) else ""
+
+    @property
+    def ticket_url(self) -> str:
+        """Where one's number is shown."""
+        return page_url(self.queue, self.lang)
+
+    @property
+    def move_url(self) -> str:
+        """Where the code is shown that takes the number to another device."""
+        return f"{self.ticket_url}&move=1"
+
+    @property
+    def form_url(self) -> str:
+        """Where one takes a number."""
+        return form_url(self.queue, self.lang)
 
     @property
     def opens(self) -> Markup | str:
@@ -175,33 +268,99 @@ class Sight:
     @property
     def url(self) -> str:
         """The page's own address, in the language it is in."""
-        return page_url(self.queue, self.lang, self._back_to)
+        return _address(self._path, self.lang, self._back_to)
 
     @property
     def languages(self) -> list[Choice]:
         """The languages one can switch to."""
         return [
-            Choice(code, str(catalogue(code)["language"]), page_url(self.queue, code, self._back_to), code == self.lang)
+            Choice(code, str(catalogue(code)["language"]), _address(self._path, code, self._back_to), code == self.lang)
             for code in LANGUAGES
         ]
 
     def script(self, client: str) -> dict[str, Any]:
         """What the page's script is told."""
         waits = self.ticket is not None and self.ticket.status is Status.WAITING
+        texts = self.words.words(*_LIVE_WORDS) if self.live else {}
+        if texts and self.counter and self._must_stay:
+            texts["waiting_text"] = self.words("waiting_stay")
         return {
             "client": client,
             "queue": self.queue,
             "name": self.name,
             "state": self.state,
+            "counter": self.counter,
             "back": self._back_to,
             "lang": self.lang,
             "retry": self.retry_seconds,
             "ticket": self.ticket if waits else None,
-            "texts": self.words.words(*_LIVE_WORDS) if self.in_line else {},
+            "status": self.ticket.status if self.ticket is not None else None,
+            "texts": texts,
         }
 
 
 def page_url(queue: str, lang: str = "", back_to: str = "") -> str:
     """The address of a queue's waiting page; `back_to` is the address of the site that someone asked for."""
+    return _address(f"/q/{quote(queue, safe='')}", lang, back_to)
+
+
+def form_url(queue: str, lang: str = "") -> str:
+    """The address of the form for taking a number."""
+    return _address(f"/join/{quote(queue, safe='')}", lang)
+
+
+def _address(path: str, lang: str, back_to: str = "") -> str:
     query = {name: value for name, value in (("lang", lang), ("return", back_to)) if value}
-    return f"/q/{quote(queue, safe='')}" + (f"?{urlencode(query)}" if query else "")
+    return path + (f"?{urlencode(query)}" if query else "")
+
+
+class FormSight(Sight):
+    """The form for taking a number, as filled in so far."""
+
+    def __init__(
+        self,
+        queue: str,
+        language: str,
+        settings: QueueSettings,
+        filled: Filled,
+        wrong: dict[str, str],
+        view: QueueView,
+        *,
+        path: str,
+    ) -> None:
+        super().__init__("form", queue, language, settings, path=path)
+        self.message = settings.message
+        self.crowd = crowd(self.words, settings, view)
+        self.filled = filled
+        self.wrong = wrong
+        self.most = settings.max_party_size
+        self.series = [Series(name, self.words.series(name)) for name in settings.series]
+        self.phone_hint = self.words("form_example", example=phone_example(settings, self.words))
+        self._asks = {"name": settings.ask_name, "phone": settings.ask_phone, "party_size": settings.ask_party_size}
+
+    @property
+    def needs(self) -> str:
+        """A form without its key would make a second ticket of a second tap."""
+        return self.filled.key
+
+    def asks(self, field: str) -> bool:
+        """Whether the form asks for something."""
+        return self._asks[field] is not Ask.NO
+
+    def requires(self, field: str) -> bool:
+        """Whether it insists."""
+        return self._asks[field] is Ask.REQUIRED
+
+    @property
+    def first_wrong(self) -> str:
+        """The field to begin with."""
+        return next((field for field in self._asks if field in self.wrong), "")
+
+
+def crowd(words: Language, settings: QueueSettings, view: QueueView) -> str:
+    """How many wait, and how long someone would who came now."""
+    if not view.waiting:
+        return words("crowd_none")
+    wait = Forecast(settings, view).wait(view.waiting + 1)
+    many = words.count("crowd", view.waiting)
+    return f"{many} · {words.wait((int(wait.low), int(wait.high) + 1))}" if wait else many

@@ -1,73 +1,46 @@
 """The waiting page: what someone who comes to a queue's address is shown, and what its forms do.
 
 Looking never joins: links are fetched by previews, crawlers and browsers that think ahead, and none of them should take
-a place. The page's script joins as soon as it runs; without scripts there is a button.
+a place. The page's script joins as soon as it runs; without scripts there is a button. At a counter one takes a number
+first (see joining): whoever comes without one is sent there.
 """
 
 from __future__ import annotations
 
-import math
-import random
-import time
-from datetime import UTC, datetime
-from urllib.parse import parse_qsl
+from contextlib import suppress
 
 from msgspec import UnsetType
 
 from fairline.arrival import JoinRequest
-from fairline.errors import (
-    AlreadyInLine,
-    FairlineError,
-    QueueClosed,
-    QueueFull,
-    QueueMaintenance,
-    QueueNotFound,
-    StoreError,
-    TicketExpired,
-    TokenError,
-    TokenInvalid,
-    TokenMoved,
-)
-from fairline.look import opening_time
+from fairline.counter import Counter
+from fairline.errors import FairlineError, TokenMoved, TransitionRefused
 from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.room import Answer
-from fairline.terms import refused_now
-from fairline.ticket import LIVE, Status
-from fairline.token import TicketClaims
+from fairline.ticket import LIVE, Reason, Status
 from fairline.web import logbook
-from fairline.web.assets import Assets
-from fairline.web.context import Context, local, redirect_url, same_ticket, ticket_cookie
-from fairline.web.http import Headers, Request, Response, cookie, wants_json
-from fairline.web.pages.drawing import Drawing
+from fairline.web.context import redirect_url, ticket_cookie
+from fairline.web.http import Headers, Request, Response, cookie
+from fairline.web.pages.door import Door, back_to, fields_of, is_foreign, see_other
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.sight import Sight, page_url
-from fairline.web.people import People, named_queue, visitor_of
-from fairline.web.problems import PROBLEMS, failure
-from fairline.web.wire import TicketAnswer, moment
+from fairline.web.pages.sight import Sight, form_url, page_url
+from fairline.web.people import named_queue, visitor_of
+from fairline.web.problems import PROBLEMS
+from fairline.web.wire import TicketAnswer
 
-#: Which page tells of which error; all others are our own trouble.
-_PAGE_OF = {
-    "queue_not_found": "unknown",
-    "queue_full": "full",
-    "queue_maintenance": "maintenance",
-    "queue_closed": "closed",
-    "already_in_line": "elsewhere",
-    "rate_limited": "limited",
-}
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
-LONGEST_RETURN = 2000
-TROUBLE_RETRY_SECONDS = 5.0
-LONGEST_RETRY_SECONDS = 300.0
+#: How soon a page looks again that may be called back at any moment: after a no-show, or while a number moves.
+SOON_SECONDS = 0.7
 
 
 class WaitingPages:
     """The page at /q/{queue}."""
 
-    def __init__(self, context: Context, people: People, assets: Assets) -> None:
-        self._context = context
-        self._room = context.room
-        self._people = people
-        self._drawing = Drawing(assets)
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._context = door.context
+        self._room = door.room
+        self._people = door.people
+        self._counter = Counter(door.room)
 
     async def show(self, request: Request) -> Response:
         """The page as it is for whoever comes."""
@@ -75,40 +48,49 @@ class WaitingPages:
         settings: QueueSettings | None = None
         try:
             queue = named_queue(name)
-            answer = await self._held(request, queue)
+            try:
+                answer = await self._door.held(request, queue)
+            except TokenMoved:
+                return await self._draw_moved(request, queue)
             if answer is not None:
                 return self._follow(request, answer) or self._draw_ticket(request, answer)
             view, settings = await self._room.view(queue)
-            if settings.status is QueueStatus.MAINTENANCE:
-                raise QueueMaintenance(queue)
-            if closed := refused_now(queue, settings, view):
-                raise closed
-            sold_out = view.sold_out(settings.stock)
-            if view.waiting >= settings.max_queue_size and not sold_out:
-                raise QueueFull(queue, view.waiting)
-            return self._draw(request, "sold_out" if sold_out else "joining", queue, settings)
+            if settings.at_counter:
+                return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
+            if refusal := self._door.refusal_now(queue, settings, view):
+                raise refusal
+            if view.sold_out(settings.stock):
+                return self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
+            return self._draw(request, "joining", queue, settings)
         except FairlineError as error:
-            return await self._draw_refusal(request, name, error, settings)
+            return await self._door.refuse(request, name, error, settings)
 
     async def act(self, request: Request) -> Response:
-        """A press of a button of the page: join, or leave."""
+        """A press of a button of the page: join, let others pass, or leave."""
         name = request.params["queue"]
-        # A form on someone else's page must not take a place in a reader's name, nor give theirs up.
-        if request.text(b"sec-fetch-site") not in (None, "same-origin", "none"):
+        if is_foreign(request):
             return self._back(request, name)
-        form = dict(parse_qsl(bytes(request.body).decode("utf-8", "replace")))
+        form = fields_of(request)
         try:
             queue = named_queue(name)
+            try:
+                answer = await self._door.held(request, queue)
+            except TokenMoved:
+                answer = None
             if form.get("do") == "leave":
-                return await self._leave(request, queue)
-            return await self._join(request, queue)
+                return await self._leave(request, queue, answer)
+            if form.get("do") == "pass":
+                return await self._let_pass(request, queue, answer, form.get("position", ""))
+            return await self._join(request, queue, answer)
         except FairlineError as error:
-            return await self._draw_refusal(request, name, error, None)
+            return await self._door.refuse(request, name, error)
 
-    async def _join(self, request: Request, queue: QueueId) -> Response:
-        answer = await self._held(request, queue)
+    async def _join(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
         if answer is not None and answer.standing.status in LIVE:
             return self._back(request, queue)
+        _, settings = await self._room.view(queue)
+        if settings.at_counter:
+            return see_other(form_url(queue, preferred(request)))
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
         welcome = await self._room.join(queue, JoinRequest(), caller)
@@ -116,43 +98,25 @@ class WaitingPages:
         token = self._people.token(welcome)
         return self._back(request, queue, self._people.cookies(request, welcome, token, visitor))
 
-    async def _leave(self, request: Request, queue: QueueId) -> Response:
-        answer = await self._held(request, queue)
+    async def _leave(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
         if answer is not None and answer.standing.status in LIVE:
             logbook.left(request, await self._room.leave(queue, answer.standing.number))
         return self._back(request, queue)
 
+    async def _let_pass(self, request: Request, queue: QueueId, answer: Answer | None, seen: str) -> Response:
+        if answer is not None and answer.standing.position:
+            # With the position they saw, a second tap does nothing.
+            known = seen.isascii() and seen.isdigit() and len(seen) < 10 and int(seen) > 0
+            with suppress(TransitionRefused):  # they were called meanwhile, and the page says so
+                await self._counter.let_pass(queue, answer.standing.number, 1, int(seen) if known else None)
+        return self._back(request, queue)
+
     def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
-        """To the page itself, by GET: so that a reload does nothing twice."""
-        where = page_url(queue, preferred(request) if "lang" in request.args else "", _back_to(request))
-        return Response(303, headers=((b"location", where.encode()), (b"cache-control", b"no-store"), *cookies))
+        """To the page itself."""
+        where = page_url(queue, preferred(request) if "lang" in request.args else "", back_to(request))
+        return see_other(where, cookies)
 
     # What is shown
-
-    async def _held(self, request: Request, queue: QueueId) -> Answer | None:
-        """Where the ticket stands that the cookie proves; None where there is none, or its record is gone. To look is a
-        sign of life: without scripts there is no other."""
-        token = request.cookies.get(ticket_cookie(queue))
-        if not token:
-            return None
-        try:
-            claims: TicketClaims = self._room.keyring.tickets.check(token, time.time())
-            if claims.queue != queue:
-                raise TokenInvalid("it is for another queue")
-            answer = await self._seen(queue, claims.number)
-            if answer.standing.moved != claims.moved and answer.standing.status not in LIVE:
-                return None  # it went on on another device, and is over there
-            return same_ticket(claims, answer)
-        except TokenMoved:
-            raise AlreadyInLine(queue) from None
-        except (TokenError, TicketExpired):
-            return None
-
-    async def _seen(self, queue: QueueId, number: int) -> Answer:
-        try:
-            return await self._room.beat(queue, number)
-        except TicketExpired:
-            return await self._room.status(queue, number)
 
     def _follow(self, request: Request, answer: Answer) -> Response | None:
         """To the page of the queue that someone was sent on to."""
@@ -165,9 +129,13 @@ class WaitingPages:
 
     def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
-        status = 200
+        told = self._context.told(answer)
+        if "move" in request.args and standing.status in LIVE and settings.at_counter:
+            return self._draw_moving(request, answer, told)
+        status, again = 200, None
         if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
-            state = "sold_out"
+            # To look again is also the sign of life of someone in line whose page has nothing more to show.
+            state, again = "sold_out", settings.heartbeat_interval_seconds
         elif standing.held:
             state = "held"
         elif standing.status is Status.WAITING:
@@ -175,10 +143,12 @@ class WaitingPages:
             state = "waiting" if moves else "paused"
         elif standing.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
+            # Staff can take a no-show back, and the page should know as soon as they do.
+            again = SOON_SECONDS if settings.at_counter and standing.reason is Reason.NO_SHOW else None
         else:
             state = _STATE_OF[standing.status]
-        told, go_url = self._context.told(answer), self._go_url(answer, _back_to(request))
-        return self._draw(request, state, answer.queue, settings, told, go_url=go_url, status=status)
+        go_url = self._go_url(answer, back_to(request))
+        return self._draw(request, state, answer.queue, settings, told, go_url=go_url, status=status, again=again)
 
     def _draw(
         self,
@@ -190,69 +160,36 @@ class WaitingPages:
         *,
         go_url: str = "",
         status: int = 200,
+        again: float | None = None,
     ) -> Response:
-        # To look again is also the sign of life of someone in line whose page has nothing more to show.
-        again = settings.heartbeat_interval_seconds if state in ("sold_out", "held") else None
-        back_to, language = _back_to(request), preferred(request)
-        sight = Sight(state, queue, language, settings, told, go_url=go_url, back_to=back_to, retry_after=again)
-        return self._drawing.draw(sight, status, settings)
+        sight = Sight(
+            state,
+            queue,
+            preferred(request),
+            settings,
+            told,
+            go_url=go_url,
+            back_to=back_to(request),
+            retry_after=again,
+        )
+        return self._door.drawing.draw(sight, status, settings)
+
+    def _draw_moving(self, request: Request, answer: Answer, told: TicketAnswer) -> Response:
+        """The way to another device, as a code to be read by it."""
+        code = self._counter.move_code(answer.queue, answer.standing)
+        link = f"{self._door.join_url(request, answer.queue)}/move#{code}"
+        sight = Sight(
+            "moving", answer.queue, preferred(request), answer.settings, told, retry_after=SOON_SECONDS, link=link
+        )
+        return self._door.drawing.draw(sight, 200, answer.settings)
+
+    async def _draw_moved(self, request: Request, queue: QueueId) -> Response:
+        """The number is on another device now."""
+        _, settings = await self._room.view(queue)
+        return self._draw(request, "moved", queue, settings, status=PROBLEMS["ticket_expired"][0])
 
     def _go_url(self, answer: Answer, back_to: str) -> str:
         """The way in: to the address of the site that was asked for, or to its front door."""
         if answer.standing.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
         return redirect_url(answer.settings.target_url, self._context.session_token(answer), back_to)
-
-    async def _draw_refusal(
-        self, request: Request, name: str, error: FairlineError, settings: QueueSettings | None
-    ) -> Response:
-        """The page of an error; programs are told as everywhere."""
-        if wants_json(request):
-            return failure(request, error)
-        state = _PAGE_OF.get(error.code, "trouble")
-        status = PROBLEMS[error.code][0] if state != "trouble" else 503
-        if state == "trouble":
-            failure(request, error)  # for the log
-        if settings is None and state not in ("unknown", "trouble"):
-            settings = await self._settings(name)
-        retry = error.retry_after or (TROUBLE_RETRY_SECONDS if status in (429, 503) else None)
-        if state == "maintenance" and settings and (opens_in := _opens_in(settings)) > 0:
-            state, retry = "not_open", min(opens_in, LONGEST_RETRY_SECONDS)
-        opens = None
-        if isinstance(error, QueueClosed):
-            opens, retry = error.opens_at, min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        sight = Sight(
-            state,
-            name[:80],
-            preferred(request),
-            settings,
-            retry_after=retry and spread(retry),
-            back_to=_back_to(request),
-            opens=moment(opens) if opens else None,
-        )
-        headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
-        return self._drawing.draw(sight, status, settings, headers)
-
-    async def _settings(self, name: str) -> QueueSettings | None:
-        try:
-            return (await self._room.view(named_queue(name)))[1]
-        except (QueueNotFound, StoreError):
-            return None
-
-
-def _back_to(request: Request) -> str:
-    """The address of the site that someone asked for before they were sent here; only ever a path of that site."""
-    asked = request.args.get("return", "")[:LONGEST_RETURN]
-    return local(asked) if asked else ""
-
-
-def spread(seconds: float) -> float:
-    """About so long: those who were turned away together do not come back together."""
-    return round(seconds * random.uniform(1.0, 1.4) + random.uniform(0, 1), 1)
-
-
-def _opens_in(settings: QueueSettings) -> float:
-    """Seconds until a queue means to open; not above 0 where it has not said so, or the time has passed."""
-    if not settings.opens_at:
-        return 0.0
-    return (opening_time(settings.opens_at) - datetime.now(UTC)).total_seconds()

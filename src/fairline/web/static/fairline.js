@@ -30,10 +30,12 @@
  * @property {string} queue The queue's id.
  * @property {string} [url] The server; where this file comes from unless said otherwise.
  * @property {string} [token] A ticket's token, if the site has joined by itself already.
- * @property {object} [join] What to say at joining: user_id, priority_pass, name, phone, party_size, metadata.
+ * @property {object|false} [join] What to say at joining: user_id, priority_pass, name, phone, party_size, metadata.
+ *   False never joins: the ticket was taken otherwise, as at a counter, and closing the page gives nothing up.
  * @property {boolean} [stream] False goes by heartbeats alone.
  * @property {(position: number, length: number, wait: number|null, answer: Answer) => void} [onPositionUpdate]
  * @property {(url: string, sessionToken: string, answer: Answer) => void} [onAdmitted]
+ * @property {(answer: Answer) => void} [onRecalled] Called once more by staff.
  * @property {(reason: string) => void} [onExpired]
  * @property {(error: ClientError) => void} [onError]
  * @property {(text: string) => void} [onMessage]
@@ -162,7 +164,7 @@ export class WaitingRoomClient {
     } catch (error) {
       const {status, code} = /** @type {ClientError} */ (error);
       // Whoever went on on another device is not to take a second place here.
-      if (status !== 401 || code === "token_moved") throw error;
+      if (status !== 401 || code === "token_moved" || this.#options.join === false) throw error;
       // No cookie came though we have a token: this browser keeps none.
       if (this.#cookies && this.#token && code === "token_missing") this.#cookies = false;
       else this.#forget();
@@ -242,6 +244,8 @@ export class WaitingRoomClient {
         });
       for (const type of EVENTS) on(type, (answer) => this.#heard(answer));
       on("message", ({text}) => this.#tellMessage(text));
+      on("recalled", (answer) => { this.#heard(answer); this.#options.onRecalled?.(answer); });
+      on("moved", () => { this.#drop(); this.#schedule(0); });
       on("alive", (news) => this.#last && this.#heard({...this.#last, ...news}));
       source.onerror = () => source === this.#source && this.#drop();
     }
@@ -326,7 +330,7 @@ export class WaitingRoomClient {
     clearTimeout(this.#timer);
     this.#source?.close();
     this.#source = undefined;
-    if (this.#last?.status === "waiting" && !this.#others.size) {
+    if (this.#last?.status === "waiting" && !this.#others.size && this.#options.join !== false) {
       const body = {final: false, ...(this.#cookies ? {} : {token: this.#token})};
       navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
     }

@@ -14,7 +14,7 @@ const QUIET = 60;
 /** A wait has grown when it is so many times, and so many seconds, longer than it should be by now. */
 const GROWN = 1.25, GROWN_SECONDS = 60;
 /** Codes of refusals that have a page of their own. */
-const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found", "token_moved"];
+const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found"];
 
 // Words: the rules of pages/languages.py again
 
@@ -35,6 +35,7 @@ export function wait(range) {
   return count(name, most, least < most ? `${least}–${most}` : undefined);
 }
 
+export const ahead = (position) => (position > 1 ? count("ahead", position - 1) : texts.ahead_none);
 export const behind = (n) => (n > 0 ? count("behind", n) : texts.behind_none);
 
 // The page
@@ -56,24 +57,41 @@ function localise() {
   }
 }
 
+let was = page.dataset.state;
+
 function drawLine(answer) {
-  if (answer.sold_out || answer.held) return reload();
+  if (answer.sold_out) return reload();
   const paused = answer.queue_status !== "active" || answer.stock_unknown;
-  const state = paused ? "paused" : "waiting";
+  const state = answer.held ? "held" : paused ? "paused" : "waiting";
   page.dataset.state = state;
   say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
   say("text", texts[`${state}_text`]);
+  for (const name of ["dots", "turn"]) show(name, false);
+  show("line");
+  show("pass", !answer.held && answer.position < answer.queue_length);
+  if (was === "admitted") { say("note", texts.back_in_line); show("note"); }
+  was = state;
+  desk = undefined;
+  if (answer.held) return drawHeld();
   say("position", number(answer.position));
+  for (const field of document.querySelectorAll('input[name="position"]')) field.value = answer.position;
   each("position", (it) => it.classList.toggle("long", answer.position > 9999));
   say("wait", wait(answer.estimated_wait_range));
+  say("ahead", ahead(answer.position));
   say("behind", behind(answer.queue_length - answer.position));
   say("label", answer.label);
-  for (const name of ["dots", "turn"]) show(name, false);
-  for (const name of ["line", "place", "tools"]) show(name);
-  document.title = `${number(answer.position)} · ${data.name}`;
+  for (const name of ["place", "tools"]) show(name);
+  document.title = `${data.counter ? answer.label : number(answer.position)} · ${data.name}`;
   drawProgress(answer);
   noteGrowth(answer, paused);
   announce(answer);
+}
+
+/** Put aside: there is no position to show, and no wait to tell. */
+function drawHeld() {
+  if (!data.counter) show("place", false);
+  before = promised = undefined;
+  document.title = `${texts.held_title} · ${data.name}`;
 }
 
 /** How far someone has come since they joined: the first position is remembered with the ticket it belongs to. */
@@ -139,6 +157,33 @@ function wayBack(url) {
   return new URL(data.back + (data.back.includes("?") ? "&" : "?") + `fairline_session=${pass}`, url).href;
 }
 
+let desk = page.dataset.state === "admitted" ? all("desk")[0]?.textContent : undefined;
+
+/** Called to a counter: told by eye, and once by ear and hand. */
+function called(answer) {
+  was = page.dataset.state = "admitted";
+  show("line", false);
+  show("turn");
+  const where = answer.counter ? fill(texts.desk, {desk: answer.counter}) : texts.admitted_called;
+  say("desk", where);
+  document.title = `★ ${texts.admitted_title} · ${where}`;
+  const until = answer.claim_before ?? "";
+  each("go-before", (it) => {
+    if (!until) return it.replaceChildren();
+    const [first, last] = texts.go_before.split("{time}"), time = document.createElement("time");
+    time.dateTime = until;
+    it.replaceChildren(first ?? "", time, last ?? "");
+  });
+  localise();
+  if (where !== desk) ring();
+  desk = where;
+}
+
+function ring() {
+  chime();
+  navigator.vibrate?.([300, 150, 300, 150, 300]);
+}
+
 /** Into the site: soon if someone looks, else when they do, and in time before the place is lost. */
 function depart(url, until) {
   show("line", false);
@@ -154,12 +199,13 @@ function depart(url, until) {
   document.addEventListener("visibilitychange", () => later(0.5, go), {once: true});
 }
 
-let audio, wanted = false;
+let audio, wanted = data.counter === true;
 
 /** Two soft notes. Browsers allow sound once the page was touched, which the press of the button is. */
 function chime() {
   if (!wanted) return;
   audio ??= new AudioContext();
+  audio.resume();
   [[660, 0], [880, 0.25]].forEach(([pitch, after]) => {
     const tone = audio.createOscillator(), volume = audio.createGain(), at = audio.currentTime + after;
     tone.frequency.value = pitch;
@@ -174,6 +220,7 @@ function chime() {
 function offerSound() {
   for (const button of all("sound", "do")) {
     button.hidden = false;
+    button.setAttribute("aria-pressed", String(wanted));
     button.addEventListener("click", () => {
       wanted = !wanted;
       button.setAttribute("aria-pressed", String(wanted));
@@ -188,17 +235,21 @@ async function waitInLine() {
   const {WaitingRoomClient} = await import(data.client);
   const client = new WaitingRoomClient({
     queue: data.queue,
+    ...(data.counter ? {join: false} : {}),
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
-      if (url) depart(wayBack(url), answer.claim_before);
+      if (data.counter) called(answer);
+      else if (url) depart(wayBack(url), answer.claim_before);
       else if (page.dataset.state !== "admitted") reload();
     },
-    onState: ({status}) => { if (["active", "completed"].includes(status)) reload(); },
+    onRecalled: ring,
+    onState: ({status}) => { if (["active", "completed"].includes(status) && status !== data.status) reload(); },
     onExpired: reload,
     onMessage: (text) => { say("message", text); show("message-box", !!text); },
     onConnection: (state) => { connection = state; drawHeard(client); },
     onError: ({code}) => {
       if (PAGES.includes(code)) { client.stop(); later(1 + 2 * Math.random(), reload); }
+      else if (code.startsWith("token_")) reload();
       else if (code === "already_in_line") { show("dots", false); say("text", texts.elsewhere_text); }
       else if (code === "rate_limited") say("text", texts.limited_text);
     },
@@ -212,14 +263,14 @@ async function waitInLine() {
 /** A page that has nothing to show yet looks now and then whether it is still so. */
 function lookAgain(seconds) {
   later(seconds, async () => {
-    let retry = seconds;
+    let retry = Math.min(seconds, 60);
     try {
       const {headers} = await fetch(location.href, {method: "HEAD", cache: "no-store"});
       const state = headers.get("X-Fairline-State");
       if (state && state !== data.state) return reload();
       retry = Number(headers.get("Retry-After")) || seconds;
     } catch { /* not reached: look later */ }
-    lookAgain(retry * (1 + 0.4 * Math.random()));
+    lookAgain(retry * (1.02 + 0.4 * Math.random()));
   });
 }
 

@@ -1,0 +1,53 @@
+"""Kiosks: a link that makes a tablet at the door a place to take numbers."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import quote
+
+from fairline.errors import InvalidRequest
+from fairline.store import Role
+from fairline.token import KioskClaims
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.wire import KioskAnswer, NewKiosk
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation
+from fairline.web.wire import moment
+
+
+class Kiosks:
+    """The tablets at the door."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._context = desk.context
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        return [
+            self._desk.row(
+                Role.OPERATOR,
+                "POST /queues/{queue}/kiosk",
+                "A link for a kiosk, which is not held to the limits of joining. It works as long as this key does.",
+                self.create,
+                {201: KioskAnswer},
+                takes=NewKiosk,
+            )
+        ]
+
+    async def create(self, call: Call) -> Response:
+        """A new link."""
+        body, queue = call.take(NewKiosk), call.queue
+        lasts = (await self._desk.room.settings(queue)).settings.heartbeat_timeout_seconds
+        if lasts > 0:
+            raise InvalidRequest(
+                "",
+                f"Queue {queue!r} gives a place up after {lasts:g} s without a sign of life, and paper gives none. "
+                "Set heartbeat_timeout_seconds to 0 first.",
+            )
+        expires = int(time.time()) + body.expires_in_seconds
+        claims = KioskClaims(queue=queue, expires=expires, by=call.staff.id, prints=body.print)
+        token = self._desk.room.keyring.kiosks.sign(claims)
+        call.log("kiosk.created", prints=body.print, expires_at=moment(expires * 1000).isoformat())
+        url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/kiosk?token={token}"
+        return private(201, KioskAnswer(url=url, expires_at=moment(expires * 1000)))

@@ -1,0 +1,191 @@
+"""What all pages of a queue share: who comes with a ticket, and what someone is shown who cannot be taken."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import time
+from datetime import UTC, datetime
+from urllib.parse import parse_qsl, quote
+
+from fairline.errors import (
+    FairlineError,
+    QueueClosed,
+    QueueFull,
+    QueueMaintenance,
+    QueueNotFound,
+    StoreError,
+    TicketExpired,
+    TokenError,
+    TokenInvalid,
+    TokenMoved,
+)
+from fairline.look import opening_time
+from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.room import Answer
+from fairline.terms import refused_now
+from fairline.ticket import LIVE
+from fairline.token import TicketClaims
+from fairline.web.context import Context, local, same_ticket, ticket_cookie
+from fairline.web.http import Headers, Request, Response, wants_json
+from fairline.web.pages.drawing import Drawing
+from fairline.web.pages.languages import preferred
+from fairline.web.pages.sight import Sight
+from fairline.web.people import People, named_queue
+from fairline.web.problems import PROBLEMS, failure
+from fairline.web.wire import moment
+
+#: Which page tells of which error; all others are our own trouble.
+PAGE_OF = {
+    "queue_not_found": "unknown",
+    "queue_full": "full",
+    "queue_maintenance": "maintenance",
+    "queue_closed": "closed",
+    "already_in_line": "elsewhere",
+    "rate_limited": "limited",
+}
+LONGEST_RETURN = 2000
+TROUBLE_RETRY_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 300.0
+_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
+
+
+class Door:
+    """The way to the pages of all queues."""
+
+    def __init__(self, context: Context, people: People, drawing: Drawing) -> None:
+        self.context = context
+        self.room = context.room
+        self.people = people
+        self.drawing = drawing
+
+    # Who comes
+
+    async def held(self, request: Request, queue: QueueId) -> Answer | None:
+        """Where the ticket stands that the cookie proves; None where there is none, or its record is gone; TokenMoved
+        where it has gone on to another device. To look is a sign of life: without scripts there is no other."""
+        token = request.cookies.get(ticket_cookie(queue))
+        if not token:
+            return None
+        try:
+            claims: TicketClaims = self.room.keyring.tickets.check(token, time.time())
+            if claims.queue != queue:
+                raise TokenInvalid("it is for another queue")
+            answer = await self._seen(queue, claims.number)
+            if answer.standing.moved != claims.moved and answer.standing.status not in LIVE:
+                return None  # it went on on another device, and is over there
+            return same_ticket(claims, answer)
+        except TokenMoved:
+            raise
+        except (TokenError, TicketExpired):
+            return None
+
+    async def _seen(self, queue: QueueId, number: int) -> Answer:
+        try:
+            return await self.room.beat(queue, number)
+        except TicketExpired:
+            return await self.room.status(queue, number)
+
+    def base_url(self, request: Request) -> str:
+        """Where we are, for what is read off a screen or a wall: as set, or as the browser has found us."""
+        if self.context.settings.public_url:
+            return self.context.settings.public_url
+        host = request.text(b"host") or ""
+        if not _HOST.fullmatch(host):
+            return ""
+        return f"{'https' if self.context.secure(request) else 'http'}://{host}"
+
+    def join_url(self, request: Request, queue: str) -> str:
+        """The address of a queue's form, whole."""
+        return f"{self.base_url(request)}/join/{quote(queue, safe='')}"
+
+    # Who is not taken
+
+    def refusal_now(self, queue: QueueId, settings: QueueSettings, view: QueueView) -> FairlineError | None:
+        """Why someone who came now would not be taken, as far as it can be told before they try."""
+        if settings.status is QueueStatus.MAINTENANCE:
+            return QueueMaintenance(queue)
+        if closed := refused_now(queue, settings, view):
+            return closed
+        if view.waiting >= settings.max_queue_size and not view.sold_out(settings.stock):
+            return QueueFull(queue, view.waiting)
+        return None
+
+    async def refuse(
+        self,
+        request: Request,
+        name: str,
+        error: FairlineError,
+        settings: QueueSettings | None = None,
+        *,
+        path: str = "",
+    ) -> Response:
+        """The page of an error; programs are told as everywhere."""
+        if wants_json(request):
+            return failure(request, error)
+        state = PAGE_OF.get(error.code, "trouble")
+        status = PROBLEMS[error.code][0] if state != "trouble" else 503
+        if state == "trouble":
+            failure(request, error)  # for the log
+        if settings is None and state not in ("unknown", "trouble"):
+            settings = await self._settings(name)
+        retry = error.retry_after or (TROUBLE_RETRY_SECONDS if status in (429, 503) else None)
+        if state == "maintenance" and settings and (opens_in := _opens_in(settings)) > 0:
+            state, retry = "not_open", min(opens_in, LONGEST_RETRY_SECONDS)
+        opens = None
+        if isinstance(error, QueueClosed):
+            opens, retry = error.opens_at, min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+        sight = Sight(
+            state,
+            name[:80],
+            preferred(request),
+            settings,
+            retry_after=retry and spread(retry),
+            back_to=back_to(request),
+            opens=moment(opens) if opens else None,
+            early=isinstance(error, QueueClosed) and error.early,
+            path=path,
+        )
+        headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
+        return self.drawing.draw(sight, status, settings, headers)
+
+    async def _settings(self, name: str) -> QueueSettings | None:
+        try:
+            return (await self.room.view(named_queue(name)))[1]
+        except (QueueNotFound, StoreError):
+            return None
+
+
+def is_foreign(request: Request) -> bool:
+    """Whether a form was sent from someone else's page: it must not take a place in a reader's name, nor give theirs
+    up."""
+    return request.text(b"sec-fetch-site") not in (None, "same-origin", "none")
+
+
+def fields_of(request: Request) -> dict[str, str]:
+    """What a form says; the last of a name wins."""
+    return dict(parse_qsl(bytes(request.body).decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def see_other(where: str, cookies: Headers = ()) -> Response:
+    """Go on by GET: so that a reload does nothing twice."""
+    return Response(303, headers=((b"location", where.encode()), (b"cache-control", b"no-store"), *cookies))
+
+
+def back_to(request: Request) -> str:
+    """The address of the site that someone asked for before they were sent here; only ever a path of that site."""
+    asked = request.args.get("return", "")[:LONGEST_RETURN]
+    return local(asked) if asked else ""
+
+
+def spread(seconds: float) -> float:
+    """About so long: those who were turned away together do not come back together."""
+    return round(seconds * random.uniform(1.0, 1.4) + random.uniform(0, 1), 1)
+
+
+def _opens_in(settings: QueueSettings) -> float:
+    """Seconds until a queue means to open; not above 0 where it has not said so, or the time has passed."""
+    if not settings.opens_at:
+        return 0.0
+    return (opening_time(settings.opens_at) - datetime.now(UTC)).total_seconds()

@@ -1,0 +1,140 @@
+"""The form for taking a number: what it asks, what someone has filled in, and what is wrong with that, in words."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import unicodedata
+
+from msgspec import Struct
+
+from fairline.arrival import JoinRequest
+from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, RateLimited
+from fairline.phone import example, normalised
+from fairline.queue import Ask, QueueSettings
+from fairline.web.pages.languages import Language
+
+LONGEST_NAME = 100
+LONGEST_PHONE = 40
+#: A press of the form has a key of about so many characters; longer ones are none of ours.
+LONGEST_KEY = 64
+#: As much of what was filled in as is shown again.
+SHOWN = 200
+
+
+class Filled(Struct, frozen=True, kw_only=True):
+    """What someone has filled in, as they wrote it. The key is made when the form is: whoever sends the same form
+    again, by a second tap or the back button, is given the same ticket."""
+
+    key: str
+    name: str = ""
+    phone: str = ""
+    party_size: str = ""
+    series: str = ""
+
+    @classmethod
+    def empty(cls) -> Filled:
+        """A new form."""
+        return cls(key=new_key())
+
+    @classmethod
+    def of(cls, fields: dict[str, str]) -> Filled:
+        """What a browser has sent. One that sends no key of ours cannot be known again, and is a new form."""
+        key = fields.get("key", "")
+        told = {name: fields.get(name, "").strip() for name in ("name", "phone", "party_size", "series")}
+        return cls(key=key if 1 <= len(key) <= LONGEST_KEY else new_key(), **told)
+
+    def request(self, settings: QueueSettings) -> JoinRequest:
+        """The join it asks for, of what the queue asks; to be checked before."""
+        asks_name, asks_phone = settings.ask_name is not Ask.NO, settings.ask_phone is not Ask.NO
+        return JoinRequest(
+            name=self.name if asks_name and self.name else None,
+            phone=self.phone if asks_phone and self.phone else None,
+            party_size=self.party(settings) or 1,
+            series=self.series if self.series in settings.series else "",
+            idempotency_key=self.key,
+        )
+
+    def party(self, settings: QueueSettings) -> int | None:
+        """How many come; None where that is not said, or is no number."""
+        if settings.ask_party_size is Ask.NO or not self.party_size.isdecimal() or len(self.party_size) > 6:
+            return None
+        return int(self.party_size)
+
+    def shown(self) -> Filled:
+        """The same, no longer than a page should be."""
+        return Filled(
+            key=self.key,
+            name=self.name[:SHOWN],
+            phone=self.phone[:SHOWN],
+            party_size=self.party_size[:6],
+            series=self.series[:6],
+        )
+
+
+def new_key() -> str:
+    """The key of a new form."""
+    return secrets.token_urlsafe(16)
+
+
+def mistakes(filled: Filled, settings: QueueSettings, t: Language) -> dict[str, str]:
+    """What is wrong with each field, and what to do about it."""
+    found = {
+        "name": _name_mistake(filled.name, settings.ask_name, t),
+        "phone": _phone_mistake(filled.phone, settings, t),
+        "party_size": _party_mistake(filled, settings, t),
+    }
+    return {field: words for field, words in found.items() if words}
+
+
+def _name_mistake(name: str, ask: Ask, t: Language) -> str:
+    if ask is Ask.NO:
+        return ""
+    if not name:
+        return t("name_missing") if ask is Ask.REQUIRED else ""
+    if len(name) > LONGEST_NAME:
+        return t.count("name_long", LONGEST_NAME)
+    return t("name_bad") if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in name) else ""
+
+
+def _phone_mistake(phone: str, settings: QueueSettings, t: Language) -> str:
+    if settings.ask_phone is Ask.NO:
+        return ""
+    if not phone:
+        return t("phone_missing") if settings.ask_phone is Ask.REQUIRED else ""
+    try:
+        normalised(phone[: LONGEST_PHONE + 1], settings.phone_region)
+    except InvalidRequest:
+        return t("phone_bad", example=phone_example(settings, t))
+    return t("phone_bad", example=phone_example(settings, t)) if len(phone) > LONGEST_PHONE else ""
+
+
+def phone_example(settings: QueueSettings, t: Language) -> str:
+    """A number as one would write it; kept together where the words around it run the other way."""
+    number = example(settings.phone_region)
+    return f"\u2066{number}\u2069" if t.direction == "rtl" else number
+
+
+def _party_mistake(filled: Filled, settings: QueueSettings, t: Language) -> str:
+    if settings.ask_party_size is Ask.NO:
+        return ""
+    if not filled.party_size:
+        return t("party_missing") if settings.ask_party_size is Ask.REQUIRED else ""
+    party = filled.party(settings)
+    right = party is not None and 1 <= party <= settings.max_party_size
+    return "" if right else t("party_bad", most=t.number(settings.max_party_size))
+
+
+def refusal_in_words(error: FairlineError, settings: QueueSettings, t: Language) -> dict[str, str]:
+    """Why a join was refused, by the field it is about; '' is the whole form."""
+    if isinstance(error, RateLimited):
+        minutes = math.ceil((error.retry_after or 60) / 60)
+        again = t.count("limit_again", minutes)
+        if error.who == "phone":
+            return {"phone": f"{t.count('limit_phone', settings.join_limit_per_phone)} {again}"}
+        return {"": f"{t.count('limit_address', settings.join_limit_per_ip)} {again}"}
+    if isinstance(error, AlreadyInLine):
+        return {"phone" if settings.ask_phone is not Ask.NO else "": t("taken_already")}
+    if isinstance(error, InvalidRequest):
+        return {error.field if error.field in ("name", "phone", "party_size") else "": t("form_bad")}
+    return {}

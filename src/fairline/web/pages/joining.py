@@ -1,0 +1,213 @@
+"""Taking a number at a counter: the form on one's phone, the code on the wall that leads to it, and the way a number
+goes on to another phone."""
+
+from __future__ import annotations
+
+import math
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from fairline.counter import Counter
+from fairline.errors import (
+    AlreadyInLine,
+    FairlineError,
+    InvalidRequest,
+    QueueNotFound,
+    RateLimited,
+    TicketExpired,
+    TicketNotFound,
+    TokenError,
+    TokenMoved,
+    TransitionRefused,
+)
+from fairline.look import LANGUAGES
+from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.room import Welcome
+from fairline.ticket import LIVE
+from fairline.web import logbook
+from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
+from fairline.web.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
+from fairline.web.pages.door import Door, fields_of, is_foreign, see_other
+from fairline.web.pages.form import Filled, mistakes, refusal_in_words
+from fairline.web.pages.languages import Language, preferred
+from fairline.web.pages.sight import FormSight, Sight, page_url
+from fairline.web.people import named_queue, visitor_of
+from fairline.web.problems import PROBLEMS, failure
+
+SVG = b"image/svg+xml"
+#: A poster says its sentence in at most so many languages: more could not be read from where one stands.
+MOST_LANGUAGES = 4
+
+
+class JoinPages:
+    """The pages at /join/{queue}, but for the kiosk."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._context = door.context
+        self._room = door.room
+        self._people = door.people
+        self._counter = Counter(door.room)
+
+    # The form
+
+    async def show(self, request: Request) -> Response:
+        """The form; whoever has a number already is brought to it."""
+        name = request.params["queue"]
+        settings: QueueSettings | None = None
+        try:
+            queue = named_queue(name)
+            if await self._has_number(request, queue):
+                return self._to_ticket(request, queue)
+            view, settings = await self._room.view(queue)
+            if refusal := self._door.refusal_now(queue, settings, view):
+                raise refusal
+            # Known before they send it: if the answer is lost on the way, they are known again when they come back.
+            visitor = visitor_of(request)
+            return self._draw(request, queue, settings, view, Filled.empty(), headers=self._known(request, visitor))
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, settings, path=_path(name))
+
+    async def join(self, request: Request) -> Response:
+        """The form was sent: once or twice, it makes one ticket."""
+        name = request.params["queue"]
+        if is_foreign(request):
+            return see_other(_path(name))
+        try:
+            queue = named_queue(name)
+            if await self._has_number(request, queue):
+                return self._to_ticket(request, queue)
+            view, settings = await self._room.view(queue)
+            return await self._take(request, queue, settings, view, Filled.of(fields_of(request)))
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, path=_path(name))
+
+    async def _take(
+        self, request: Request, queue: QueueId, settings: QueueSettings, view: QueueView, filled: Filled
+    ) -> Response:
+        words = Language(preferred(request), settings.texts, counter=settings.at_counter)
+        if wrong := mistakes(filled, settings, words):
+            return self._draw(request, queue, settings, view, filled, wrong, status=PROBLEMS["invalid_request"][0])
+        visitor = visitor_of(request)
+        caller = self._context.caller(request, queue, visitor=visitor, form=True)
+        try:
+            welcome = await self._room.join(queue, filled.request(settings), caller)
+        except (RateLimited, AlreadyInLine, InvalidRequest) as error:
+            if wants_json(request):
+                return failure(request, error)
+            if isinstance(error, RateLimited):
+                failure(request, error)  # for the log
+            wrong = refusal_in_words(error, settings, words)
+            again = error.retry_after
+            headers: Headers = ((b"retry-after", str(max(1, math.ceil(again))).encode()),) if again else ()
+            return self._draw(request, queue, settings, view, filled, wrong, PROBLEMS[error.code][0], headers)
+        logbook.joined(request, welcome, keyed=True)
+        token = self._people.token(welcome)
+        return self._to_ticket(request, queue, self._people.cookies(request, welcome, token, visitor))
+
+    async def _has_number(self, request: Request, queue: QueueId) -> bool:
+        try:
+            answer = await self._door.held(request, queue)
+        except TokenMoved:
+            return False
+        return answer is not None and answer.standing.status in LIVE
+
+    def _to_ticket(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
+        return see_other(page_url(queue, preferred(request) if "lang" in request.args else ""), cookies)
+
+    def _known(self, request: Request, visitor: str) -> Headers:
+        if request.cookies.get(VISITOR_COOKIE) == visitor:
+            return ()
+        return (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
+
+    def _draw(
+        self,
+        request: Request,
+        queue: QueueId,
+        settings: QueueSettings,
+        view: QueueView,
+        filled: Filled,
+        wrong: dict[str, str] | None = None,
+        status: int = 200,
+        headers: Headers = (),
+    ) -> Response:
+        sight = FormSight(queue, preferred(request), settings, filled.shown(), wrong or {}, view, path=_path(queue))
+        return self._door.drawing.draw(sight, status, settings, headers)
+
+    # The code on the wall
+
+    async def code(self, request: Request) -> Response:
+        """The address of the form as a QR code."""
+        queue = named_queue(request.params["queue"])
+        size, colour = asked_size(request.args.get("size", "")), asked_colour(request.args.get("colour", ""))
+        await self._room.view(queue)  # a code on a wall must not lead nowhere
+        body = picture(self._door.join_url(request, queue), size, colour)
+        headers: Headers = ((b"cache-control", b"public, max-age=300"), (b"x-content-type-options", b"nosniff"))
+        return Response(200, body, SVG, headers)
+
+    async def poster(self, request: Request) -> Response:
+        """A page for the wall: the name, the code, the address in letters, and what to do."""
+        name = request.params["queue"]
+        try:
+            queue = named_queue(name)
+            _, settings = await self._room.view(queue)
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, path=_path(name))
+        address = self._door.join_url(request, queue)
+        asked = dict.fromkeys(code.strip() for code in request.args.get("lang", "").split(","))
+        codes = [code for code in asked if code in LANGUAGES][:MOST_LANGUAGES] or [preferred(request)]
+        parts = urlsplit(address)
+        values = {
+            "queue": queue,
+            "name": settings.name or queue,
+            "logo": settings.logo,
+            "code": embedded(address),
+            "address": address if not parts.netloc else f"{parts.netloc}{parts.path}",
+            "languages": [Language(code, settings.texts, counter=True) for code in codes],
+        }
+        on_paper = msgspec.structs.replace(settings, background_colour="#ffffff")
+        return self._door.drawing.draw_whole("poster.html", "poster", values, on_paper)
+
+    # To another phone
+
+    async def show_move(self, request: Request) -> Response:
+        """Where the code of a moving number leads: it moves by a press, since previews open links too."""
+        name = request.params["queue"]
+        try:
+            queue = named_queue(name)
+            _, settings = await self._room.view(queue)
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
+        return self._draw_move(request, queue, settings, "move")
+
+    async def move(self, request: Request) -> Response:
+        """The number goes on here."""
+        name = request.params["queue"]
+        if is_foreign(request):
+            return see_other(f"{_path(name)}/move")
+        try:
+            queue = named_queue(name)
+            _, settings = await self._room.view(queue)
+            visitor = visitor_of(request)
+            try:
+                welcome: Welcome = await self._counter.moved(fields_of(request).get("code", ""), visitor)
+            except AlreadyInLine:
+                return self._draw_move(request, queue, settings, "move_taken", status=409)
+            except (TokenError, TicketExpired, TicketNotFound, TransitionRefused, QueueNotFound):
+                return self._draw_move(request, queue, settings, "move_over", status=410)
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
+        token = self._people.token(welcome)
+        return self._to_ticket(request, welcome.queue, self._people.cookies(request, welcome, token, visitor))
+
+    def _draw_move(
+        self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200
+    ) -> Response:
+        sight = Sight(state, queue, preferred(request), settings, path=f"{_path(queue)}/move")
+        return self._door.drawing.draw(sight, status, settings)
+
+
+def _path(queue: str) -> str:
+    return f"/join/{quote(queue, safe='')}"

@@ -1,0 +1,217 @@
+"""The kiosk: a page for a tablet at the door, where one takes a number without a phone.
+
+It is opened by a link that staff have made, since it is not held to the limits by address: all who come to it come from
+one. It goes on as long as the admin key is good that made the link.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import structlog
+
+from fairline.arrival import Caller
+from fairline.counter import Counter
+from fairline.errors import FairlineError, InvalidRequest, TokenError, TokenMissing
+from fairline.queue import Ask, QueueId, QueueSettings
+from fairline.room import Welcome
+from fairline.store import Role
+from fairline.token import KioskClaims
+from fairline.web.access import Access, Forbidden, KeyInvalid
+from fairline.web.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.pages.codes import embedded
+from fairline.web.pages.door import PAGE_OF, Door, fields_of, is_foreign, see_other
+from fairline.web.pages.form import Filled, mistakes, new_key
+from fairline.web.pages.languages import preferred
+from fairline.web.pages.sight import Series, Sight, crowd
+from fairline.web.people import named_queue
+from fairline.web.problems import PROBLEMS, failure
+
+log = structlog.get_logger()
+
+#: What is on paper has to be of use for as long as one may wait with it.
+PAPER_SECONDS = 12 * 3600
+#: A row of buttons for the usual parties; larger ones are typed.
+BUTTONS = 12
+
+
+class KioskPages:
+    """The page at /join/{queue}/kiosk."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._room = door.room
+        self._counter = Counter(door.room)
+        self._access = Access(door.room)
+
+    async def show(self, request: Request) -> Response:
+        """The start: one button, or one for each series. A link's token is put into a cookie first, so that it does not
+        stay on the screen."""
+        name = request.params["queue"]
+        try:
+            queue = named_queue(name)
+            if "token" in request.args:
+                return self._opened(request, queue, request.args["token"])
+            claims = await self._allowed(request, queue)
+        except (TokenError, KeyInvalid, Forbidden) as error:
+            return self._locked(request, name, error)
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, path=_path(name))
+        return await self._start(request, queue, claims)
+
+    async def take(self, request: Request) -> Response:
+        """A press of the button: a number. The same press again, after a lost answer, gives the same one."""
+        name = request.params["queue"]
+        if is_foreign(request):
+            return see_other(_path(name))
+        try:
+            queue = named_queue(name)
+            claims = await self._allowed(request, queue)
+            view, settings = await self._room.view(queue)
+            if refusal := self._door.refusal_now(queue, settings, view):
+                return await self._start(request, queue, claims, refusal)
+            filled = Filled.of(fields_of(request))
+            return await self._take(request, queue, claims, settings, filled)
+        except (TokenError, KeyInvalid, Forbidden) as error:
+            return self._locked(request, name, error)
+        except FairlineError as error:
+            return await self._door.refuse(request, name, error, path=_path(name))
+
+    async def _take(
+        self, request: Request, queue: QueueId, claims: KioskClaims, settings: QueueSettings, filled: Filled
+    ) -> Response:
+        began = time.perf_counter()
+        sight = self._sight(request, queue, settings)
+        if wrong := mistakes(_without_person(filled), _without_person_asked(settings), sight.words):
+            return self._draw(sight, settings, claims, {"wrong": "".join(wrong.values())}, status=422)
+        asked = filled.request(_without_person_asked(settings))
+        try:
+            answer = await self._room.join(queue, asked, Caller(staff=claims.by, form=True))
+        except FairlineError as error:
+            if error.code in PAGE_OF and not isinstance(error, InvalidRequest):
+                return await self._start(request, queue, claims, error)
+            raise
+        ticket = answer.standing
+        log.info(
+            "queue.created" if answer.created else "queue.idempotency_reuse",
+            by=claims.by,
+            queue=queue,
+            ticket=ticket.number,
+            label=answer.label,
+            position=ticket.position,
+            duration_ms=round((time.perf_counter() - began) * 1000, 1),
+            request_id=request.id,
+        )
+        return self._draw_ticket(request, claims, answer, asked.party_size)
+
+    # Who may
+
+    def _opened(self, request: Request, queue: QueueId, token: str) -> Response:
+        claims = self._checked(queue, token)
+        lasts, secure = claims.expires - time.time(), self._door.context.secure(request)
+        return see_other(_path(queue), (cookie(_cookie(queue), token, lasts, secure=secure),))
+
+    async def _allowed(self, request: Request, queue: QueueId) -> KioskClaims:
+        token = request.cookies.get(_cookie(queue))
+        if not token:
+            raise TokenMissing
+        claims = self._checked(queue, token)
+        await self._access.still(claims.by, Role.OPERATOR)
+        return claims
+
+    def _checked(self, queue: QueueId, token: str) -> KioskClaims:
+        claims = self._room.keyring.kiosks.check(token, time.time())
+        if claims.queue != queue:
+            raise TokenMissing
+        return claims
+
+    # What is shown
+
+    def _locked(self, request: Request, name: str, error: FairlineError) -> Response:
+        """Nobody has opened this kiosk, or it was closed."""
+        if wants_json(request):
+            return failure(request, error)
+        sight = Sight("kiosk_locked", name[:80], preferred(request), path=_path(name))
+        return self._door.drawing.draw(sight, PROBLEMS["forbidden"][0], None)
+
+    async def _start(
+        self, request: Request, queue: QueueId, claims: KioskClaims, refusal: FairlineError | None = None
+    ) -> Response:
+        try:
+            view, settings = await self._room.view(queue)
+        except FairlineError as error:
+            return await self._door.refuse(request, queue, error, path=_path(queue))
+        refusal = refusal or self._door.refusal_now(queue, settings, view)
+        sight = self._sight(request, queue, settings, PAGE_OF.get(refusal.code, "trouble") if refusal else "form")
+        more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(sight.words, settings, view)}
+        status = PROBLEMS[refusal.code][0] if refusal and refusal.code in PROBLEMS else 200
+        retry: Headers = ((b"retry-after", b"10"),) if status in (429, 503) else ()
+        return self._draw(sight, settings, claims, more, status=status, headers=retry)
+
+    def _draw_ticket(self, request: Request, claims: KioskClaims, answer: Welcome, party_size: int) -> Response:
+        told = self._door.context.told(answer)
+        link = f"{self._door.join_url(request, answer.queue)}/move"
+        link += f"#{self._counter.move_code(answer.queue, answer.standing, PAPER_SECONDS)}"
+        sight = self._sight(request, answer.queue, answer.settings, "waiting", told)
+        taken = {"code": embedded(link), "party_size": party_size, "joined": told.joined_at}
+        return self._draw(sight, answer.settings, claims, {"taken": taken}, status=201 if answer.created else 200)
+
+    def _sight(
+        self, request: Request, queue: QueueId, settings: QueueSettings, state: str = "form", told: Any = None
+    ) -> Sight:
+        return Sight(state, queue, preferred(request), settings, told, path=_path(queue))
+
+    def _draw(
+        self,
+        sight: Sight,
+        settings: QueueSettings,
+        claims: KioskClaims,
+        more: dict[str, Any],
+        *,
+        status: int = 200,
+        headers: Headers = (),
+    ) -> Response:
+        values = {
+            "page": sight,
+            "t": sight.words,
+            "path": _path(sight.queue),
+            "key": new_key(),
+            "prints": claims.prints,
+            "series": [Series(name, sight.words.series(name)) for name in settings.series],
+            "parties": _parties(settings),
+            "most": settings.max_party_size,
+            "taken": None,
+            "refused": False,
+            "crowd": "",
+            "wrong": "",
+            **more,
+        }
+        state = "taken" if values["taken"] else "refused" if values["refused"] else "start"
+        return self._door.drawing.draw_whole("kiosk.html", state, {**values, "state": state}, settings, status, headers)
+
+
+def _parties(settings: QueueSettings) -> range:
+    """The sizes of parties one can choose by a button; none where the queue does not ask."""
+    if settings.ask_party_size is Ask.NO:
+        return range(0)
+    return range(1, min(settings.max_party_size, BUTTONS) + 1)
+
+
+def _without_person(filled: Filled) -> Filled:
+    return Filled(key=filled.key, party_size=filled.party_size or "1", series=filled.series)
+
+
+def _without_person_asked(settings: QueueSettings) -> QueueSettings:
+    """What is asked at a kiosk: at most how many come. Nobody types their name where others look on."""
+    return msgspec.structs.replace(settings, ask_name=Ask.NO, ask_phone=Ask.NO)
+
+
+def _cookie(queue: str) -> str:
+    return f"fairline_kiosk_{queue}"
+
+
+def _path(queue: str) -> str:
+    return f"/join/{quote(queue, safe='')}/kiosk"

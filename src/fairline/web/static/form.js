@@ -1,0 +1,68 @@
+/**
+ * The form for taking a number, and the page that takes one to another phone. Both work without this, but for the code
+ * of a move, which only a script can read off the address. With it, a tap is sent once, and again by itself where the
+ * network drops: always with the key the form came with, so that it makes one ticket.
+ */
+
+/** Seconds: between two tries, at most; for an answer. */
+const FIRST = 0.5, LONGEST = 8, ANSWER = 15;
+const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+const home = () => document.querySelector('form[data-do="take"]');
+
+/** An answer that says something, whatever it takes. A server in trouble is asked again, like one that is not reached. */
+async function send(form, onTrouble) {
+  for (let wait = FIRST; ; wait = Math.min(LONGEST, wait * 2)) {
+    try {
+      const body = new URLSearchParams(new FormData(form));
+      const response = await fetch(form.action, {method: "POST", body, signal: AbortSignal.timeout(ANSWER * 1000)});
+      if (response.headers.get("X-Fairline-State") !== "trouble" && response.status !== 500) return response;
+    } catch { /* not reached, or no answer in time */ }
+    onTrouble();
+    await pause(wait * (0.8 + 0.4 * Math.random()));
+  }
+}
+
+/** The same page with mistakes at their fields: the cursor goes to the first. */
+function replace(html) {
+  // The colours are there already, and what came with another page's nonce would be refused.
+  const answer = new DOMParser().parseFromString(html.replace(/<style.*?<\/style>/s, ""), "text/html");
+  document.title = answer.title;
+  document.documentElement.dataset.state = answer.documentElement.dataset.state;
+  document.querySelector("main").replaceWith(answer.querySelector("main"));
+  (document.querySelector("[autofocus]") ?? document.querySelector("h1"))?.focus();
+  scrollTo(0, Math.max(0, (document.querySelector(".wrong:not([hidden])")?.closest(".field, form").offsetTop ?? 0) - 24));
+}
+
+let busy = false;
+
+async function take(form) {
+  if (busy) return;
+  busy = true;
+  const button = form.querySelector("button"), words = button.textContent;
+  const trouble = form.querySelector('[data-show="trouble"]');
+  button.disabled = true;
+  button.textContent = form.dataset.sending;
+  try {
+    const response = await send(form, () => { trouble.textContent = form.dataset.offline; trouble.hidden = false; });
+    if (response.redirected) location.replace(response.url);
+    else replace(await response.text());
+  } catch {
+    form.submit(); // whatever it was, the browser's own way is left
+  } finally {
+    busy = false;
+    if (button.isConnected) { button.disabled = false; button.textContent = words; }
+  }
+}
+
+document.addEventListener("submit", (event) => {
+  if (event.target !== home()) return;
+  event.preventDefault();
+  take(event.target);
+});
+
+for (const form of document.querySelectorAll('form[data-do="move"]')) {
+  const code = location.hash.slice(1);
+  form.elements.code.value = code;
+  form.hidden = !code;
+  history.replaceState(null, "", location.pathname + location.search);
+}
