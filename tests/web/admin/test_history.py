@@ -79,6 +79,12 @@ def test_it_is_read_a_page_at_a_time(admin: httpx.Client, queue: str) -> None:
     assert seen == whole
 
 
+def test_before_the_first_version_there_is_nothing(admin: httpx.Client, queue: str) -> None:
+    first = admin.get(f"/queues/{queue}").json()["version"]
+    answer = admin.get(f"/queues/{queue}/history", params={"before": first})
+    assert (answer.status_code, answer.json()) == (200, {"revisions": [], "cursor": None})
+
+
 def test_a_change_is_undone_by_restoring_the_version_before(admin: httpx.Client, make_queue: MakeQueue) -> None:
     queue = make_queue(name="Before", stock=7, priority_skip=[0, 0.2, 0.4, 1], texts={"waiting_title": "Hallo"})
     before, version = settings_of(admin, queue), admin.get(f"/queues/{queue}").json()["version"]
