@@ -38,7 +38,7 @@ export class MyDesk {
     this.element.replaceChildren(h("div", { class: "desk-bar" },
       h("p", { class: "desk-name", "data-show": "desk-name" }, this.name, " ", badge(open ? { label: "Open", tone: "good" } : { label: "Closed", tone: "" })),
       h("button", { type: "button", class: "button quiet", "data-do": "change-desk", onclick: () => this.change() }, "Change"),
-      h("button", { type: "button", class: "button quiet", "data-do": open ? "close-desk" : "open-desk", "data-press": true, onclick: () => this.on.set(!open) }, open ? "Close" : "Open", h("span", { class: "hidden" }, " my desk"))));
+      h("button", { type: "button", class: "button quiet", "data-do": open ? "close-desk" : "open-desk", "data-press": true, onclick: () => this.on.set(!open) }, open ? "Close desk" : "Open desk")));
   }
 
   choose({ counters, desks }) {

@@ -12,7 +12,7 @@ export const ACTS = {
   complete: { label: "Done", key: "D", said: (t) => `${name(t)} is done.` },
   done_next: { label: "Done and next", key: "F", main: true },
   no_show: { label: "No-show", key: "X", path: "no-show", tone: "bad", said: (t) => `${name(t)} did not come. U takes it back.` },
-  return: { label: "Back to the line", key: "B", said: (t) => `${name(t)} is back at the old place${t.position ? `, number ${t.position} in line` : ""}.` },
+  return: { label: "Return", key: "B", said: (t) => `${name(t)} is back at the old place${t.position ? `, number ${t.position} in line` : ""}.` },
   hold: { label: "Hold", key: "H", said: (t) => `${name(t)} is on hold.` },
   release: { label: "Back to the line", said: (t) => `${name(t)} is back in line${t.position ? `, at position ${t.position}` : ""}.` },
   reinstate: { label: "Undo", key: "U", said: (t) => `${name(t)} came after all, and is called to ${t.counter ?? "the desk"} again.` },
@@ -64,7 +64,7 @@ export function row(ticket, press, more) {
   const toggle = rest.length ? h("button", { type: "button", class: "button quiet more", "data-act": "more", "aria-expanded": "false", "aria-controls": extra.id, onclick: () => more(ticket.ticket) }, "More", h("span", { class: "hidden" }, ` for ${name(ticket)}`)) : null;
   const facts = [ticket.party_size > 1 ? `${ticket.party_size} people` : null, ticket.priority ? `level ${ticket.priority}` : null].filter(Boolean).join(" · ");
   return h("li", { "data-ticket": ticket.ticket, "data-where": where },
-    h("div", { class: "one" },
+    h("div", { class: "entry" },
       where === "line" ? h("span", { class: "rank", "data-rank": true }) : null,
       h("div", { class: "who" }, h("b", {}, ticket.label), " ", h("span", {}, ticket.name ?? ""), facts ? h("span", { class: "facts" }, facts) : null),
       h("div", { class: "since" }, where === "called" || where === "serving" ? h("span", { class: "at" }, `${where === "called" ? "called to" : "served at"} ${ticket.counter ?? "no desk"}`) : h("span", { "data-ago": at })),
