@@ -4,6 +4,7 @@ another device, desks."""
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, Transi
 from fairline.estimate import Forecast
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.room import Room, Welcome, desk_name, printed
-from fairline.store import DeskFigures, DeskState, Joined
+from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 from fairline.ticket import Action, Standing, Status, Ticket, Went, goes_to
 from fairline.token import MoveClaims
 
@@ -154,9 +155,13 @@ class Counter:
         """The desks, and which of them are open."""
         return await self._store.desks(queue)
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        """What each desk did."""
-        return await self._store.desk_figures(queue)
+    async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
+        """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
+        figures = await self._store.desk_figures(queue)
+        if since is None and until is None:
+            return figures
+        hours = [hour for hour in figures.hours if (since or 0) <= hour.start < (until or math.inf)]
+        return DeskFigures(_together(hours), hours)
 
 
 def _once(*lists: Sequence[Ticket]) -> list[list[Ticket]]:
@@ -167,3 +172,14 @@ def _once(*lists: Sequence[Ticket]) -> list[list[Ticket]]:
         found.append([ticket for ticket in each if ticket.number not in seen])
         seen.update(ticket.number for ticket in each)
     return found
+
+
+def _together(hours: Sequence[DeskHour]) -> dict[str, DeskTotals]:
+    """What each desk did in all of these hours, by name."""
+    names = sorted({name for hour in hours for name in hour.desks})
+    each = {name: [hour.desks[name] for hour in hours if name in hour.desks] for name in names}
+    fields = DeskTotals.__struct_fields__
+    return {
+        name: DeskTotals(**{field: sum(getattr(of, field) for of in found) for field in fields})
+        for name, found in each.items()
+    }

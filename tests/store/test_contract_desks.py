@@ -76,9 +76,7 @@ async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
     await v.act(Action.RETURN, 3)
     figures = await v.store.desk_figures(v.queue)
     assert figures.totals == {
-        "A": DeskTotals(
-            called=2, came=1, served=1, wait_seconds=30 + 3750, claim_seconds=20, service_seconds=100
-        ),
+        "A": DeskTotals(called=2, came=1, served=1, wait_seconds=30 + 3750, claim_seconds=20, service_seconds=100),
         "B": DeskTotals(called=1, no_shows=1, wait_seconds=150),
     }
     assert [(hour.start, {name: of.called for name, of in hour.desks.items()}) for hour in figures.hours] == [
