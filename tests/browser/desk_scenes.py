@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -113,7 +114,7 @@ def ready(office: Office, page: Page) -> None:
 def called(office: Office, page: Page) -> None:
     ready(office, page)
     page.locator('[data-do="call-next"]').click()
-    expect(page.locator(".person.called")).to_be_visible()
+    expect(page.locator(".person.called")).to_contain_text(re.compile(r"waited \d+ min"))
 
 
 def serving(office: Office, page: Page) -> None:

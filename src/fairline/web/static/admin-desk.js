@@ -106,9 +106,12 @@ class Desk {
     for (const where of ["line", "held", "called", "serving", "missed"]) floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
     for (const ticket of tickets) {
       const where = whereIs(ticket);
-      if (where === "line") floor.line = [...floor.line, ticket].sort((one, other) => one.position - other.position);
+      // The line is listed from its head on, so a place in the list is the position.
+      if (where === "line") floor.line = floor.line.toSpliced(ticket.position - 1, 0, ticket);
       else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where) floor[where] = [ticket, ...floor[where]];
     }
+    floor.waiting += floor.line.length - this.floor.line.length;
+    floor.put_aside += floor.held.length - this.floor.held.length;
     this.floor = floor;
     this.draw();
     this.read();
@@ -156,7 +159,7 @@ class Desk {
 
   tick() {
     if (!this.floor) return;
-    const positions = new Map(this.floor.line.map((ticket) => [ticket.ticket, ticket.position]));
+    const positions = new Map(this.floor.line.map((ticket, i) => [ticket.ticket, i + 1]));
     const deadlines = new Map(this.floor.called.map((ticket) => [ticket.ticket, ticket.deadline]));
     tick(this.root, Date.now() + this.offset, positions, this.floor.claim_seconds, deadlines);
   }
@@ -166,18 +169,20 @@ class Desk {
     const busy = Boolean(this.presses.now);
     for (const button of this.root.querySelectorAll("[data-press]")) button.setAttribute("aria-disabled", String(busy));
     this.next.disabled = !may("operator");
-    this.next.setAttribute("aria-disabled", String(busy || !this.mine.name));
+    this.next.setAttribute("aria-disabled", String(busy || this.resting || !this.mine.name));
     this.root.classList.toggle("busy", busy);
     write(show("next-word"), busy && this.presses.now.title === "Call next" ? "Calling …" : "Call next");
   }
 
-  /** Only one row shows all that can be done with someone. */
+  /** Only one row shows all that can be done with someone; none after something was done. */
   toggle(ticket) {
+    const left = document.activeElement?.closest(".extra")?.closest("li");
     for (const row_ of this.root.querySelectorAll("li[data-ticket]")) {
       const extra = row_.querySelector(".extra"), toggle = row_.querySelector('[data-act="more"]');
       if (!toggle) continue;
       extra.hidden = Number(row_.dataset.ticket) !== ticket || !extra.hidden;
       toggle.setAttribute("aria-expanded", String(!extra.hidden));
+      if (row_ === left && extra.hidden) toggle.focus();
     }
   }
 
@@ -227,13 +232,16 @@ class Desk {
       this.mine.focus();
       return;
     }
-    if (Date.now() - (this.calledAt ?? 0) < DOUBLE_TAP_MS) return;
+    if (this.resting) return;
     await this.press({ title: "Call next", path: "/call-next", body: { count: 1, counter: this.mine.name }, key: newKey() }, calledWords);
-    this.calledAt = Date.now();
+    this.resting = true;
+    this.mark();
+    setTimeout(() => { this.resting = false; this.mark(); }, DOUBLE_TAP_MS);
   }
 
   async act(act, ticket) {
     if (!may("operator") || this.presses.now) return;
+    this.toggle(null);
     if (act === "done_next") {
       if (await this.act("complete", ticket)) await this.callNext();
       return;
