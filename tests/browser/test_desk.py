@@ -170,7 +170,7 @@ def test_five_who_press_at_once_have_five_people(office: Queue, sit: Sit) -> Non
             page.evaluate("document.querySelector('[data-do=\"call-next\"]').click()")
         for page in pages:
             said(page).to_contain_text("Called: ")
-    called = [mine(page).get_attribute("data-ticket") for page in pages]
+    called = [mine(page).get_attribute("data-ticket") or "" for page in pages]
     called += [str(ticket["ticket"]) for other in others for ticket in other.result()]
     assert sorted(called) == ["1", "2", "3", "4", "5"]
     assert office.waiting() == 1
@@ -232,17 +232,18 @@ def test_what_was_done_to_someone_is_not_done_again_to_whom_another_desk_called(
     next_(page).click()
     expect(mine(page, 1)).to_be_visible()
     tries = lose_the_answer(page, "return")
-    page.route("**/tickets/1", lambda route: (_call_meanwhile(office), route.continue_())[1])
+
+    def call_meanwhile(route: Route) -> None:
+        if office.ticket(1)["status"] == "waiting":
+            office.admin("POST", "/tickets/1/call", json={"counter": "Desk 2"})
+        route.continue_()
+
+    page.route("**/tickets/1", call_meanwhile)
     press(page, "return")
     said(page).to_contain_text("was changed meanwhile")
     assert len(tries) == 1
     ticket = office.ticket(1)
     assert (ticket["status"], ticket["counter"]) == ("admitted", "Desk 2")
-
-
-def _call_meanwhile(office: Queue) -> None:
-    if office.ticket(1)["status"] == "waiting":
-        office.admin("POST", "/tickets/1/call", json={"counter": "Desk 2"})
 
 
 def test_trying_again_can_be_stopped(office: Queue, sit: Sit) -> None:
@@ -342,9 +343,10 @@ def test_the_desk_keeps_nobody_out_and_has_room_for_a_thumb(office: Queue, sit: 
     row(page, "line", 2).get_by_role("button", name=re.compile("^More")).tap()
     page.evaluate(axe_source())
     small = "[...document.querySelectorAll('.floor button')].filter(b => b.offsetParent && b.offsetHeight < 44).length"
-    for scheme, viewport in (("light", TABLET), ("dark", PHONE)):
+    page.emulate_media(reduced_motion="reduce")
+    for viewport in (TABLET, PHONE):
         page.set_viewport_size(viewport)
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.emulate_media(color_scheme="light" if viewport is TABLET else "dark")
         found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"

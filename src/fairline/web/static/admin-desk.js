@@ -107,7 +107,7 @@ class Desk {
     for (const ticket of tickets) {
       const where = whereIs(ticket);
       // The line is listed from its head on, so a place in the list is the position.
-      if (where === "line") floor.line = floor.line.toSpliced(ticket.position - 1, 0, ticket);
+      if (where === "line") floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
       else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where) floor[where] = [ticket, ...floor[where]];
     }
     floor.waiting += floor.line.length - this.floor.line.length;
