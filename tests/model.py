@@ -626,7 +626,9 @@ class Model:
         if action is Action.REINSTATE:
             self._reinstate(t)
         elif action in (Action.HOLD, Action.RELEASE):
-            if not self.line():
+            if t.status is Status.ADMITTED:
+                self._move(t, Action.RETURN)
+            elif not self.line():
                 self.empty_at = self.now()
             t.held = action is Action.HOLD
             self._event(EventType.HELD if t.held else EventType.RELEASED, t.number)

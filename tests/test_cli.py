@@ -282,6 +282,9 @@ def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_
     assert "Night sale" in shown
     assert "all there was" in shown
     assert json.loads(run("report", "reported", "--json"))["totals"]["joined"] == 1
+    run("ticket", "call-next", "reported", "--counter", "Desk 1")
+    assert "Desk 1" in run("report", "reported", "--day", "today")
+    assert ",Desk 1,1,0,0," in run("report", "reported", "--day", "today", "--csv", "--by", "desk")
     rows = run("report", "reported", "--csv").splitlines()
     assert rows[0].startswith("queue,name,hour,joined,")
     assert rows[1].startswith("reported,Night sale,")

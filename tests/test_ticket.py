@@ -74,16 +74,21 @@ def test_the_ways_into_the_room_are_admission_and_a_call() -> None:
 def test_the_only_ways_back_are_a_return_to_the_line_and_the_undo_of_a_no_show() -> None:
     order = list(Status)
     back = [key for key, to in TRANSITIONS.items() if order.index(to) < order.index(key[0])]
-    assert back == [(Status.ADMITTED, Action.RETURN), (Status.EXPIRED, Action.REINSTATE)]
+    assert back == [
+        (Status.ADMITTED, Action.RETURN),
+        (Status.ADMITTED, Action.HOLD),
+        (Status.EXPIRED, Action.REINSTATE),
+    ]
 
 
 def test_an_action_that_stays_in_its_state_only_stays_there() -> None:
-    """A beat, a recall or a touch is a sign of life; no state takes it for something else."""
+    """A beat, a recall or a touch is a sign of life; no state takes it for something else. Only a hold also takes
+    someone who was called: back to the line, and aside."""
     staying = {action for (state, action), to in TRANSITIONS.items() if to is state}
     in_line = {Action.BEAT, Action.PRIORITISE, Action.HOLD, Action.RELEASE, Action.PASS}
     assert staying == {*in_line, Action.RECALL, Action.TOUCH}
     for (state, action), to in TRANSITIONS.items():
-        assert action not in staying or to is state
+        assert action not in staying or to is state or (state, action) == (Status.ADMITTED, Action.HOLD)
 
 
 @pytest.mark.parametrize(("state", "action"), [*product(Status, Action)])

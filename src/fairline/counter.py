@@ -3,19 +3,37 @@ another device, desks."""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+
+from msgspec import Struct
 
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.estimate import Forecast
-from fairline.queue import QueueId
+from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.room import Room, Welcome, desk_name, printed
-from fairline.store import DeskFigures, DeskState, Joined
-from fairline.ticket import Action, Standing, Ticket, Went, goes_to
+from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
+from fairline.ticket import Action, Standing, Status, Ticket, Went, goes_to
 from fairline.token import MoveClaims
 
 #: How long a link to another device works.
 MOVE_SECONDS = 600
+
+
+class Floor(Struct, frozen=True, kw_only=True):
+    """A counter at a moment: its desks, and who is where."""
+
+    view: QueueView
+    settings: QueueSettings
+    desks: list[DeskState]
+    line: list[Ticket]
+    held: list[Ticket]
+    called: list[Ticket]
+    serving: list[Ticket]
+    missed: list[Ticket]
 
 
 class Counter:
@@ -28,6 +46,35 @@ class Counter:
     async def let_pass(self, queue: QueueId, number: int, places: int = 1, seen: int | None = None) -> Ticket:
         """Let so many others go first. With the position that was seen, a repeated press does it once."""
         return await self._store.let_pass(queue, number, places, seen)
+
+    # What staff look at
+
+    async def floor(self, queue: QueueId, limit: int) -> Floor:
+        """Who waits, is called, is served, is put aside, and did not come today: at most so many of each. Someone who
+        moves while it is read is where they went."""
+        view, settings = await self._room.view(queue)
+        _, today, _ = settings.calendar.days(view.now)
+        line, called, serving, held, missed, desks = await asyncio.gather(
+            self._store.tickets(queue, Status.WAITING, None, limit),
+            self._store.tickets(queue, Status.ADMITTED, None, limit),
+            self._store.tickets(queue, Status.ACTIVE, None, limit),
+            self._store.held(queue, limit),
+            self._store.missed(queue, today, limit),
+            self._store.desks(queue),
+        )
+        missed_, serving_, called_, held_, line_ = _once(
+            missed, serving.tickets, called.tickets, held, [ticket for ticket in line.tickets if not ticket.held]
+        )
+        return Floor(
+            view=view,
+            settings=settings,
+            desks=desks,
+            line=line_,
+            held=held_,
+            called=called_,
+            serving=serving_,
+            missed=missed_,
+        )
 
     # To another queue
 
@@ -108,6 +155,31 @@ class Counter:
         """The desks, and which of them are open."""
         return await self._store.desks(queue)
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        """What each desk did."""
-        return await self._store.desk_figures(queue)
+    async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
+        """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
+        figures = await self._store.desk_figures(queue)
+        if since is None and until is None:
+            return figures
+        hours = [hour for hour in figures.hours if (since or 0) <= hour.start < (until or math.inf)]
+        return DeskFigures(_together(hours), hours)
+
+
+def _once(*lists: Sequence[Ticket]) -> list[list[Ticket]]:
+    """The lists with each ticket in the first one that has it."""
+    seen: set[int] = set()
+    found = []
+    for each in lists:
+        found.append([ticket for ticket in each if ticket.number not in seen])
+        seen.update(ticket.number for ticket in each)
+    return found
+
+
+def _together(hours: Sequence[DeskHour]) -> dict[str, DeskTotals]:
+    """What each desk did in all of these hours, by name."""
+    names = sorted({name for hour in hours for name in hour.desks})
+    each = {name: [hour.desks[name] for hour in hours if name in hour.desks] for name in names}
+    fields = DeskTotals.__struct_fields__
+    return {
+        name: DeskTotals(**{field: sum(getattr(of, field) for of in found) for field in fields})
+        for name, found in each.items()
+    }

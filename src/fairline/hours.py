@@ -89,6 +89,14 @@ class Calendar:
         before, here, after = (self._moment(today + timedelta(days), 0) for days in (-1, 0, 1))
         return before, here, after
 
+    def today(self, now: int) -> date:
+        """The date on the wall."""
+        return self._date(now)
+
+    def day(self, day: date) -> Span:
+        """When a day begins, and when the next one does."""
+        return self._moment(day, 0), self._moment(day + timedelta(1), 0)
+
     def around(self, now: int) -> tuple[Span, ...]:
         """When it is open, from some days before now to some days after."""
         return tuple(self._spans(self._date(now) - timedelta(2), 5))

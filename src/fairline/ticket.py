@@ -79,6 +79,7 @@ TRANSITIONS: dict[tuple[Status, Action], Status] = {
     (Status.WAITING, Action.LAPSE): Status.EXPIRED,
     (Status.ADMITTED, Action.RECALL): Status.ADMITTED,
     (Status.ADMITTED, Action.RETURN): Status.WAITING,
+    (Status.ADMITTED, Action.HOLD): Status.WAITING,
     (Status.ADMITTED, Action.START): Status.ACTIVE,
     (Status.ADMITTED, Action.LEAVE): Status.EXPIRED,
     (Status.ADMITTED, Action.CANCEL): Status.EXPIRED,

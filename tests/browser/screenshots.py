@@ -1,6 +1,6 @@
-"""Draws every state of the waiting page and of the dashboard at phone and desktop width, the board on a wall and on a
-phone, and the pages of a counter at their real sizes: `make screenshots`, or with names of states (`waiting`, `board`,
-`counter-form`, `admin/now`, or `admin` for the dashboard).
+"""Draws every state of the waiting page, of the dashboard, the desk, the board and the pages of a counter at the sizes
+they are used at: `make screenshots`, or with names of states (`waiting`, `board`, `counter-form`, `admin/now`,
+or `admin` and `desk` for all of those).
 
 The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
 """
@@ -10,10 +10,11 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from tests.browser import admin_scenes
+from tests.browser import admin_scenes, desk_scenes
 from tests.browser.boards import BOARD_SCENES
 from tests.browser.conftest import a_browser, a_venue
 from tests.browser.counters import COUNTER_SCENES, errors, form, kiosk_taken
@@ -22,11 +23,13 @@ from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, person
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-FOLDER, ADMIN_FOLDER, BOARDS = IMAGES / "waiting-page", IMAGES / "admin", IMAGES / "board"
+FOLDER, ADMIN_FOLDER, DESK_FOLDER = IMAGES / "waiting-page", IMAGES / "admin", IMAGES / "desk"
+BOARDS, COUNTER = IMAGES / "board", IMAGES / "counter"
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: The dashboard is looked at on larger screens, and has more to show.
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
-COUNTER = IMAGES / "counter"
+#: Staff work with a tablet, or with their phone.
+DESK_SIZES: dict[str, ViewportSize] = {"tablet": {"width": 1024, "height": 768}, "phone": SIZES["phone"]}
 #: Some as they look to others: name of the picture, state, language, colour scheme.
 MORE = [
     ("waiting-dark", "waiting", "en", "dark"),
@@ -60,6 +63,7 @@ def main(names: list[str]) -> None:
         name for name in (*COUNTER_SCENES, "form-ar", "errors-ko", "receipt") if not names or f"counter-{name}" in names
     ]
     dashboard = [scene for scene in admin_scenes.SCENES if not names or {"admin", f"admin/{scene}"} & set(names)]
+    desk = [scene for scene in desk_scenes.SCENES if not names or {"desk", f"desk/{scene}"} & set(names)]
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
         if wanted or boards or counters:
             for images in (FOLDER, BOARDS, COUNTER):
@@ -73,6 +77,8 @@ def main(names: list[str]) -> None:
                     draw_counter(venue, name)
         if dashboard:
             draw_dashboard(browser, Path(folder) / "admin", dashboard)
+        if desk:
+            draw_desk(browser, Path(folder) / "desk", desk)
 
 
 def draw_dashboard(browser: Browser, folder: Path, scenes: list[str]) -> None:
@@ -100,6 +106,25 @@ def draw_dashboard(browser: Browser, folder: Path, scenes: list[str]) -> None:
                     _take(page, ADMIN_FOLDER / f"{scene}{'-dark' if scheme == 'dark' else ''}-{size}.png")
                     state = context.storage_state()
                     context.close()
+
+
+def draw_desk(browser: Browser, folder: Path, scenes: list[str]) -> None:
+    """A desk of an office, each scene on a tablet and on a phone; one of them in the dark too."""
+    DESK_FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    with a_venue(browser, folder) as venue:
+        office = desk_scenes.Office(venue.server)
+        office.open()
+        cookies: list[Any] = []
+        for size, viewport in DESK_SIZES.items():
+            for scene, scheme in [(scene, "light") for scene in scenes] + [("called", "dark")] * ("called" in scenes):
+                with person(venue, viewport=viewport, color_scheme=scheme, reduced_motion="reduce") as someone:
+                    someone.context.add_cookies(cookies)
+                    page = someone.tab()
+                    desk_scenes.SCENES[scene](office, page)
+                    _take(page, DESK_FOLDER / f"{scene}{'-dark' if scheme == 'dark' else ''}-{size}.png")
+                    cookies = someone.context.cookies()
+        office.api.close()
 
 
 def draw(venue: Venue, name: str, state: str, lang: str, scheme: str) -> None:

@@ -62,6 +62,7 @@ async def test_a_desk_that_is_not_named_cannot_open(venue: OpenVenue) -> None:
 async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
     v = await venue(**COUNTER)
     await v.joins(4)
+    v.clock.advance(30)
     await v.call(counter="A")
     v.clock.advance(20)
     await v.start(1)
@@ -75,8 +76,8 @@ async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
     await v.act(Action.RETURN, 3)
     figures = await v.store.desk_figures(v.queue)
     assert figures.totals == {
-        "A": DeskTotals(called=2, came=1, served=1, claim_seconds=20, service_seconds=100),
-        "B": DeskTotals(called=1, no_shows=1),
+        "A": DeskTotals(called=2, came=1, served=1, wait_seconds=30 + 3750, claim_seconds=20, service_seconds=100),
+        "B": DeskTotals(called=1, no_shows=1, wait_seconds=150),
     }
     assert [(hour.start, {name: of.called for name, of in hour.desks.items()}) for hour in figures.hours] == [
         (v.clock() // 3_600_000 * 3_600_000 - 3_600_000, {"A": 1, "B": 1}),

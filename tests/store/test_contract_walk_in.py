@@ -45,6 +45,39 @@ async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenV
     assert [what for what, _ in await v.happened(1)] == ["joined", "held", "released"]
 
 
+async def test_who_was_called_is_put_back_and_aside_in_one_step(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(2)
+    await v.call(counter="A")
+    await v.act(Action.HOLD, 1)
+    held = await v.ticket(1)
+    assert (held.status, held.held, held.position, held.counter) == (Status.WAITING, True, None, None)
+    view = await v.store.view(v.queue)
+    assert (view.waiting, view.held, view.admitted) == (1, 1, 0)
+    assert await v.call() == [2]
+    await v.act(Action.RELEASE, 1)
+    assert await v.line() == [1]
+
+
+async def test_those_who_did_not_come_are_listed_newest_first(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER, claim_seconds=60)
+    await v.joins(5)
+    await v.call(4)
+    await v.act(Action.NO_SHOW, 1)
+    v.clock.advance(10)
+    since = v.clock()
+    await v.act(Action.NO_SHOW, 3)
+    await v.act(Action.CANCEL, 2)
+    await v.after(60)
+    assert [(t.number, t.reason) for t in await v.store.missed(v.queue, since, 10)] == [
+        (4, Reason.NO_SHOW),
+        (3, Reason.NO_SHOW),
+    ]
+    assert [t.number for t in await v.store.missed(v.queue, 0, 2)] == [4, 3]
+    await v.act(Action.REINSTATE, 3)
+    assert [t.number for t in await v.store.missed(v.queue, 0, 10)] == [4, 1]
+
+
 async def test_nobody_who_is_held_is_let_in_by_itself(venue: OpenVenue) -> None:
     v = await venue(admission_rate=100)
     await v.joins(2)
@@ -94,6 +127,8 @@ async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue)
     for page in (1, 2, 100):
         assert [t.number for t in await v.tickets(Status.WAITING, page)] == [3, 5, 2, 4]
         assert [t.number for t in await v.tickets(None, page)] == [3, 5, 2, 4, 1]
+    assert [t.number for t in await v.store.held(v.queue, 10)] == [2, 4]
+    assert [t.number for t in await v.store.held(v.queue, 1)] == [2]
 
 
 # Letting others pass

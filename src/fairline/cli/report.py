@@ -15,9 +15,13 @@ from fairline.errors import Invalid
 
 def report(
     queue: Queue,
+    day: Annotated[
+        str | None, typer.Option("--day", help="A day by the queue's time zone: today, yesterday, or its date.")
+    ] = None,
     since: Annotated[str | None, typer.Option("--from", help="From this time on: 2027-01-15T18:00:00Z")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Up to this time.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a line for each hour.")] = False,
+    by: Annotated[str | None, typer.Option("--by", help="With --csv: hour, or desk for each desk and hour.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to print.", metavar="FILE")] = None,
     json: Json = False,
     server: Server = None,
@@ -28,9 +32,11 @@ def report(
     if csv + json + (html is not None) > 1:
         raise Invalid("report", "takes one of --csv, --html and --json")
     api, path = Api(server, key, data), f"/queues/{part(queue)}/report"
-    asked = {"from": since, "to": until}
+    if by and not csv:
+        raise Invalid("by", "goes with --csv")
+    asked = {"day": day, "from": since, "to": until}
     if csv:
-        print(api.text(path, format="csv", **asked), end="")
+        print(api.text(path, format="csv", by=by, **asked), end="")
     elif html is not None:
         _write(html, api.text(path, format="html", **asked))
         show.console.print(f"The report is in [bold]{html}[/].")
@@ -56,7 +62,22 @@ def _table(found: dict[str, object]) -> None:
         *([hour["start"], *_figures(hour)] for hour in hours),
         ["together" if found["from"] or found["to"] else "all there was", *_figures(totals)],
     ]
-    show.rows(f"Report of {found['name']}", columns, lines, "")
+    show.rows(f"Report of {found['name']}" + (f", {found['day']}" if found["day"] else ""), columns, lines, "")
+    _desks(found["desks"])
+
+
+def _desks(desks: object) -> None:
+    """What each desk did, where there are any."""
+    assert isinstance(desks, list)
+    if not desks:
+        return
+    columns = ("desk", "called", "served", "no-shows", "people waited", "came after", "served in")
+    counts = ("called", "served", "no_shows")
+    times = ("average_wait_seconds", "average_claim_seconds", "average_service_seconds")
+    lines = [
+        [desk["name"], *(desk[name] for name in counts), *(_seconds(desk[name]) for name in times)] for desk in desks
+    ]
+    show.rows("Desks", columns, lines, "")
 
 
 def _figures(counts: dict[str, object]) -> list[object]:
@@ -67,6 +88,10 @@ def _figures(counts: dict[str, object]) -> list[object]:
     share = estimates["share_within"]
     return [
         *(counts[name] for name in names),
-        *(None if (wait := counts[name]) is None else f"{wait:,.0f} s" for name in waits),
+        *(_seconds(counts[name]) for name in waits),
         None if share is None else f"{share:.0%}",
     ]
+
+
+def _seconds(found: object) -> str | None:
+    return f"{found:,.0f} s" if isinstance(found, int | float) else None

@@ -39,6 +39,9 @@ GONE_MS = 60_000
 #: How far back `calls` looks: among so many of the newest events.
 CALLS_WITHIN = 10_000
 
+#: Among so many that ended last, those who did not come are looked for.
+MISSED_LOOKED_AT = 2000
+
 #: What `act` does; every other action has an operation of its own.
 ACTS = frozenset(
     {
@@ -172,6 +175,8 @@ class DeskTotals(Struct, frozen=True, kw_only=True):
     came: int = 0
     served: int = 0
     no_shows: int = 0
+    wait_seconds: float = 0.0
+    """From joining to the call, of all who were called, together."""
     claim_seconds: float = 0.0
     """From the call to the start, of all who came, together."""
     service_seconds: float = 0.0
@@ -568,6 +573,13 @@ class Store(Protocol):
 
     async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
         """Tickets in order: by place those who wait, by number the others."""
+
+    async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
+        """Those who are put aside, by their old place."""
+
+    async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
+        """Who was called and did not come, and ended from `since` on: newest tickets first. Looks at the last
+        `MISSED_LOOKED_AT` that ended."""
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         """What happened after an event, oldest first; from the oldest kept without `after`."""

@@ -75,6 +75,7 @@ def desks(counts: Mapping[str, int]) -> dict[str, DeskTotals]:
             came=of.get("came", 0),
             served=of.get("served", 0),
             no_shows=of.get("no_show", 0),
+            wait_seconds=of.get("wait_ms", 0) / 1000,
             claim_seconds=of.get("claim_ms", 0) / 1000,
             service_seconds=of.get("service_ms", 0) / 1000,
         )

@@ -47,6 +47,7 @@ CALLS = {
     "POST /queues/{queue}/tickets/{ticket}/pass": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/reinstate": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/transfer": Role.OPERATOR,
+    "GET /queues/{queue}/floor": Role.VIEWER,
     "GET /queues/{queue}/desks": Role.VIEWER,
     "POST /queues/{queue}/desks": Role.OPERATOR,
     "GET /queues/{queue}/stats/desks": Role.VIEWER,

@@ -51,6 +51,35 @@ def test_someone_lets_others_pass_once_however_often_they_tap(
     assert post(server, "/pass").json()["code"] == "token_missing"
 
 
+def test_staff_who_repeat_a_press_let_one_pass_once(admin: httpx.Client, queue: str, join: Join) -> None:
+    for _ in range(4):
+        join(queue)
+    for _ in range(3):
+        told = admin.post(f"/queues/{queue}/tickets/1/pass", json={"places": 1, "position": 1}).json()
+        assert told["position"] == 2
+
+
+def test_the_floor_has_everyone_where_they_are(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
+    queue = make_queue(counters=["Desk 1", "Desk 2"], series=["A", "B"], claim_seconds=90, **COUNTER)
+    for n in range(8):
+        join(queue, name=f"Person {n + 1}")
+    admin.post(f"/queues/{queue}/call-next", json={"count": 3, "counter": "Desk 1"})
+    admin.post(f"/queues/{queue}/tickets/1/start")
+    admin.post(f"/queues/{queue}/tickets/2/no-show")
+    admin.post(f"/queues/{queue}/tickets/3/hold")  # who was called is put aside in one step
+    admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"})
+    floor = admin.get(f"/queues/{queue}/floor").json()
+    parts = ("line", "held", "called", "serving", "missed")
+    assert [[t["ticket"] for t in floor[part]] for part in parts] == [[5, 6, 7, 8], [3], [4], [1], [2]]
+    assert (floor["waiting"], floor["put_aside"], floor["claim_seconds"]) == (4, 1, 90)
+    assert (floor["counters"], floor["series"], floor["takes_more"]) == (["Desk 1", "Desk 2"], ["A", "B"], True)
+    assert [(desk["name"], desk["open"]) for desk in floor["desks"]] == [("Desk 1", True), ("Desk 2", True)]
+    assert (floor["called"][0]["counter"], floor["missed"][0]["name"]) == ("Desk 2", "Person 2")
+    short = admin.get(f"/queues/{queue}/floor", params={"limit": 2}).json()
+    assert ([t["ticket"] for t in short["line"]], short["waiting"]) == ([5, 6], 4)
+    assert admin.get(f"/queues/{queue}/floor", params={"limit": "many"}).json()["field"] == "limit"
+
+
 def test_a_no_show_is_undone(admin: httpx.Client, queue: str, join: Join) -> None:
     join(queue, client_id="c")
     admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"})

@@ -27,6 +27,7 @@ from fairline.store.checks import check_batch, check_level, check_places, in_ms,
 from fairline.store.contract import (
     ACTS,
     CALLS_WITHIN,
+    MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
     Clock,
@@ -352,6 +353,14 @@ class PostgresStore:
         answer = await self._client.call("list_tickets", queue, wanted, part, seen, limit, queue=queue)
         part, seen, rows = decode(answer)
         return Page([ticket_of(row) for row in rows], None if part is None else f"{part}:{seen}")
+
+    async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
+        answer = await self._client.call("list_tickets", queue, Status.WAITING.value, 2, None, limit, queue=queue)
+        return [ticket_of(row) for row in decode(answer)[2]]
+
+    async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
+        answer = await self._client.call("missed", queue, since, limit, MISSED_LOOKED_AT, queue=queue)
+        return [ticket_of(row) for row in decode(answer)]
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         if after and not _EVENT_ID.fullmatch(after):

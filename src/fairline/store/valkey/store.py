@@ -28,6 +28,7 @@ from fairline.store.checks import check_batch, check_level, check_places, in_ms,
 from fairline.store.contract import (
     ACTS,
     CALLS_WITHIN,
+    MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
     Clock,
@@ -356,6 +357,14 @@ class ValkeyStore:
         view, (after, *items) = await self._run("list", queue, [status or "", cursor or "", limit])
         rows = (unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4))
         return Page(list(rows), after.decode() or None)
+
+    async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
+        view, (_, *items) = await self._run("list", queue, [Status.WAITING.value, "2:-inf", limit])
+        return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
+
+    async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
+        view, items = await self._run("missed", queue, [since, limit, MISSED_LOOKED_AT])
+        return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         async with mapped_errors():

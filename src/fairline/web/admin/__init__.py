@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairline.web.admin.audit import Audit
 from fairline.web.admin.desk import Desk
 from fairline.web.admin.desks import Desks
+from fairline.web.admin.floor import Floors
 from fairline.web.admin.health import Health
 from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
@@ -31,6 +32,7 @@ def admin_operations(context: Context) -> list[Operation]:
         Tickets(desk),
         Desks(desk),
         Kiosks(desk),
+        Floors(desk),
         Records(desk),
         Series(desk),
         Reports(desk),

@@ -51,6 +51,8 @@ class DeskFiguresAnswer(Struct, frozen=True, kw_only=True):
     called: int
     served: int
     no_shows: int
+    average_wait_seconds: float | None
+    """From joining until the call, of those it called."""
     average_claim_seconds: float | None
     """From the call until they came."""
     average_service_seconds: float | None
@@ -67,6 +69,7 @@ class DeskFiguresAnswer(Struct, frozen=True, kw_only=True):
                 called=of.called,
                 served=of.served,
                 no_shows=of.no_shows,
+                average_wait_seconds=rounded(of.wait_seconds / of.called) if of.called else None,
                 average_claim_seconds=rounded(of.claim_seconds / of.came) if of.came else None,
                 average_service_seconds=rounded(of.service_seconds / of.served) if of.served else None,
                 claim_seconds=of.claim_seconds,

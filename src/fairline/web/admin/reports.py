@@ -6,18 +6,23 @@ import csv
 import io
 import secrets
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct, field
 
+from fairline.counter import Counter
 from fairline.errors import InvalidRequest
-from fairline.queue import QueueId
+from fairline.hours import zone_named
+from fairline.queue import QueueId, QueueSettings
 from fairline.store import Report, Role
 from fairline.ticket import Reason
 from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
 from fairline.web.admin.wire import CountsAnswer, HourAnswer
 from fairline.web.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.http import NO_STORE, Headers, Response, private
@@ -55,9 +60,20 @@ COLUMNS: dict[str, Callable[[HourAnswer], Any]] = {
 }
 
 
+#: What a desk did in an hour, in the CSV by desk.
+DESK_COLUMNS: dict[str, Callable[[DeskFiguresAnswer], Any]] = {
+    "called": lambda desk: desk.called,
+    "served": lambda desk: desk.served,
+    "no_shows": lambda desk: desk.no_shows,
+    "average_wait_seconds": lambda desk: desk.average_wait_seconds,
+    "average_claim_seconds": lambda desk: desk.average_claim_seconds,
+    "average_service_seconds": lambda desk: desk.average_service_seconds,
+}
+
+
 class ReportAnswer(Struct, frozen=True, kw_only=True):
-    """What was counted in some hours: together, and in each. Without `from` and `to`, `totals` is all there ever was,
-    also of hours that are not kept any more."""
+    """What was counted in some hours: together, and in each. Without `day`, `from` and `to`, `totals` is all there ever
+    was, also of hours that are not kept any more."""
 
     queue: str
     name: str
@@ -65,8 +81,22 @@ class ReportAnswer(Struct, frozen=True, kw_only=True):
     """When it was made."""
     since: datetime | None = field(name="from")
     until: datetime | None = field(name="to")
+    day: date | None
+    """The day asked for, by the queue's time zone."""
+    time_zone: str
     totals: CountsAnswer
     hours: list[HourAnswer]
+    desks: list[DeskFiguresAnswer]
+    """What each desk did in this time, by name; empty where no desk called anyone."""
+    desk_hours: list[DeskHourAnswer]
+
+
+class Asked(NamedTuple):
+    """What a report is to be about: the hours that begin from `since` on and before `until`, or all."""
+
+    since: int | None
+    until: int | None
+    day: date | None = None
 
 
 class Span(NamedTuple):
@@ -86,6 +116,7 @@ class Reports:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._room = desk.room
+        self._counter = Counter(desk.room)
         self._page = _environment().get_template("report.html")
 
     def rows(self) -> list[Operation]:
@@ -98,9 +129,11 @@ class Reports:
                 self.report,
                 {200: ReportAnswer},
                 query=(
+                    Query("day", str, "a day by the queue's time zone: today, yesterday, or its date; for from and to"),
                     Query("from", str, "from this time on, such as 2027-01-15T18:00:00Z; whole hours"),
                     Query("to", str, "up to this time; whole hours"),
                     Query("format", str, "json, csv or html; json unless told"),
+                    Query("by", str, "with format=csv, a line for each hour or for each desk and hour: hour or desk"),
                 ),
                 problems=("invalid_request",),
                 also=(CSV, HTML),
@@ -112,31 +145,22 @@ class Reports:
         form = call.request.args.get("format") or "json"
         if form not in ("json", "csv", "html"):
             raise InvalidRequest("format", f"must be json, csv or html; got {form!r:.80}")
-        since, until = _asked(call, "from"), _asked(call, "to")
-        if since is not None and until is not None and until <= since:
-            raise InvalidRequest("to", "must be later than 'from'")
-        first = None if since is None else since // HOUR_MS * HOUR_MS
-        end = None if until is None else -(-until // HOUR_MS) * HOUR_MS
-        answer, report = await self._made(call.queue, first, end)
+        by = call.request.args.get("by") or "hour"
+        if by not in ("hour", "desk") or (by == "desk" and form != "csv"):
+            raise InvalidRequest("by", f"must be hour, or desk with format=csv; got {by!r:.80}")
+        view, settings = await self._room.view(call.queue)
+        asked = _day(call, settings, view.now) or _span_asked(call)
+        report = await self._room.report(call.queue, asked.since, asked.until)
+        figures = DeskStats.of(await self._counter.desk_figures(call.queue, asked.since, asked.until))
+        answer = _answer(call.queue, settings, view.now, asked, report, figures)
         if form == "csv":
-            return _download(f"{call.queue}-report.csv", _csv(answer))
+            name = "-".join(
+                [call.queue, *([str(asked.day)] if asked.day else []), "desks" if by == "desk" else "report"]
+            )
+            return _download(f"{name}.csv", _csv_by_desk(answer) if by == "desk" else _csv(answer))
         if form == "html":
-            return self._drawn(answer, await self._spans(call.queue, report, first, end))
+            return self._drawn(answer, await self._spans(call.queue, report, asked.since, asked.until))
         return private(200, answer)
-
-    async def _made(self, queue: QueueId, since: int | None, until: int | None) -> tuple[ReportAnswer, Report]:
-        report = await self._room.report(queue, since, until)
-        view, settings = await self._room.view(queue)
-        answer = ReportAnswer(
-            queue=queue,
-            name=settings.name or queue,
-            at=moment(view.now),
-            since=None if since is None else moment(since),
-            until=None if until is None else moment(until),
-            totals=CountsAnswer.of_totals(report.totals),
-            hours=[HourAnswer.of(hour) for hour in report.hours],
-        )
-        return answer, report
 
     async def _spans(self, queue: QueueId, report: Report, since: int | None, until: int | None) -> list[Span]:
         """What the charts show: the finest points that go back far enough, else the hours."""
@@ -158,12 +182,66 @@ class Reports:
 
     def _drawn(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
         nonce = secrets.token_urlsafe(12)
+        zone = zone_named(answer.time_zone)
         page = self._page.render(
-            report=answer, charts=_charts(spans), nonce=nonce, width=WIDTH, height=HEIGHT, reasons=list(Reason)
+            report=_at_the_venue(answer, zone),
+            charts=_charts(spans, zone),
+            nonce=nonce,
+            width=WIDTH,
+            height=HEIGHT,
+            reasons=list(Reason),
         )
         policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
         headers: Headers = (*NO_STORE, (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
         return Response(200, page.encode(), b"text/html; charset=utf-8", (*headers, policy))
+
+
+def _answer(
+    queue: QueueId, settings: QueueSettings, now: int, asked: Asked, report: Report, figures: DeskStats
+) -> ReportAnswer:
+    return ReportAnswer(
+        queue=queue,
+        name=settings.name or queue,
+        at=moment(now),
+        since=None if asked.since is None else moment(asked.since),
+        until=None if asked.until is None else moment(asked.until),
+        day=asked.day,
+        time_zone=settings.time_zone,
+        totals=CountsAnswer.of_totals(report.totals),
+        hours=[HourAnswer.of(hour) for hour in report.hours],
+        desks=figures.desks,
+        desk_hours=figures.hours,
+    )
+
+
+def _day(call: Call, settings: QueueSettings, now: int) -> Asked | None:
+    """The day in the query. Where a zone is half an hour off, an hour belongs to the day it begins in."""
+    text = call.request.args.get("day")
+    if not text:
+        return None
+    if call.request.args.get("from") or call.request.args.get("to"):
+        raise InvalidRequest("day", "must stand alone: it says from when and to when")
+    calendar = settings.calendar
+    today = calendar.today(now)
+    kept = {"today": today, "yesterday": today - timedelta(1)}
+    day = {**kept, **{str(each): each for each in kept.values()}}.get(text)
+    if day is None:
+        raise InvalidRequest(
+            "day",
+            f"must be today ({today}) or yesterday by the queue's time zone, {settings.time_zone}: hours are kept for "
+            f"two days; got {text!r:.80}",
+        )
+    begins, ends = calendar.day(day)
+    return Asked(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
+
+
+def _span_asked(call: Call) -> Asked:
+    """The whole hours from `from` up to `to`."""
+    since, until = _asked(call, "from"), _asked(call, "to")
+    if since is not None and until is not None and until <= since:
+        raise InvalidRequest("to", "must be later than 'from'")
+    first = None if since is None else since // HOUR_MS * HOUR_MS
+    return Asked(first, None if until is None else -(-until // HOUR_MS) * HOUR_MS)
 
 
 def _asked(call: Call, name: str) -> int | None:
@@ -191,6 +269,19 @@ def _csv(answer: ReportAnswer) -> str:
     return text.getvalue()
 
 
+def _csv_by_desk(answer: ReportAnswer) -> str:
+    """A line for each desk in each hour in which it did something."""
+    text, zone = io.StringIO(), zone_named(answer.time_zone)
+    writer = csv.writer(text)
+    writer.writerow(["queue", "name", "hour", "local_hour", "desk", *DESK_COLUMNS])
+    for hour in answer.desk_hours:
+        times = f"{hour.start:%Y-%m-%dT%H:%M:%SZ}", f"{hour.start.astimezone(zone):%Y-%m-%dT%H:%M}"
+        for desk in hour.desks:
+            figures = (read(desk) for read in DESK_COLUMNS.values())
+            writer.writerow([_plain(answer.queue), _plain(answer.name), *times, _plain(desk.name), *figures])
+    return text.getvalue()
+
+
 def _plain(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
@@ -206,11 +297,28 @@ def _busy(spans: list[Span]) -> list[Span]:
     return spans[max(0, first - 1) :]
 
 
-def _charts(spans: Sequence[Span]) -> list[Chart]:
+def _at_the_venue(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
+    """The report with the times that the clock on the wall showed."""
+
+    def local(at: datetime | None) -> datetime | None:
+        return at.astimezone(zone) if at else None
+
+    replace = msgspec.structs.replace
+    return replace(
+        answer,
+        at=local(answer.at),
+        since=local(answer.since),
+        until=local(answer.until),
+        hours=[replace(hour, start=local(hour.start)) for hour in answer.hours],
+        desk_hours=[replace(hour, start=local(hour.start)) for hour in answer.desk_hours],
+    )
+
+
+def _charts(spans: Sequence[Span], zone: ZoneInfo) -> list[Chart]:
     if not spans:
         return []
     far = spans[-1].start - spans[0].start > 24 * HOUR_MS
-    labels = [f"{moment(span.start):{'%d %b %H:%M' if far else '%H:%M'}}" for span in spans]
+    labels = [f"{moment(span.start).astimezone(zone):{'%d %b %H:%M' if far else '%H:%M'}}" for span in spans]
     step = (spans[1].start - spans[0].start) // MINUTE_MS if len(spans) > 1 else 60
     each = {1: "a minute", 60: "an hour"}.get(step, f"every {step} minutes")
     counts: list[tuple[str, str, list[float | None]]] = [
@@ -243,7 +351,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters.update(count=lambda number: f"{number:,}", span=_span, day=_day, clock=_clock, share=_share)
+    made.filters.update(
+        count=lambda number: f"{number:,}",
+        span=_span,
+        day=_date,
+        weekday=lambda day: f"{day:%A}",
+        clock=_clock,
+        share=_share,
+    )
     return made
 
 
@@ -262,7 +377,7 @@ def _share(part: float | None) -> str:
     return "–" if part is None else f"{part:.0%}"
 
 
-def _day(at: datetime) -> str:
+def _date(at: date) -> str:
     return f"{at:%d %B %Y}".lstrip("0")
 
 

@@ -42,7 +42,7 @@ ACTIONS: dict[str, tuple[Action, str]] = {
     "no-show": (Action.NO_SHOW, "Whoever was called did not come."),
     "cancel": (Action.CANCEL, "Take someone out of the line, or back who was called."),
     "terminate": (Action.TERMINATE, "End a session, or what leads to one."),
-    "hold": (Action.HOLD, "Put someone who waits aside: those behind move up, and nobody calls them."),
+    "hold": (Action.HOLD, "Put someone who waits, or was called, aside: nobody calls them, and those behind move up."),
     "release": (Action.RELEASE, "Put someone who is held back in line, at the old place."),
 }
 
@@ -219,8 +219,9 @@ class Tickets:
 
     async def let_pass(self, call: Call) -> Response:
         """Let others go first."""
-        places = call.take(LetPass).places
-        ticket = await self._counter.let_pass(call.queue, call.number, places)
+        body = call.take(LetPass)
+        places = body.places
+        ticket = await self._counter.let_pass(call.queue, call.number, places, body.position)
         await call.record("queue.passed", ticket=ticket.number, places=places, position=ticket.position)
         return await self._told(call, ticket)
 

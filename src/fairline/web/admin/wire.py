@@ -76,6 +76,8 @@ class LetPass(Strict, frozen=True):
     """How many others go first."""
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
+    position: Annotated[int, Meta(ge=1)] | None = None
+    """The position that was seen: where they are further back already, nothing is done. So a press can be repeated."""
 
 
 class Transfer(Strict, frozen=True):

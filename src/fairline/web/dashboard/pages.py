@@ -56,6 +56,7 @@ class Sheet(Struct, frozen=True):
 SHEETS = {
     "queues": Sheet(HOME, "queues.html", "Queues"),
     "queue": Sheet(f"{HOME}/queues/{{queue}}", "queue.html", "Queue"),
+    "desk": Sheet(f"{HOME}/queues/{{queue}}/desk", "desk.html", "Desk"),
     "webhooks": Sheet(f"{HOME}/webhooks", "webhooks.html", "Webhooks"),
     "keys": Sheet(f"{HOME}/keys", "keys.html", "Keys", Role.ADMIN),
     "audit": Sheet(f"{HOME}/audit", "audit.html", "Audit", Role.OPERATOR),
@@ -173,6 +174,7 @@ class DashboardPages:
             data=data,
             nonce=nonce,
             css=self._assets.url("admin.css"),
+            desk_css=self._assets.url("admin-desk.css"),
             script=self._assets.url("admin.js"),
             modules={"imports": self._assets.modules("admin")},
         )

@@ -4,7 +4,7 @@ import { may, onSignedOut, why } from "./admin-api.js";
 import { banner, dialog, h, show, write } from "./admin-dom.js";
 import { timeExact } from "./admin-words.js";
 
-const SHORTCUTS = [
+let listed = [
   ["?", "This list"],
   ["g q", "All queues"],
   ["/", "Search for a person"],
@@ -39,13 +39,16 @@ export function guard(root = document) {
   }
 }
 
+/** A page with keys of its own lists those. */
+export const listShortcuts = (keys) => { listed = keys; };
+
 const shortcuts = new Map();
 /** What a key does on this page. */
 export const shortcut = (key, action) => shortcuts.set(key, action);
 
 let before = "";
 function press(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.closest("input:not([type=range]):not([type=checkbox]), textarea, select")) return;
   const key = before === "g" ? `g ${event.key}` : event.key;
   before = event.key;
@@ -58,7 +61,7 @@ function press(event) {
 function help() {
   dialog("Keyboard shortcuts", (close) => [
     h("h2", {}, "Keyboard shortcuts"),
-    h("dl", { class: "pair start" }, ...SHORTCUTS.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    h("dl", { class: "pair start" }, ...listed.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
     h("div", { class: "tools" }, h("button", { type: "button", class: "button", onclick: close }, "Close")),
   ]);
 }

@@ -31,7 +31,7 @@ function draw(queues) {
   for (const queue of queues) {
     const fresh = !drawn.has(queue.id);
     if (fresh) {
-      const card = h("a", { class: "card", href: `/admin${queuePath(queue.id)}`, "data-queue": queue.id });
+      const card = h("a", { class: "card", href: `/admin${queuePath(queue.id)}${queue.admission === "manual" ? "/desk" : ""}`, "data-queue": queue.id });
       drawn.set(queue.id, card);
       cards.append(card);
       load(queue.id);

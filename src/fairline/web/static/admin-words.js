@@ -61,13 +61,15 @@ export const REASON = {
   session_timeout: "ran out of time",
   terminated: "ended by staff",
   revoked: "revoked",
+  transferred: "sent to another queue",
+  closed: "the day was over",
 };
 
 /** Kinds of events for the filter, and the dot of each. */
 export const KINDS = {
-  join: { label: "Joins", types: ["joined", "prioritised"] },
-  in: { label: "Let in and inside", types: ["admitted", "called", "recalled", "returned", "started"] },
-  end: { label: "Done and gone", types: ["completed", "expired"] },
+  join: { label: "Joins", types: ["joined", "prioritised", "held", "released", "passed"] },
+  in: { label: "Let in and inside", types: ["admitted", "called", "recalled", "returned", "started", "reinstated"] },
+  end: { label: "Done and gone", types: ["completed", "expired", "transferred"] },
   set: { label: "Settings and the rest", types: [] },
 };
 
@@ -83,6 +85,11 @@ export function eventWords(event) {
     case "called": return `was called${where}`;
     case "recalled": return `was called again${where}`;
     case "returned": return "was put back in line";
+    case "held": return "was put aside";
+    case "released": return "is back in line";
+    case "passed": return event.detail === "1" ? "let someone pass" : `let ${event.detail ?? "others"} pass`;
+    case "reinstated": return `came after all${event.detail ? `, to ${event.detail}` : ""}`;
+    case "transferred": return event.detail ? `went on to ${event.detail.split(" ")[0]}` : "went on to another queue";
     case "started": return "is inside";
     case "completed": return "is done";
     case "expired": return REASON[event.detail] ? `is gone: ${REASON[event.detail]}` : "is gone";

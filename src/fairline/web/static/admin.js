@@ -7,6 +7,7 @@ import { frame } from "./admin-frame.js";
 const PAGES = {
   queues: () => import("./admin-queues.js"),
   queue: () => import("./admin-queue.js"),
+  desk: () => import("./admin-desk.js"),
   keys: () => import("./admin-keys.js"),
   webhooks: () => import("./admin-webhooks.js"),
   audit: () => import("./admin-audit.js"),
@@ -46,6 +47,6 @@ function notice() {
 if (page.page === "sign-in") signIn();
 else if (page.page === "notice") notice();
 else {
-  frame(["queues", "queue"].includes(page.page));
+  frame(["queues", "queue", "desk"].includes(page.page));
   if (may(page.needs)) (await PAGES[page.page]()).start();
 }

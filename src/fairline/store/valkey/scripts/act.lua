@@ -14,6 +14,14 @@ local function set_held(t, held)
   return save(t)
 end
 
+-- Whoever was called goes back to the line before being put aside, in the same step: no desk can call them in between.
+local function return_to_hold(t)
+  local before = call('ZCARD', LINE)
+  move(t, 'return')
+  if before == 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
+  waiting_before = max(waiting_before, before + 1)
+end
+
 -- Take back what was counted of an end, in the hour it was counted in.
 local function uncount(t, name)
   local hour = floor(t.ended / HOUR)
@@ -45,6 +53,7 @@ end
 local function act(t)
   if not goes_to(t, action) then return 'refused' end
   if action == 'reinstate' then return reinstate(t) end
+  if action == 'hold' and t.state == STATUS.admitted then return_to_hold(t) end
   if action == 'hold' or action == 'release' then
     set_held(t, action == 'hold')
   else

@@ -172,6 +172,7 @@ local function admitted_now(t)
   count('wait_ms', wait)
   count('wait:' .. floor(8 * math.log(1 + wait / 1000) / math.log(2)))
   count_desk(t, 'called')
+  count_desk(t, 'wait_ms', wait)
   Q.flow_called = (Q.flow_called or 0) + 1
   compare_shown(t.number)
 end

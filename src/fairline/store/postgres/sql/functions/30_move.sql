@@ -72,6 +72,7 @@ BEGIN
     SELECT array_agg('desk:' || f.what || ':' || desk_of(_q.key, m.counter)) AS names, array_agg(f.value) AS counts
     FROM moved m CROSS JOIN LATERAL (VALUES
       ('called', m.was = 'waiting' AND m.status = 'admitted', 1),
+      ('wait_ms', m.was = 'waiting' AND m.status = 'admitted', greatest(0, _now - m.joined)),
       ('came', m.was = 'admitted' AND m.status = 'active', 1),
       ('claim_ms', m.was = 'admitted' AND m.status = 'active', greatest(0, _now - m.admitted_at)),
       ('served', m.status = 'completed', 1),

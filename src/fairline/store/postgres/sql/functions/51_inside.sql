@@ -94,6 +94,11 @@ BEGIN
     IF _action = 'reinstate' THEN
       _outcome := reinstate(_q, _now, _clock, _batch[1]);
     ELSIF _alone THEN
+      IF _action = 'hold' AND EXISTS (
+        SELECT 1 FROM tickets t WHERE t.queue = _q.key AND t.number = _batch[1] AND t.status = 'admitted'
+      ) THEN
+        PERFORM move(_q, _now, _clock, _batch, 'return');
+      END IF;
       _outcome := set_held(_q, _now, _batch[1], _action = 'hold');
     ELSE
       _moved := move(_q, _now, _clock, _batch, _action, array_fill(_why, ARRAY[cardinality(_batch)]));
@@ -110,7 +115,8 @@ BEGIN
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
 END $$;
 
--- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.
+-- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again. Whoever was called
+-- has gone back to the line before, in the same step, so that no desk can call them in between.
 CREATE FUNCTION set_held(_q queues, _now bigint, _number bigint, _held boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   _t tickets;

@@ -147,6 +147,23 @@ BEGIN
   RETURN json_build_array(CASE WHEN _part <= _last THEN _part END, _after, whole_tickets(_c.queue, _numbers));
 END $$;
 
+-- missed: who was called and did not come, and ended from `_since` on: newest tickets first, at most so many of the last
+-- `_looked` that ended.
+CREATE FUNCTION missed(_id text, _since bigint, _many bigint, _looked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _numbers bigint[];
+BEGIN
+  SELECT array_agg(number ORDER BY number DESC) INTO _numbers FROM (
+    SELECT number FROM (
+      SELECT number, reason, ended FROM tickets WHERE queue = _c.queue AND status IN ('completed', 'expired')
+      ORDER BY number DESC LIMIT _looked
+    ) last
+    WHERE reason IN ('no_show', 'claim_timeout') AND ended >= _since ORDER BY number DESC LIMIT _many
+  ) page;
+  RETURN whole_tickets(_c.queue, coalesce(_numbers, '{}'));
+END $$;
+
 -- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
 CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE

@@ -1,0 +1,103 @@
+"""The counter at a glance: what the staff page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairline.counter import Counter, Floor
+from fairline.queue import QueueId, QueueStatus
+from fairline.room import PAGE
+from fairline.store import Role
+from fairline.terms import refused_now
+from fairline.ticket import Ticket
+from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desks import DeskAnswer
+from fairline.web.admin.wire import AdminTicket
+from fairline.web.http import Response, private
+from fairline.web.operations import Operation, Query
+from fairline.web.wire import moment
+
+USUAL_FLOOR = 50
+
+
+class FloorAnswer(Struct, frozen=True, kw_only=True):
+    """A counter at a moment. Of each list the first ones; `missed` is the newest of today, by the queue's time zone."""
+
+    queue: str
+    name: str
+    at: datetime
+    """By the server's clock, as all times here."""
+    status: QueueStatus
+    takes_more: bool
+    """Whether people can join now, by the opening hours and the time that is left."""
+    counters: list[str]
+    """The names its desks may have; any where there are none."""
+    series: list[str]
+    claim_seconds: float
+    desks: list[DeskAnswer]
+    waiting: int
+    """All who wait, not only those listed; as is `put_aside`."""
+    put_aside: int
+    line: list[AdminTicket]
+    held: list[AdminTicket]
+    called: list[AdminTicket]
+    serving: list[AdminTicket]
+    missed: list[AdminTicket]
+    """Called, and did not come; records are kept for `retain_seconds`."""
+
+    @classmethod
+    def of(cls, queue: QueueId, floor: Floor) -> FloorAnswer:
+        """A counter as staff see it."""
+        settings, view = floor.settings, floor.view
+
+        def shown(tickets: Sequence[Ticket]) -> list[AdminTicket]:
+            return [AdminTicket.of(queue, ticket, settings, view.now, None) for ticket in tickets]
+
+        return cls(
+            queue=queue,
+            name=settings.name or queue,
+            at=moment(view.now),
+            status=settings.status,
+            takes_more=refused_now(queue, settings, view) is None,
+            counters=list(settings.counters),
+            series=list(settings.series),
+            claim_seconds=settings.claim_seconds,
+            desks=[*map(DeskAnswer.of, floor.desks)],
+            waiting=view.waiting,
+            put_aside=view.held,
+            line=shown(floor.line),
+            held=shown(floor.held),
+            called=shown(floor.called),
+            serving=shown(floor.serving),
+            missed=shown(floor.missed),
+        )
+
+
+class Floors:
+    """What staff look at while they work."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._counter = Counter(desk.room)
+
+    def rows(self) -> list[Operation]:
+        """Its calls."""
+        return [
+            self._desk.row(
+                Role.VIEWER,
+                "GET /queues/{queue}/floor",
+                "The counter at a glance: its desks, who waits, is called, is served, is put aside or did not come.",
+                self.floor,
+                {200: FloorAnswer},
+                query=(Query("limit", int, f"at most so many of each, up to {PAGE}; {USUAL_FLOOR} unless told"),),
+                problems=("invalid_request",),
+            )
+        ]
+
+    async def floor(self, call: Call) -> Response:
+        """Who is where."""
+        floor = await self._counter.floor(call.queue, call.limit(PAGE, USUAL_FLOOR))
+        return private(200, FloorAnswer.of(call.queue, floor))

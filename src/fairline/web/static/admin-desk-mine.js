@@ -1,0 +1,92 @@
+// My desk: chosen once and remembered by this browser, open or closed.
+
+import { may } from "./admin-api.js";
+import { badge, h, show } from "./admin-dom.js";
+
+export class MyDesk {
+  constructor(queue, on) {
+    this.on = on;
+    this.place = `fairline-desk:${queue}`;
+    this.element = show("my-desk");
+    this.name = may("operator") ? this.remembered() : "";
+    this.choosing = !this.name;
+    this.facts = "";
+  }
+
+  /** Whether someone was called to this desk. */
+  has(ticket) {
+    return Boolean(this.name) && ticket.counter === this.name;
+  }
+
+  told({ counters, desks }) {
+    if (this.name && counters.length && !counters.includes(this.name)) this.leave();
+    const facts = JSON.stringify([this.name, this.choosing, counters, desks.map(({ name, open }) => [name, open])]);
+    if (facts === this.facts) return;
+    this.facts = facts;
+    this.last = { counters, desks };
+    this.draw();
+  }
+
+  draw() {
+    if (!may("operator")) this.element.replaceChildren(h("p", { class: "note" }, "With a viewer's key you can look, not call."));
+    else if (this.choosing) this.choose(this.last);
+    else this.show(this.last);
+  }
+
+  show({ desks }) {
+    const open = desks.find((desk) => desk.name === this.name)?.open ?? false;
+    this.element.replaceChildren(h("div", { class: "desk-bar" },
+      h("p", { class: "desk-name", "data-show": "desk-name" }, this.name, " ", badge(open ? { label: "Open", tone: "good" } : { label: "Closed", tone: "" })),
+      h("button", { type: "button", class: "button quiet", "data-do": "change-desk", onclick: () => this.change() }, "Change"),
+      h("button", { type: "button", class: "button quiet", "data-do": open ? "close-desk" : "open-desk", "data-press": true, onclick: () => this.on.set(!open) }, open ? "Close desk" : "Open desk")));
+  }
+
+  choose({ counters, desks }) {
+    const known = counters.length ? counters : desks.map((desk) => desk.name), open = new Set(desks.filter((desk) => desk.open).map((desk) => desk.name));
+    const typed = h("input", { id: "desk-typed", maxlength: 60, placeholder: "Desk 1", autocomplete: "off" });
+    this.element.replaceChildren(
+      h("h2", {}, "Which desk is yours?"),
+      h("div", { class: "desk-choices" }, ...known.map((name) => h("button", { type: "button", class: "button quiet", "data-desk": name, onclick: () => this.take(name) }, name, open.has(name) ? badge({ label: "Open", tone: "good" }) : null))),
+      counters.length ? "" : h("form", { class: "row desk-typed", onsubmit: (event) => { event.preventDefault(); this.take(typed.value.trim()); } },
+        h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people are told it"), h("span", { class: "grow" }, typed), h("button", { class: "button", "data-do": "take-desk" }, "Use")),
+      this.name ? h("button", { type: "button", class: "button quiet", onclick: () => this.take(this.name) }, `Stay at ${this.name}`) : "");
+  }
+
+  focus() {
+    this.element.querySelector("button, input")?.focus();
+  }
+
+  change() {
+    this.choosing = true;
+    this.draw();
+    this.focus();
+  }
+
+  take(name) {
+    if (!name) return;
+    this.name = name;
+    this.choosing = false;
+    this.facts = "";
+    try {
+      localStorage.setItem(this.place, name);
+    } catch {
+      // It is chosen again on the next visit.
+    }
+    this.draw();
+    this.on.chosen();
+  }
+
+  /** The desk is not one of the queue's any more. */
+  leave() {
+    this.name = "";
+    this.choosing = true;
+  }
+
+  remembered() {
+    try {
+      return localStorage.getItem(this.place) ?? "";
+    } catch {
+      return "";
+    }
+  }
+}

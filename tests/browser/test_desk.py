@@ -1,0 +1,366 @@
+"""Staff at their desks: two browsers, five presses at once, a network that fails in between, and the keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
+
+from tests.browser.axe import axe_source
+from tests.browser.venue import Queue, Venue, person
+
+#: How soon what one does is seen by the other.
+SOON_MS = 1000
+TABLET: ViewportSize = {"width": 1024, "height": 768}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+COUNTER = {"heartbeat_timeout_seconds": 0, "counters": ["Desk 1", "Desk 2"], "name": "Office", "claim_seconds": 120}
+
+Sit = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def cookies(venue: Venue) -> dict[str, list[dict[str, Any]]]:
+    """The cookies of a member of staff, and of someone who may only look."""
+    admin = {"Authorization": f"Bearer {venue.server.admin_key}"}
+    found = {}
+    for role in ("operator", "viewer"):
+        key = venue.http.post("/admin/keys", headers=admin, json={"role": role, "name": role}).json()["key"]
+        signed = httpx.post(f"{venue.server.base_url}/admin/sign-in", data={"key": key})
+        assert signed.status_code == 303
+        name, value = signed.headers["set-cookie"].partition(";")[0].split("=", 1)
+        found[role] = [{"name": name, "value": value, "url": venue.server.base_url}]
+    return found
+
+
+@pytest.fixture
+def office(venue: Venue) -> Queue:
+    """A line of six with names."""
+    queue = venue.queue(**COUNTER)
+    for name in ("Ada", "Grace", "Katherine", "Dorothy", "Mary", "Hedy"):
+        queue.others(1, name=name)
+    return queue
+
+
+@pytest.fixture
+def sit(venue: Venue, cookies: dict[str, list[dict[str, Any]]]) -> Iterator[Sit]:
+    """Someone sits down at a desk. Nothing may go wrong in their browser."""
+    with ExitStack() as stack:
+        yield partial(_sit, venue, stack, cookies)
+
+
+def _sit(
+    venue: Venue, stack: ExitStack, cookies: dict[str, Any], queue: Queue, desk: str = "Desk 1", **options: Any
+) -> Page:
+    role = options.pop("role", "operator")
+    someone = stack.enter_context(person(venue, **{"viewport": TABLET} | options))
+    someone.context.add_cookies(cookies[role])
+    page = someone.tab(f"{venue.server.base_url}/admin/queues/{queue.name}/desk")
+    expect(page.locator('[data-show="link"]')).to_have_attribute("data-state", "live")
+    expect(page.locator("main [aria-busy]")).to_have_count(0)
+    if desk and role == "operator":
+        page.locator(f'[data-desk="{desk}"]').click()
+    return page
+
+
+def next_(page: Page) -> Locator:
+    return page.locator('[data-do="call-next"]')
+
+
+def mine(page: Page, ticket: int | None = None) -> Locator:
+    """Those at my desk."""
+    return page.locator(".person" if ticket is None else f'.person[data-ticket="{ticket}"]')
+
+
+def row(page: Page, where: str, ticket: int) -> Locator:
+    return page.locator(f'[data-show="{where}"] li[data-ticket="{ticket}"]')
+
+
+def said(page: Page) -> Any:
+    return expect(page.locator('[data-show="said"]'))
+
+
+def press(page: Page, action: str) -> None:
+    page.locator(f'.person [data-act="{action}"]').first.click()
+
+
+def can_call(page: Page) -> None:
+    """So soon after a call a second press is taken for a double tap."""
+    expect(next_(page)).to_have_attribute("aria-disabled", "false")
+
+
+def soon(locator: Locator) -> None:
+    expect(locator).to_be_visible(timeout=SOON_MS)
+
+
+def gone_soon(locator: Locator) -> None:
+    expect(locator).to_have_count(0, timeout=SOON_MS)
+
+
+def test_everything_one_does_is_seen_by_the_other_within_a_second(office: Queue, venue: Venue, sit: Sit) -> None:
+    other_queue = venue.queue(name="Passports")
+    one, other = sit(office, "Desk 1"), sit(office, "Desk 2")
+
+    next_(one).click()
+    expect(mine(one, 1)).to_contain_text("Ada")
+    soon(row(other, "elsewhere", 1).get_by_text("called to Desk 1"))
+    gone_soon(row(other, "line", 1))
+    press(one, "recall")
+    said(one).to_contain_text("called once more")
+    press(one, "start")
+    soon(row(other, "elsewhere", 1).get_by_text("served at Desk 1"))
+    press(one, "done_next")
+    expect(mine(one, 2)).to_contain_text("Grace")
+    gone_soon(row(other, "elsewhere", 1))
+    soon(row(other, "elsewhere", 2))
+    assert office.ticket(1)["status"] == "completed"
+
+    press(one, "no_show")
+    soon(row(other, "missed", 2))
+    row(other, "missed", 2).get_by_role("button", name="Undo").click()
+    soon(mine(one, 2))
+    press(one, "return")
+    soon(row(other, "line", 2).get_by_text("1", exact=True))
+
+    next_(one).click()
+    expect(mine(one, 2)).to_be_visible()
+    press(one, "hold")
+    soon(row(other, "held", 2))
+    row(other, "held", 2).get_by_role("button", name="Back to the line").click()
+    gone_soon(row(one, "held", 2))
+    soon(row(one, "line", 2))
+
+    row(one, "line", 4).get_by_role("button", name=re.compile("^Call")).click()
+    soon(row(other, "elsewhere", 4))
+    press(one, "transfer")
+    one.get_by_label("To which queue").select_option(other_queue.name)
+    one.locator('dialog [data-do="confirm"]').click()
+    said(one).to_contain_text("sent on to")
+    gone_soon(row(other, "elsewhere", 4))
+    assert other_queue.waiting() == 1
+
+    for action, words in (("pass", "lets one pass"), ("hold", "is on hold")):
+        row(one, "line", 2).get_by_role("button", name=re.compile("^More")).click()
+        row(one, "line", 2).locator(f'[data-act="{action}"]').click()
+        said(one).to_contain_text(words)
+    soon(row(other, "held", 2))
+    row(one, "line", 6).get_by_role("button", name=re.compile("^More")).click()
+    row(one, "line", 6).locator('[data-act="prioritise"]').click()
+    one.get_by_label("Level").select_option("3")
+    one.locator('dialog [data-do="confirm"]').click()
+    expect(row(other, "line", 6).locator(".rank")).to_have_text("1", timeout=SOON_MS)
+
+    one.locator('[data-do="close-desk"]').click()
+    said(one).to_contain_text("Desk 1 is closed")
+    desks = {desk["name"]: desk["open"] for desk in office.admin("GET", "/desks")["desks"]}
+    assert desks["Desk 1"] is False
+
+
+def test_five_who_press_at_once_have_five_people(office: Queue, sit: Sit) -> None:
+    pages = [sit(office, "Desk 1"), sit(office, "Desk 2")]
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(office.call) for _ in range(3)]
+        for page in pages:  # neither waits for an answer
+            page.evaluate("document.querySelector('[data-do=\"call-next\"]').click()")
+        for page in pages:
+            said(page).to_contain_text("Called: ")
+    called = [mine(page).get_attribute("data-ticket") or "" for page in pages]
+    called += [str(ticket["ticket"]) for other in others for ticket in other.result()]
+    assert sorted(called) == ["1", "2", "3", "4", "5"]
+    assert office.waiting() == 1
+
+
+def test_two_taps_of_one_finger_call_one_person(office: Queue, sit: Sit) -> None:
+    page = sit(office)
+    next_(page).dblclick()
+    said(page).to_contain_text("Ada")
+    expect(mine(page)).to_have_count(1)
+    assert office.waiting() == 5
+
+
+def lose_the_answer(page: Page, path: str) -> list[str]:
+    """The server does it, and the answer to the first try is lost. Answers the keys that were sent."""
+    keys: list[str] = []
+
+    def handle(route: Route) -> None:
+        keys.append(route.request.headers.get("idempotency-key", ""))
+        if len(keys) > 1:
+            route.continue_()
+            return
+        route.fetch()
+        route.abort()
+
+    page.route(f"**/{path}", handle)
+    return keys
+
+
+def test_a_press_whose_answer_was_lost_calls_the_same_person(office: Queue, sit: Sit) -> None:
+    page = sit(office)
+    keys = lose_the_answer(page, "call-next")
+    next_(page).click()
+    said(page).to_contain_text("Trying again")
+    expect(next_(page)).to_have_attribute("aria-disabled", "true")
+    said(page).to_contain_text("Called:")
+    said(page).to_contain_text("Ada")
+    expect(mine(page)).to_have_count(1)
+    assert len(keys) == 2
+    assert keys[0] == keys[1] != ""
+    assert office.waiting() == 5
+
+
+def test_a_page_that_is_loaded_again_goes_on_with_its_press(office: Queue, sit: Sit) -> None:
+    page = sit(office)
+    page.route("**/call-next", lambda route: (route.fetch(), route.abort())[1])
+    next_(page).click()
+    said(page).to_contain_text("Trying again")
+    page.unroute("**/call-next")
+    page.reload()
+    said(page).to_contain_text("Ada")
+    expect(mine(page)).to_have_count(1)
+    assert office.waiting() == 5
+
+
+def test_what_was_done_to_someone_is_not_done_again_to_whom_another_desk_called(office: Queue, sit: Sit) -> None:
+    """The first desk's return has no answer; by its next try the second desk has called the same person."""
+    page = sit(office)
+    next_(page).click()
+    expect(mine(page, 1)).to_be_visible()
+    tries = lose_the_answer(page, "return")
+
+    def call_meanwhile(route: Route) -> None:
+        if office.ticket(1)["status"] == "waiting":
+            office.admin("POST", "/tickets/1/call", json={"counter": "Desk 2"})
+        route.continue_()
+
+    page.route("**/tickets/1", call_meanwhile)
+    press(page, "return")
+    said(page).to_contain_text("was changed meanwhile")
+    assert len(tries) == 1
+    ticket = office.ticket(1)
+    assert (ticket["status"], ticket["counter"]) == ("admitted", "Desk 2")
+
+
+def test_trying_again_can_be_stopped(office: Queue, sit: Sit) -> None:
+    page = sit(office)
+    page.route("**/call-next", lambda route: route.abort())
+    next_(page).click()
+    page.get_by_role("button", name="Stop trying").click()
+    said(page).to_contain_text("Stopped trying")
+    expect(next_(page)).to_have_attribute("aria-disabled", "false")
+
+
+def test_a_refusal_is_said_plainly(office: Queue, sit: Sit) -> None:
+    page = sit(office)
+    next_(page).click()
+    expect(mine(page, 1)).to_be_visible()
+    page.route("**/floor?*", lambda route: route.abort())  # the page does not hear of it
+    office.act(1, "start")
+    page.locator('.person [data-act="no_show"]').evaluate("element => element.click()")
+    said(page).to_contain_text("active")
+    office.set(status="paused")
+    can_call(page)
+    next_(page).click()
+    said(page).to_contain_text("paused")
+
+
+def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
+    page = sit(office, desk="")
+    desk = page.locator('[data-desk="Desk 2"]')
+    desk.focus()
+    page.keyboard.press("Enter")
+    expect(next_(page)).to_be_focused()
+    page.keyboard.press("n")
+    expect(mine(page, 1)).to_be_visible()
+    for key, words in (
+        ("r", "called once more"),
+        ("x", "did not come"),
+        ("u", "came after all"),
+        ("S", "being served"),
+    ):
+        page.keyboard.press(key)
+        said(page).to_contain_text(words)
+    page.keyboard.press("d")
+    said(page).to_contain_text("is done")
+    page.keyboard.press("d")
+    said(page).to_contain_text("Nobody at your desk is being served")
+    can_call(page)
+    page.keyboard.press("n")
+    expect(mine(page, 2)).to_be_visible()
+    page.keyboard.press("b")
+    said(page).to_contain_text("old place")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Undo the last no-show")
+    page.keyboard.press("n")  # not while a dialog is open
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    page.get_by_label("Name").fill("Rosalind")
+    page.get_by_label("Phone").fill("12")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog .wrong")).to_contain_text("phone")
+    page.get_by_label("Phone").fill("+41 44 668 18 00")
+    page.keyboard.press("Enter")
+    said(page).to_contain_text("is in line, at position 6")
+    assert office.newest()["name"] == "Rosalind"
+
+
+def test_someone_who_does_not_come_in_time_is_a_no_show_and_staff_are_told(venue: Venue, sit: Sit) -> None:
+    queue = venue.queue(**COUNTER | {"claim_seconds": 1, "counters": []})
+    queue.others(1, name="Ada")
+    page = sit(queue, desk="")
+    page.get_by_label("Its name").fill("Window")
+    page.get_by_role("button", name="Use").click()
+    next_(page).click()
+    said(page).to_contain_text("did not come in time")
+    expect(row(page, "missed", 1)).to_be_visible()
+    page.reload()
+    expect(page.locator('[data-show="desk-name"]')).to_contain_text("Window")
+
+
+def test_a_viewer_looks_and_can_do_nothing(office: Queue, sit: Sit) -> None:
+    office.call()
+    page = sit(office, role="viewer")
+    expect(row(page, "line", 2)).to_be_visible()
+    expect(row(page, "elsewhere", 1)).to_be_visible()
+    expect(next_(page)).to_be_disabled()
+    expect(page.locator("li button, .person button, [data-do=open-desk]")).to_have_count(0)
+    page.keyboard.press("n")
+    page.keyboard.press("a")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert office.waiting() == 5
+
+
+def test_the_desk_keeps_nobody_out_and_has_room_for_a_thumb(office: Queue, sit: Sit) -> None:
+    office.act(5, "hold")
+    page = sit(office, bypass_csp=True, has_touch=True)  # for axe alone
+    next_(page).tap()
+    expect(mine(page, 1)).to_be_visible()
+    row(page, "line", 2).get_by_role("button", name=re.compile("^More")).tap()
+    page.evaluate(axe_source())
+    small = "[...document.querySelectorAll('.floor button')].filter(b => b.offsetParent && b.offsetHeight < 44).length"
+    page.emulate_media(reduced_motion="reduce")
+    for viewport in (TABLET, PHONE):
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme="light" if viewport is TABLET else "dark")
+        found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+        assert page.evaluate(small) == 0
+        box = next_(page).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= viewport["height"], "call next is within reach"
+
+
+def test_the_desk_is_where_a_counter_begins(office: Queue, venue: Venue, sit: Sit) -> None:
+    page = sit(office)
+    page.goto(f"{venue.server.base_url}/admin")
+    page.locator(f'[data-queue="{office.name}"]').click()
+    expect(page.locator('[data-show="desk-name"]')).to_contain_text("Desk 1")
+    queue_page = page.get_by_role("link", name=office.name).get_attribute("href")
+    answer = page.request.get(f"{venue.server.base_url}{queue_page}")
+    assert f'href="{queue_page}/desk"' in answer.text()
