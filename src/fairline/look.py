@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 
 from fairline.errors import InvalidSettings
+from fairline.notices import NoticeKind
 
 #: The languages the page speaks; the first where a browser asks for none of them.
 LANGUAGES = ("en", "ko", "es", "fr", "de", "ja", "pt", "ar")
@@ -26,6 +27,8 @@ PAGES = (
 )
 #: The words an operator may replace.
 TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "footer")
+#: The notices whose words an operator may replace.
+NOTICE_TEXTS = tuple(f"notice_{kind}" for kind in NoticeKind)
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|(;charset=utf-8)?,[!-~]+)")
@@ -47,12 +50,18 @@ def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict
         raise InvalidSettings("texts", f"must be at most {MOST_TEXTS}; got {len(texts)}")
     for name in texts:
         text, _, language = name.partition(".")
-        if text not in TEXTS or (language not in LANGUAGES if "." in name else False):
+        if text not in (*TEXTS, *NOTICE_TEXTS) or (language not in LANGUAGES if "." in name else False):
             raise InvalidSettings(
                 "texts",
-                f"has no {name!r:.80}. There are: {', '.join(TEXTS)}; each alone, or followed by '.' and one of "
+                f"has no {name!r:.80}. There are: {', '.join((*TEXTS, *NOTICE_TEXTS))}; each alone, or followed by '.' and one of "
                 f"{', '.join(LANGUAGES)}",
             )
+
+
+def spoken(tag: str) -> str | None:
+    """The language that a tag such as `pt-BR` names, without its region; None where the pages do not speak it."""
+    code = tag.strip().partition("-")[0].lower()
+    return code if code in LANGUAGES else None
 
 
 def opening_time(text: str) -> datetime:
