@@ -75,7 +75,17 @@ def check_join(request: JoinRequest) -> None:
         problem, _, path = str(error).partition(" - at `")
         field = _FIELD.search(path)
         raise InvalidRequest(field[1] if field else "", problem) from None
-    for name in ("client_id", "user_id", "priority_pass", "name", "phone", "email", "language", "series", "idempotency_key"):
+    for name in (
+        "client_id",
+        "user_id",
+        "priority_pass",
+        "name",
+        "phone",
+        "email",
+        "language",
+        "series",
+        "idempotency_key",
+    ):
         text = getattr(request, name)
         if text is not None:
             check_text(name, text, InvalidRequest)
@@ -87,7 +97,8 @@ def check_join(request: JoinRequest) -> None:
 
 def settled(request: JoinRequest, settings: QueueSettings) -> JoinRequest:
     """What someone says of themselves in the form it is kept in, by the rules of the queue: the name without space
-    around it, the phone number as it is dialled from anywhere, the e-mail address in a form that mail can be sent to. Else an error that says what to type."""
+    around it, the phone number as it is dialled from anywhere, the e-mail address as mail is sent there. Else an error
+    that says what to type."""
     if request.party_size > settings.max_party_size:
         raise InvalidRequest(
             "party_size",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from urllib.parse import quote
 
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.estimate import Forecast
@@ -16,6 +17,11 @@ from fairline.token import MoveClaims
 
 #: How long a link to another device works.
 MOVE_SECONDS = 600
+
+
+def move_path(queue: QueueId, code: str) -> str:
+    """Where a code is taken up; what comes after # stays with the browser."""
+    return f"/join/{quote(queue, safe='')}/move#{code}"
 
 
 class Counter:
@@ -72,15 +78,16 @@ class Counter:
 
     # To another device
 
-    def move_code(self, queue: QueueId, standing: Standing) -> str:
-        """What takes a ticket to another device, once, within ten minutes."""
+    def move_code(self, queue: QueueId, standing: Standing | Went, seconds: int = MOVE_SECONDS) -> str:
+        """What takes a ticket to another device, once, within ten minutes or as long as is said. One that somebody has
+        just gone to has not moved yet."""
         return self._room.keyring.moves.sign(
             MoveClaims(
                 queue=queue,
                 number=standing.number,
                 joined=standing.joined,
-                moved=standing.moved,
-                expires=int(time.time()) + MOVE_SECONDS,
+                moved=standing.moved if isinstance(standing, Standing) else 0,
+                expires=int(time.time()) + seconds,
             )
         )
 

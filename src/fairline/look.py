@@ -48,12 +48,13 @@ def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict
             raise InvalidSettings(name, f"must be a colour such as #0b6bcb; got {colour!r:.80}")
     if len(texts) > MOST_TEXTS:
         raise InvalidSettings("texts", f"must be at most {MOST_TEXTS}; got {len(texts)}")
+    known = (*TEXTS, *NOTICE_TEXTS)
     for name in texts:
         text, _, language = name.partition(".")
-        if text not in (*TEXTS, *NOTICE_TEXTS) or (language not in LANGUAGES if "." in name else False):
+        if text not in known or (language not in LANGUAGES if "." in name else False):
             raise InvalidSettings(
                 "texts",
-                f"has no {name!r:.80}. There are: {', '.join((*TEXTS, *NOTICE_TEXTS))}; each alone, or followed by '.' and one of "
+                f"has no {name!r:.80}. There are: {', '.join(known)}; each alone, or followed by '.' and one of "
                 f"{', '.join(LANGUAGES)}",
             )
 

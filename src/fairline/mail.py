@@ -60,13 +60,14 @@ class Relay(Struct, frozen=True, kw_only=True):
 
 def relay_of(url: str) -> Relay:
     """The server that `smtp_url` names, or InvalidSettings that never shows the password."""
+    like = "must be like smtp://user:password@mail.example:587 or smtps://mail.example"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = port = None
+        raise InvalidSettings("smtp_url", like) from None
     if not host or parts.scheme not in {"smtp", "smtps"} or parts.path not in {"", "/"} or parts.fragment:
-        raise InvalidSettings("smtp_url", "must be like smtp://user:password@mail.example:587 or smtps://mail.example")
+        raise InvalidSettings("smtp_url", like)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     wanted = options.pop("starttls", "required")
     if options or wanted not in {"required", "no"} or (parts.scheme == "smtps" and parts.query):
@@ -96,7 +97,7 @@ def message(notice: Notice, sender: str) -> EmailMessage:
     """A notice as a message: in plain text, and the same in HTML. Each try makes the same one."""
     name, address = parseaddr(sender)
     local, _, domain = address.rpartition("@")
-    made = EmailMessage(policy=SMTP)
+    made = EmailMessage(policy=SMTP.clone(cte_type="7bit"))  # which every server takes
     made["From"] = Address(display_name=name, username=local, domain=domain)
     made["To"] = (notice.to and notice.to.email) or ""
     made["Subject"] = _one_line(notice.subject)

@@ -9,7 +9,7 @@ import typer
 from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, api, connect
-from fairline.events import EventType
+from fairline.webhook import Topic
 
 app = typer.Typer(no_args_is_help=True, help="Signed deliveries of events, and dead letters.")
 app.callback()(connect)
@@ -41,7 +41,7 @@ def create(
     url: Annotated[str, typer.Argument(help="Where to post to.", metavar="URL")],
     queue: Annotated[str | None, typer.Option(help="Which queue to hear of. (default: all)")] = None,
     event: Annotated[
-        list[EventType] | None, typer.Option(help="What to hear of; more than once. (default: all)")
+        list[Topic] | None, typer.Option(help="What to hear of; more than once. (default: every event, no notice)")
     ] = None,
     include_person: Annotated[
         bool, typer.Option("--include-person", help="Send name, phone and the like too.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from datetime import UTC, datetime
@@ -14,17 +13,16 @@ from fairline.errors import (
     AddressRefused,
     DeliveryNotFound,
     InvalidRequest,
-    QueueNotFound,
     TooManyWebhooks,
     WebhookNotFound,
 )
-from fairline.events import EventType
+from fairline.keeper.dispatch import newest_events
 from fairline.keeper.outbound import check_literal
 from fairline.keeper.outbox import Outcome
 from fairline.keeper.webhooks import post
 from fairline.queue import QueueId
 from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState, Store
-from fairline.webhook import PING, Notice, Webhook, check_url
+from fairline.webhook import PING, Body, Topic, Webhook, check_url
 
 #: Each costs the keepers a look a round.
 MOST = 100
@@ -42,14 +40,14 @@ class WebhookDesk:
         self._private = private
 
     async def create(
-        self, url: str, queue: QueueId | None, events: tuple[EventType, ...], include_person: bool, active: bool
+        self, url: str, queue: QueueId | None, events: tuple[Topic, ...], include_person: bool, active: bool
     ) -> Webhook:
         """A new webhook, which hears of what happens from now on."""
         self._check_url(url)
         if len(await self.all()) >= MOST:
             raise TooManyWebhooks(MOST)
         # A name with a typing error would never hear of anything: it is refused here.
-        newest = await self._newest() if queue is None else {queue: await self._store.last_event(queue)}
+        newest = await newest_events(self._store) if queue is None else {queue: await self._store.last_event(queue)}
         hook = Webhook(
             id=secrets.token_hex(6),
             url=url,
@@ -98,8 +96,8 @@ class WebhookDesk:
     async def ping(self, hook_id: str) -> tuple[Outcome, float]:
         """Send a ping now, past the outbox; what became of it, and the seconds it took."""
         hook = await self.one(hook_id)
-        notice = Notice(id=secrets.token_hex(16), type=PING, queue=hook.queue, at=datetime.now(UTC))
-        delivery = Delivery(id=notice.id, payload=notice.text(), made=0, tries=1, at=0)
+        body = Body(id=secrets.token_hex(16), type=PING, queue=hook.queue, at=datetime.now(UTC))
+        delivery = Delivery(id=body.id, payload=body.text(), made=0, tries=1, at=0)
         began = time.monotonic()
         outcome = await post(hook, self._private, delivery, PING_SECONDS)
         return outcome, time.monotonic() - began
@@ -129,16 +127,3 @@ class WebhookDesk:
             check_literal(url, self._private)
         except AddressRefused as error:
             raise InvalidRequest("url", error.message) from None
-
-    async def _newest(self) -> dict[QueueId, str]:
-        """The newest event of every queue."""
-
-        async def newest(queue: QueueId) -> str | None:
-            try:
-                return await self._store.last_event(queue)
-            except QueueNotFound:
-                return None  # deleted meanwhile
-
-        queues = await self._store.queues()
-        found = await asyncio.gather(*map(newest, queues))
-        return {queue: event for queue, event in zip(queues, found, strict=True) if event is not None}

@@ -9,14 +9,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fairline.events import EventType
 from fairline.keeper.outbox import Outcome
 from fairline.store import BoxCounts, Delivery, DeliveryState
 from fairline.web.wire import Strict, moment
-from fairline.webhook import MAX_URL, Webhook
+from fairline.webhook import MAX_URL, Topic, Webhook
 
 Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL, description="where to post to: http or https")]
-Events = Annotated[tuple[EventType, ...], Meta(max_length=50, description="what to hear of; none is everything")]
+Events = Annotated[
+    tuple[Topic, ...], Meta(max_length=50, description="what to hear of; none is every event, and no notice")
+]
 
 
 class NewWebhook(Strict, frozen=True):
@@ -27,7 +28,8 @@ class NewWebhook(Strict, frozen=True):
     """Which queue to hear of; null is every one, those made later too."""
     events: Events = ()
     include_person: bool = False
-    """Whether name, phone, user_id, party_size and metadata are sent too."""
+    """Whether name, phone, email, user_id, party_size and metadata are sent too; of a notice, whom to tell, and the
+    link to their ticket."""
     active: bool = True
 
 
@@ -48,7 +50,7 @@ class WebhookAnswer(Struct, frozen=True, kw_only=True):
     url: str
     """For a viewer without what may be secret in it: its path and query."""
     queue: str | None
-    events: list[EventType]
+    events: list[Topic]
     include_person: bool
     active: bool
     created_at: datetime
