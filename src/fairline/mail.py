@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import secrets
+from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -14,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from msgspec import Struct
 
 from fairline.errors import InvalidRequest, InvalidSettings
+from fairline.look import LANGUAGES
 from fairline.notices import Notice
 from fairline.notices.words import direction, words
 
@@ -32,11 +35,11 @@ def is_address(text: str) -> bool:
     return len(text) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
 
 
-def checked_address(text: str) -> str:
+def checked_address(text: str, field: str = "email") -> str:
     """The address without space around it, or InvalidRequest that says what to type."""
     address = text.strip()
     if not is_address(address):
-        raise InvalidRequest("email", f"must be an e-mail address such as ada@example.com; got {text!r:.80}")
+        raise InvalidRequest(field, f"must be an e-mail address such as ada@example.com; got {text!r:.80}")
     return address
 
 
@@ -95,19 +98,31 @@ def check_sender(text: str) -> None:
 
 def message(notice: Notice, sender: str) -> EmailMessage:
     """A notice as a message: in plain text, and the same in HTML. Each try makes the same one."""
+    to, language = (notice.to.email, notice.to.language) if notice.to else (None, LANGUAGES[0])
+    made = _envelope(notice.id, sender, to or "", notice.subject, notice.at)
+    made["Content-Language"] = language
+    made.set_content(f"{notice.text}\n")
+    made.add_alternative(_html(notice, language), subtype="html")
+    return made
+
+
+def trial(to: str, sender: str) -> EmailMessage:
+    """A message that says no more than that it came."""
+    made = _envelope(secrets.token_hex(16), sender, to, "A test of Fairline", datetime.now(UTC))
+    made.set_content("This is a test. Notices of your queues will come the same way.\n")
+    return made
+
+
+def _envelope(message_id: str, sender: str, to: str, subject: str, at: datetime) -> EmailMessage:
     name, address = parseaddr(sender)
     local, _, domain = address.rpartition("@")
     made = EmailMessage(policy=SMTP.clone(cte_type="7bit"))  # which every server takes
     made["From"] = Address(display_name=name, username=local, domain=domain)
-    made["To"] = (notice.to and notice.to.email) or ""
-    made["Subject"] = _one_line(notice.subject)
-    made["Date"] = format_datetime(notice.at)
-    made["Message-ID"] = f"<{notice.id}@{domain}>"
+    made["To"] = to
+    made["Subject"] = _one_line(subject)
+    made["Date"] = format_datetime(at)
+    made["Message-ID"] = f"<{message_id}@{domain}>"
     made["Auto-Submitted"] = "auto-generated"
-    language = (notice.to and notice.to.language) or "en"
-    made["Content-Language"] = language
-    made.set_content(f"{notice.text}\n")
-    made.add_alternative(_html(notice, language), subtype="html")
     return made
 
 

@@ -147,7 +147,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     message: Message = ""
     """What everyone who waits is shown."""
     notices: tuple[NoticeKind, ...] = ()
-    """What people are told by text message and e-mail, such as `nearly` and `called`; none unless named."""
+    """What people are told by text message and e-mail: any of `joined`, `nearly`, `called`, `returned`,
+    `transferred`."""
     notice_place: Annotated[int, Meta(ge=1, le=100)] = 3
     """From which position on someone is told that it is nearly their turn."""
     opens_at: Annotated[str, Meta(max_length=40)] = ""

@@ -11,7 +11,6 @@ import msgspec
 
 from fairline.errors import (
     AddressRefused,
-    DeliveryNotFound,
     InvalidRequest,
     TooManyWebhooks,
     WebhookNotFound,
@@ -22,14 +21,13 @@ from fairline.keeper.outbox import Outcome
 from fairline.keeper.webhooks import post
 from fairline.queue import QueueId
 from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState, Store
+from fairline.web.letters import Letters
 from fairline.webhook import PING, Body, Topic, Webhook, check_url
 
 #: Each costs the keepers a look a round.
 MOST = 100
 #: What a receiver has to answer a ping: less than whoever asked for it waits for us.
 PING_SECONDS = 8.0
-#: Dead letters replayed in one step.
-STEP = 500
 
 
 class WebhookDesk:
@@ -37,6 +35,7 @@ class WebhookDesk:
 
     def __init__(self, store: Store, *, private: bool) -> None:
         self._store = store
+        self._letters = Letters(store)
         self._private = private
 
     async def create(
@@ -91,7 +90,7 @@ class WebhookDesk:
 
     async def counts(self, hooks: list[Webhook]) -> list[BoxCounts]:
         """How many of each are pending and dead."""
-        return await self._store.outbox.counts([hook.id for hook in hooks])
+        return await self._letters.counts([hook.id for hook in hooks])
 
     async def ping(self, hook_id: str) -> tuple[Outcome, float]:
         """Send a ping now, past the outbox; what became of it, and the seconds it took."""
@@ -105,21 +104,15 @@ class WebhookDesk:
     async def deliveries(self, hook_id: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
         """What is still to be sent, or was given up."""
         hook = await self.one(hook_id)
-        return await self._store.outbox.deliveries(hook.id, state, cursor, limit)
+        return await self._letters.page(hook.id, state, cursor, limit)
 
     async def replay(self, hook_id: str, delivery_id: str) -> None:
         """Send one dead letter again."""
-        hook = await self.one(hook_id)
-        if not await self._store.outbox.replay(hook.id, 1, one=delivery_id):
-            raise DeliveryNotFound(delivery_id)
+        await self._letters.replay((await self.one(hook_id)).id, delivery_id)
 
     async def replay_all(self, hook_id: str) -> int:
         """Send all dead letters again, but for those that die of it meanwhile; how many there were."""
-        hook = await self.one(hook_id)
-        before, count = await self._store.time(), 0
-        while found := await self._store.outbox.replay(hook.id, STEP, before=before):
-            count += found
-        return count
+        return await self._letters.replay_all((await self.one(hook_id)).id)
 
     def _check_url(self, url: str) -> None:
         check_url(url)

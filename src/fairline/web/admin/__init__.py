@@ -1,4 +1,4 @@
-"""For operators: settings, history, calling people, tickets, figures, passes, keys, webhooks, audit and health."""
+"""For operators: settings, history, calling people, tickets, figures, passes, keys, webhooks, mail, audit, health."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fairline.web.admin.health import Health
 from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.live import Live
+from fairline.web.admin.mail import MailCalls
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
 from fairline.web.admin.reports import Reports
@@ -36,6 +37,7 @@ def admin_operations(context: Context) -> list[Operation]:
         Passes(desk),
         Keys(desk),
         WebhookCalls(desk),
+        MailCalls(desk),
         Audit(desk),
         Health(desk),
     )

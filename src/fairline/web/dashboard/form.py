@@ -22,6 +22,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Staying in line": ("heartbeat_interval_seconds", "heartbeat_timeout_seconds", "grace_seconds"),
     "Inside": ("claim_seconds", "session_seconds", "session_max_seconds", "retain_seconds"),
     "At the gate": ("passthrough", "bypass_paths", "bypass_agents", "bypass_addresses"),
+    "Notices": ("notices", "notice_place"),
     "The waiting page": (
         "message",
         "closed_message",
@@ -59,6 +60,8 @@ _LABELS = {
     "bypass_paths": "Paths that need no pass",
     "bypass_agents": "User agents that need no pass",
     "bypass_addresses": "Addresses that need no pass",
+    "notices": "Tell people when",
+    "notice_place": "Nearly their turn from position",
     "closed_message": "Message while closed",
     "message": "Message to all who wait",
     "texts": "Words of the page",
