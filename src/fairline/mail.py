@@ -89,8 +89,8 @@ def relay_of(url: str) -> Relay:
 
 def check_sender(text: str) -> None:
     """Refuse a `mail_from` that no message could come from."""
-    name, address = parseaddr(text)
-    if not is_address(address) or any(ord(sign) < 32 for sign in name):
+    _, address = parseaddr(text)
+    if not is_address(address) or not text.isprintable():
         raise InvalidSettings(
             "mail_from", f"must be an address such as 'The Shop <line@shop.example>' or line@shop.example; got {text!r}"
         )
@@ -100,9 +100,9 @@ def message(notice: Notice, sender: str) -> EmailMessage:
     """A notice as a message: in plain text, and the same in HTML. Each try makes the same one."""
     to, language = (notice.to.email, notice.to.language) if notice.to else (None, LANGUAGES[0])
     made = _envelope(notice.id, sender, to or "", notice.subject, notice.at)
-    made["Content-Language"] = language
     made.set_content(f"{notice.text}\n")
     made.add_alternative(_html(notice, language), subtype="html")
+    made["Content-Language"] = language  # after the parts, or the first of them would have it
     return made
 
 

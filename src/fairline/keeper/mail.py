@@ -92,8 +92,8 @@ def _trouble(error: Exception) -> str:
         if isinstance(reason, ssl.SSLError):
             return f"no secure connection: {reason.reason or type(reason).__name__}"
         reason = reason.__cause__ or reason.__context__
-    if isinstance(error, aiosmtplib.SMTPNotSupported):
-        return "no secure connection: the server does not offer STARTTLS, or no way to sign in that we know"
+    if type(error) is aiosmtplib.SMTPException:  # the library's own words: the server lacks STARTTLS, or signing in
+        return f"the server cannot be used: {error.message}"
     return f"no connection: {type(error).__name__}"
 
 

@@ -161,7 +161,7 @@ class Metrics:
         self._deliveries = Tally(
             registry,
             "fairline_deliveries_total",
-            "Tries to deliver by the keepers of this server: sent, overtaken by what happened since, tried again, given up.",
+            "Tries to deliver by the keepers of this server: sent, overtaken by what came after, retried, given up.",
             "kind",
             "outcome",
         )
