@@ -76,6 +76,12 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "retain_seconds": ("a number from 0 to 604,800", [0, 604_800], [-1, 604_801]),
     "closed_message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
     "message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
+    "notices": (
+        "a list of some of joined, nearly, called, returned, transferred",
+        [[], ["joined", "nearly", "called", "returned", "transferred"]],
+        [None, "called", ["calls"], [1]],
+    ),
+    "notice_place": ("a whole number from 1 to 100", [1, 100], [0, 101, 2.5]),
     "opens_at": ("text of at most 40 characters", ["", "2027-01-15T09:00:00Z"], ["2027-01-15T09:00:00" + "0" * 22]),
     "logo": ("text of at most 10000 characters", ["", "data:image/png;base64," + "A" * 9976], ["A" * 10_001]),
     "accent_colour": ("text of at most 200 characters", ["", "#0b6bCB"], ["#" * 201]),

@@ -23,19 +23,20 @@ import pytest
 from structlog.testing import capture_logs
 
 from fairline.errors import DeliveryNotFound, InvalidRequest, QueueNotFound, TooManyWebhooks, WebhookNotFound
-from fairline.events import EventType
-from fairline.keeper import webhooks
+from fairline.keeper import dispatch
+from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.outbox import AT_ONCE, Courier, Outcome, Patience
-from fairline.keeper.webhooks import Webhooks
 from fairline.queue import QueueId, checked
+from fairline.room import Room
 from fairline.store import Arrival, BoxCounts, Delivery, DeliveryState, Parcel, Store, open_store
 from fairline.store.postgres import client as postgres
 from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
 from fairline.ticket import Action, Person
+from fairline.token import Keyring
 from fairline.web import webhooks as desk_module
 from fairline.web.webhooks import WebhookDesk
-from fairline.webhook import Webhook, signature
+from fairline.webhook import Topic, Webhook, signature
 from tests.backends import OWNERS, Servers
 from tests.receiver import FINE, Answer, Letter, Receiver
 from tests.web.inside import until
@@ -77,9 +78,13 @@ def receiver() -> Iterator[Receiver]:
 
 
 async def hook_for(
-    store: Store, receiver: Receiver, queue: QueueId | None, *events: EventType, person: bool = False
+    store: Store, receiver: Receiver, queue: QueueId | None, *events: Topic, person: bool = False
 ) -> Webhook:
     return await WebhookDesk(store, private=True).create(receiver.url, queue, events, person, active=True)
+
+
+def room_of(store: Store) -> Room:
+    return Room(store, Keyring(b"a secret of the tests"))
 
 
 @asynccontextmanager
@@ -88,7 +93,9 @@ async def kept(store: Store, keepers: int = 1, **options: Any) -> AsyncIterator[
     outcomes: Counter[str] = Counter()
     given = {"private": True, "round_seconds": 0.02, "patience": QUICK, **options}
     tasks = [
-        asyncio.create_task(Webhooks(store, on_outcome=lambda _, became: outcomes.update([became]), **given).run())
+        asyncio.create_task(
+            Dispatch(room_of(store), on_outcome=lambda _, became: outcomes.update([became]), **given).run()
+        )
         for _ in range(keepers)
     ]
     yield outcomes
@@ -148,7 +155,7 @@ async def test_everything_that_happens_is_told_once_in_full(store: Store, queue:
 
 
 async def test_a_letter_is_signed_and_says_what_it_is(store: Store, queue: QueueId, receiver: Receiver) -> None:
-    hook = await hook_for(store, receiver, queue, EventType.JOINED)
+    hook = await hook_for(store, receiver, queue, Topic.JOINED)
     async with kept(store):
         await join(store, queue, name="Ada", phone="+41446681800")
         await until(lambda: receiver.letters != [])
@@ -168,18 +175,18 @@ async def test_a_letter_is_signed_and_says_what_it_is(store: Store, queue: Queue
 async def test_who_it_is_about_is_told_only_where_that_is_asked_for(
     store: Store, queue: QueueId, receiver: Receiver
 ) -> None:
-    await hook_for(store, receiver, queue, EventType.JOINED, person=True)
+    await hook_for(store, receiver, queue, Topic.JOINED, person=True)
     async with kept(store):
         await join(store, queue, name="Zoë", phone="+41446681800", party_size=3, user_agent="Firefox", address="d1")
         await until(lambda: receiver.letters != [])
-    person = {"name": "Zoë", "phone": "+41446681800", "user_id": None, "party_size": 3, "metadata": None}
+    person = {"name": "Zoë", "phone": "+41446681800", "email": None, "user_id": None, "party_size": 3, "metadata": None}
     assert receiver.letters[0].told["person"] == person
 
 
 async def test_only_what_is_asked_for_comes(store: Store, queue: QueueId, receiver: Receiver) -> None:
     other = QueueId(f"{queue}-other")
     await store.create(other, checked({}))
-    await hook_for(store, receiver, queue, EventType.ADMITTED)
+    await hook_for(store, receiver, queue, Topic.ADMITTED)
     async with kept(store):
         await join(store, other, 2)
         await join(store, queue, 2)
@@ -294,10 +301,10 @@ async def test_nothing_is_sent_into_the_house_unless_that_is_set(
 async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
     store: Store, queue: QueueId, receiver: Receiver
 ) -> None:
-    hook = await hook_for(store, receiver, queue, EventType.JOINED)
+    hook = await hook_for(store, receiver, queue, Topic.JOINED)
     quick = Receiver()
     receiver.gate.clear()
-    fast = await hook_for(store, quick, queue, EventType.JOINED)
+    fast = await hook_for(store, quick, queue, Topic.JOINED)
     async with kept(store):
         for _ in range(20):
             await join(store, queue, 5)
@@ -315,8 +322,8 @@ async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
 async def test_a_full_outbox_waits_and_nothing_is_missed(
     store: Store, queue: QueueId, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "PENDING", 12)
-    monkeypatch.setattr(webhooks, "STEP", 10)
+    monkeypatch.setattr(dispatch, "PENDING", 12)
+    monkeypatch.setattr(dispatch, "STEP", 10)
     hook = await hook_for(store, receiver, queue)
     receiver.down()
     async with kept(store, patience=Patience(first=0.1, factor=1)) as outcomes:
@@ -347,20 +354,20 @@ async def test_one_that_is_paused_goes_on_from_where_it_was(store: Store, queue:
 async def test_events_that_were_gone_too_soon_are_said(
     store: Store, backend: str, queue: QueueId, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "STEP", 10)
+    monkeypatch.setattr(dispatch, "STEP", 10)
     hook = await hook_for(store, receiver, queue)
     missed: list[str] = []
     await join(store, queue, 5)
-    await Webhooks(store, private=True, on_lost=missed.append).take()
+    await Dispatch(room_of(store), private=True, on_lost=missed.append).take()
     await join(store, queue, 30)
-    await Webhooks(store, private=True, on_lost=missed.append).take()
+    await Dispatch(room_of(store), private=True, on_lost=missed.append).take()
     assert missed == []
     await join(store, queue, 60)
     await trim(backend, queue, 40)
     with capture_logs() as logs:
-        await Webhooks(store, private=True, on_lost=missed.append).take()
+        await Dispatch(room_of(store), private=True, on_lost=missed.append).take()
     assert missed == ["webhook"]
-    assert [log["webhook"] for log in logs if log["event"] == "webhook.events_lost"] == [hook.id]
+    assert [log["box"] for log in logs if log["event"] == "delivery.events_lost"] == [hook.id]
     assert await held(store, hook) == (75, 0)
 
 
@@ -434,7 +441,7 @@ async def test_what_a_killed_keeper_had_in_its_hands_is_sent_by_another(
     hook = await hook_for(store, receiver, queue)
     receiver.gate.clear()
     await join(store, queue, 3)
-    await Webhooks(store, private=True).take()
+    await Dispatch(room_of(store), private=True).take()
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, backend, hook.id)
     try:
         await until(lambda: len(receiver.letters) == 3)

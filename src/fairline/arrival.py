@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.errors import InvalidRequest
+from fairline.look import LANGUAGES, spoken
+from fairline.mail import LONGEST_ADDRESS, checked_address
 from fairline.phone import normalised
 from fairline.queue import QueueSettings, check_text
 
@@ -33,6 +35,10 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     """The text of a priority pass."""
     name: Annotated[str, Meta(max_length=100)] | None = None
     phone: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
+    email: Annotated[str, Meta(min_length=1, max_length=LONGEST_ADDRESS)] | None = None
+    """Where notices of this place are sent."""
+    language: Annotated[str, Meta(max_length=35)] | None = None
+    """In which language, such as `de`; by the browser's settings where it is left out."""
     party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
     """How many people come together."""
     series: Annotated[str, Meta(max_length=4)] | None = None
@@ -60,6 +66,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     form: bool = False
     """It is a form of ours that was sent: its idempotency key was made with it, and stands for it however it is filled
     in."""
+    language: str | None = None
+    """The one their browser asks for, of those the pages speak."""
 
 
 def check_join(request: JoinRequest) -> None:
@@ -70,30 +78,44 @@ def check_join(request: JoinRequest) -> None:
         problem, _, path = str(error).partition(" - at `")
         field = _FIELD.search(path)
         raise InvalidRequest(field[1] if field else "", problem) from None
-    for name in ("client_id", "user_id", "priority_pass", "name", "phone", "series", "idempotency_key"):
+    for name in (
+        "client_id",
+        "user_id",
+        "priority_pass",
+        "name",
+        "phone",
+        "email",
+        "language",
+        "series",
+        "idempotency_key",
+    ):
         text = getattr(request, name)
         if text is not None:
             check_text(name, text, InvalidRequest)
+    if request.language is not None and spoken(request.language) is None:
+        raise InvalidRequest("language", f"must be one of {', '.join(LANGUAGES)}; got {request.language!r:.40}")
     if request.metadata is not None:
         check_metadata(request.metadata)
 
 
 def settled(request: JoinRequest, settings: QueueSettings) -> JoinRequest:
     """What someone says of themselves in the form it is kept in, by the rules of the queue: the name without space
-    around it, the phone number as it is dialled from anywhere. Else an error that says what to type."""
+    around it, the phone number as it is dialled from anywhere, the e-mail address as mail is sent there. Else an error
+    that says what to type."""
     if request.party_size > settings.max_party_size:
         raise InvalidRequest(
             "party_size",
             f"must be a whole number from 1 to {settings.max_party_size}; got {request.party_size}. "
             "A larger party joins in parts, or asks the staff",
         )
-    if request.name is None and request.phone is None:
+    if request.name is None and request.phone is None and request.email is None:
         return request
     name = request.name.strip() if request.name else None
     if name and any(unicodedata.category(sign) == "Cc" for sign in name):
         raise InvalidRequest("name", "must be one line of text, without control characters")
     phone = normalised(request.phone, settings.phone_region) if request.phone else None
-    return msgspec.structs.replace(request, name=name or None, phone=phone)
+    email = checked_address(request.email) if request.email else None
+    return msgspec.structs.replace(request, name=name or None, phone=phone, email=email)
 
 
 def check_metadata(metadata: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -21,6 +22,11 @@ from fairline.token import MoveClaims
 
 #: How long a link to another device works.
 MOVE_SECONDS = 600
+
+
+def move_path(queue: QueueId, code: str) -> str:
+    """Where a code is taken up; what comes after # stays with the browser."""
+    return f"/join/{quote(queue, safe='')}/move#{code}"
 
 
 class Floor(Struct, frozen=True, kw_only=True):
@@ -119,14 +125,15 @@ class Counter:
 
     # To another device
 
-    def move_code(self, queue: QueueId, standing: Standing, seconds: int = MOVE_SECONDS) -> str:
-        """What takes a ticket to another device, once, within ten minutes unless told."""
+    def move_code(self, queue: QueueId, standing: Standing | Went, seconds: int = MOVE_SECONDS) -> str:
+        """What takes a ticket to another device, once, within ten minutes or as long as is said. One that somebody has
+        just gone to has not moved yet."""
         return self._room.keyring.moves.sign(
             MoveClaims(
                 queue=queue,
                 number=standing.number,
                 joined=standing.joined,
-                moved=standing.moved,
+                moved=standing.moved if isinstance(standing, Standing) else 0,
                 expires=int(time.time()) + seconds,
             )
         )

@@ -27,6 +27,7 @@
     │   ├── SessionTaken
     │   ├── SettingsChanged
     │   ├── TooManyWebhooks
+    │   ├── MailNotSetUp
     │   └── RateLimited                     (a retry helps, after `retry_after`)
     ├── TokenError
     │   ├── TokenMissing
@@ -315,6 +316,15 @@ class TooManyWebhooks(Refused):
 
     def __init__(self, most: int) -> None:
         super().__init__(f"There are {most} webhooks already, which is the most. Remove one that is not needed first.")
+
+
+class MailNotSetUp(Refused):
+    """Mail is to be sent, and there is no server for it."""
+
+    code = "mail_not_set_up"
+
+    def __init__(self) -> None:
+        super().__init__("This server sends no mail. Set smtp_url and mail_from, and start it again.")
 
 
 class RateLimited(Refused):

@@ -15,6 +15,7 @@ class EventType(StrEnum):
     HELD = "held"
     RELEASED = "released"
     PASSED = "passed"
+    NEARLY = "nearly"
     ADMITTED = "admitted"
     CALLED = "called"
     RECALLED = "recalled"
@@ -44,5 +45,5 @@ class Event(Struct, frozen=True):
     """Milliseconds since 1970, by the store's clock."""
     ticket: int | None = None
     detail: str | None = None
-    """The reason of an end, the counter of a call, the level of a priority, how many were let pass, the queue and the
-    ticket of a transfer, the version of the settings, the seconds of an outage."""
+    """The reason of an end, the counter of a call, the level of a priority, how many were let pass, the position of who
+    is nearly there, the queue and the ticket of a transfer, the version of the settings, the seconds of an outage."""

@@ -11,6 +11,7 @@ import msgspec
 
 from fairline.arrival import Caller, JoinRequest
 from fairline.errors import InvalidRequest, PassInvalid, TokenError
+from fairline.look import LANGUAGES, spoken
 from fairline.queue import QueueId
 from fairline.store import Arrival
 from fairline.ticket import Person, Ticket
@@ -51,6 +52,8 @@ class Identity:
                 user_id=request.user_id,
                 name=request.name,
                 phone=request.phone,
+                email=request.email,
+                language=_language(request, caller),
                 party_size=request.party_size,
                 address=address.hex() or None,
                 user_agent=_storable(caller.user_agent[:300]) if caller.user_agent else None,
@@ -103,6 +106,12 @@ def _form_or(body: tuple[JoinRequest, int], caller: Caller) -> bytes:
     """What the same key has to come with again. A form that is sent again is the same, also where someone went back and
     wrote something else into it: one person, one ticket."""
     return b"form" if caller.form else blake2b(_fingerprint(body), digest_size=8).digest()
+
+
+def _language(request: JoinRequest, caller: Caller) -> str | None:
+    """The language of a person; the first one is not written, since most have it or say nothing."""
+    wanted = spoken(request.language) if request.language else caller.language
+    return None if wanted == LANGUAGES[0] else wanted
 
 
 def _storable(text: str) -> str:

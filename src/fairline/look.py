@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 
 from fairline.errors import InvalidSettings
+from fairline.notices import NoticeKind
 
 #: The languages the page speaks; the first where a browser asks for none of them.
 LANGUAGES = ("en", "ko", "es", "fr", "de", "ja", "pt", "ar")
@@ -28,6 +29,8 @@ PAGES = (
 )
 #: The words an operator may replace.
 TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "footer")
+#: The notices whose words an operator may replace.
+NOTICE_TEXTS = tuple(f"notice_{kind}" for kind in NoticeKind)
 
 #: What a series of labels is for, by its name, such as `series_A`: on the form and the kiosk.
 _SERIES = re.compile(r"series_[A-Z0-9]{0,3}[A-Z]", re.ASCII)
@@ -49,15 +52,21 @@ def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict
             raise InvalidSettings(name, f"must be a colour such as #0b6bcb; got {colour!r:.80}")
     if len(texts) > MOST_TEXTS:
         raise InvalidSettings("texts", f"must be at most {MOST_TEXTS}; got {len(texts)}")
+    known = (*TEXTS, *NOTICE_TEXTS)
     for name in texts:
         text, _, language = name.partition(".")
-        known = text in TEXTS or _SERIES.fullmatch(text)
-        if not known or (language not in LANGUAGES if "." in name else False):
+        if not (text in known or _SERIES.fullmatch(text)) or (language not in LANGUAGES if "." in name else False):
             raise InvalidSettings(
                 "texts",
-                f"has no {name!r:.80}. There are: {', '.join(TEXTS)}, and series_A for a series A; each alone, or "
+                f"has no {name!r:.80}. There are: {', '.join(known)}, and series_A for a series A; each alone, or "
                 f"followed by '.' and one of {', '.join(LANGUAGES)}",
             )
+
+
+def spoken(tag: str) -> str | None:
+    """The language that a tag such as `pt-BR` names, without its region; None where the pages do not speak it."""
+    code = tag.strip().partition("-")[0].lower()
+    return code if code in LANGUAGES else None
 
 
 def opening_time(text: str) -> datetime:

@@ -14,6 +14,7 @@ from fairline.errors import Invalid, InvalidSettings
 from fairline.hours import Calendar, check_hours
 from fairline.line import PriorityPolicy
 from fairline.look import check_look
+from fairline.notices import NoticeKind
 from fairline.phone import check_region
 
 QueueId = NewType("QueueId", str)
@@ -159,6 +160,11 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """What the page says while the queue takes nobody."""
     message: Message = ""
     """What everyone who waits is shown."""
+    notices: tuple[NoticeKind, ...] = ()
+    """What people are told by text message and e-mail: any of `joined`, `nearly`, `called`, `returned`,
+    `transferred`."""
+    notice_place: Annotated[int, Meta(ge=1, le=100)] = 3
+    """From which position on someone is told that it is nearly their turn."""
     opens_at: Annotated[str, Meta(max_length=40)] = ""
     """When a queue in maintenance means to open, as `2027-01-15T09:00:00Z`: the page says so."""
     logo: Source = ""
@@ -262,6 +268,8 @@ def allowed(field: str) -> str:
     words = _words(getattr(base, "__origin__", base), meta)
     if base is dict and getattr(hint, "__args__", ("", ""))[1] == Rules:
         words = "an object of lists of texts by their names"
+    if hint == tuple[NoticeKind, ...]:
+        words = f"a list of some of {', '.join(NoticeKind)}"
     return f"must be {words}" + (" or null" if optional else "")
 
 
@@ -314,6 +322,8 @@ def _check_together(settings: QueueSettings) -> None:
         )
     _check_names("series", settings.series, _SERIES, "1 to 4 capital letters or digits, the last one a letter")
     _check_names("counters", settings.counters, _DESK, "1 to 60 characters, without space at the ends")
+    if len(set(settings.notices)) < len(settings.notices):
+        raise InvalidSettings("notices", f"must have each kind once; got {', '.join(settings.notices)}")
     check_hours(settings.time_zone, settings.opening_hours, settings.closed_dates)
     check_region(settings.phone_region)
     check_bypass(settings.bypass_paths, settings.bypass_agents, settings.bypass_addresses)

@@ -16,6 +16,7 @@ import yaml
 from msgspec import Meta, Struct, field
 
 from fairline.errors import InvalidSettings
+from fairline.mail import check_sender, relay_of
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -71,6 +72,8 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     token_seconds: Annotated[float, Meta(ge=60, le=2_592_000)] = 7200.0
     log_format: LogFormat = LogFormat.AUTO
     webhook_private_addresses: PrivateAddresses = PrivateAddresses.REFUSE
+    smtp_url: str = ""
+    mail_from: str = ""
 
 
 NAMES = ServerSettings.__struct_fields__
@@ -105,6 +108,7 @@ def load(
             raise InvalidSettings("", f"{problem}. There are: {', '.join(NAMES)}.") from None
         value, source = found[name]
         raise InvalidSettings(name, f"{problem}; got {value!r:.80} from {source}") from None
+    _check_mail(settings)
     for network in settings.trusted_proxies:
         try:
             ip_network(network, strict=False)
@@ -113,6 +117,15 @@ def load(
                 "trusted_proxies", f"must be addresses or networks such as 10.0.0.0/8; got {network!r:.80}"
             ) from None
     return settings
+
+
+def _check_mail(settings: ServerSettings) -> None:
+    if settings.smtp_url:
+        relay_of(settings.smtp_url)
+        if not settings.mail_from:
+            raise InvalidSettings("mail_from", "is needed with smtp_url: the address that mail comes from")
+    if settings.mail_from:
+        check_sender(settings.mail_from)
 
 
 def duration(text: str) -> float | None:

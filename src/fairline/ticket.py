@@ -143,6 +143,9 @@ class Person(Struct, frozen=True, omit_defaults=True):
     user_id: str | None = None
     name: str | None = None
     phone: str | None = None
+    email: str | None = None
+    language: str | None = None
+    """The one they are told things in, of those the pages speak; None is the first of them."""
     party_size: int = 1
     address: str | None = None
     """A keyed digest of the address, never the address itself."""

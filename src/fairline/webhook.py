@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from datetime import UTC, datetime
+from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from fairline.errors import InvalidRequest
 from fairline.events import Event, EventType
+from fairline.notices import NOTICE
 from fairline.queue import QueueId
 from fairline.ticket import Person
 
@@ -23,6 +25,31 @@ _BAD = re.compile(r"[^\x21-\x7e]|[\"<>\\^`{|}]")
 _encode = msgspec.json.encode
 
 
+class Topic(StrEnum):
+    """What a webhook can hear of: every kind of event, and the notices that people are sent."""
+
+    JOINED = EventType.JOINED.value
+    PRIORITISED = EventType.PRIORITISED.value
+    HELD = EventType.HELD.value
+    RELEASED = EventType.RELEASED.value
+    PASSED = EventType.PASSED.value
+    NEARLY = EventType.NEARLY.value
+    ADMITTED = EventType.ADMITTED.value
+    CALLED = EventType.CALLED.value
+    RECALLED = EventType.RECALLED.value
+    RETURNED = EventType.RETURNED.value
+    STARTED = EventType.STARTED.value
+    COMPLETED = EventType.COMPLETED.value
+    EXPIRED = EventType.EXPIRED.value
+    REINSTATED = EventType.REINSTATED.value
+    TRANSFERRED = EventType.TRANSFERRED.value
+    MOVED = EventType.MOVED.value
+    QUEUE_CREATED = EventType.QUEUE_CREATED.value
+    SETTINGS_CHANGED = EventType.SETTINGS_CHANGED.value
+    CLOCK_STOPPED = EventType.CLOCK_STOPPED.value
+    NOTICE = NOTICE
+
+
 class Webhook(Struct, frozen=True, kw_only=True):
     """Someone who wants to be told. The secret is kept as it is, since it has to sign."""
 
@@ -30,8 +57,8 @@ class Webhook(Struct, frozen=True, kw_only=True):
     url: str
     queue: QueueId | None = None
     """None is every queue, those made later too."""
-    events: tuple[EventType, ...] = ()
-    """None named is all."""
+    events: tuple[Topic, ...] = ()
+    """None named is every event; notices only where they are named."""
     include_person: bool = False
     """Whether personal data is sent: an SMS gateway needs a phone number, most others do not."""
     active: bool = True
@@ -45,7 +72,12 @@ class Webhook(Struct, frozen=True, kw_only=True):
 
     def wants(self, event: Event) -> bool:
         """Whether it wants to know of this."""
-        return not self.events or event.type in self.events
+        return not self.events or Topic(event.type.value) in self.events
+
+    @property
+    def wants_notices(self) -> bool:
+        """Whether it tells people: an SMS gateway does."""
+        return Topic.NOTICE in self.events
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -53,6 +85,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
     name: str | None
     phone: str | None
+    email: str | None
     user_id: str | None
     party_size: int
     metadata: dict[str, Any] | None
@@ -63,13 +96,14 @@ class Told(Struct, frozen=True, kw_only=True):
         return cls(
             name=person.name,
             phone=person.phone,
+            email=person.email,
             user_id=person.user_id,
             party_size=person.party_size,
             metadata=person.metadata,
         )
 
 
-class Notice(Struct, frozen=True, kw_only=True):
+class Body(Struct, frozen=True, kw_only=True):
     """The body of a delivery."""
 
     id: str
@@ -88,10 +122,10 @@ class Notice(Struct, frozen=True, kw_only=True):
         return _encode(self).decode()
 
 
-def notice(hook: Webhook, queue: QueueId, event: Event, label: str | None, person: Person | None) -> Notice:
+def body_of(hook: Webhook, queue: QueueId, event: Event, label: str | None, person: Person | None) -> Body:
     """What a webhook is told of an event."""
     told = None if person is None else Told.of(person)
-    return Notice(
+    return Body(
         id=delivery_id(hook.id, queue, event),
         type=event.type.value,
         queue=queue,
@@ -103,9 +137,10 @@ def notice(hook: Webhook, queue: QueueId, event: Event, label: str | None, perso
     )
 
 
-def delivery_id(box: str, queue: QueueId, event: Event) -> str:
-    """One id for one event and receiver. The time is in it since a queue made anew may count its events anew."""
-    return sha256(f"{box} {queue} {event.id} {event.at}".encode()).hexdigest()[:32]
+def delivery_id(box: str, queue: QueueId, event: Event, form: str = "") -> str:
+    """One id for one event and receiver, in the form it is told in. The time is in it since a queue made anew may count
+    its events anew."""
+    return sha256(f"{box} {queue} {event.id} {event.at}{form}".encode()).hexdigest()[:32]
 
 
 def signature(secret: str, body: bytes, at: int) -> str:

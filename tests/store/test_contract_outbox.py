@@ -12,7 +12,7 @@ from fairline.events import EventType
 from fairline.queue import QueueId, QueueSettings
 from fairline.store import BoxCounts, Delivery, DeliveryState, Parcel, Store
 from fairline.store.outbox import DEAD_SECONDS
-from fairline.webhook import Webhook
+from fairline.webhook import Topic, Webhook
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue, OpenStore
 
@@ -220,7 +220,7 @@ async def test_a_webhook_is_kept_as_it_was_given(store: Store, another_store: Op
             id=secrets.token_hex(6),
             url="https://example.com/é?a=%20",
             queue=QueueId("sale") if number else None,
-            events=(EventType.CALLED, EventType.EXPIRED) if number else (),
+            events=(Topic.CALLED, Topic.NOTICE) if number else (),
             include_person=bool(number),
             active=not number,
             secret="s",

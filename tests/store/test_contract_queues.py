@@ -245,6 +245,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "unload": lambda s, q: s.unload(q, [1]),
     "note_shown": lambda s, q: s.note_shown(q, [Shown(1, 1, 1, 1)]),
     "let_pass": lambda s, q: s.let_pass(q, 1, 1),
+    "note_nearly": lambda s, q: s.note_nearly(q, 1),
     "rebind": lambda s, q: s.rebind(q, 1, 1, 0, b"c"),
     "transfer": lambda s, q: s.transfer(q, 1, Went("other", 1, 1, "R")),
     "close_day": lambda s, q: s.close_day(q, 1, 1),

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from fairline import __version__
-from fairline.cli import db, keys, queue, ticket, webhook
+from fairline.cli import db, keys, mail, queue, ticket, webhook
 from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
 from fairline.cli.report import report
@@ -35,6 +35,7 @@ app.add_typer(queue.app, name="queue")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(keys.app, name="keys")
 app.add_typer(webhook.app, name="webhook")
+app.add_typer(mail.app, name="mail")
 app.add_typer(db.app, name="db")
 
 

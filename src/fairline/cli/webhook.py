@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, api, connect
-from fairline.events import EventType
+from fairline.webhook import Topic
 
 app = typer.Typer(no_args_is_help=True, help="Signed deliveries of events, and dead letters.")
 app.callback()(connect)
@@ -41,7 +41,7 @@ def create(
     url: Annotated[str, typer.Argument(help="Where to post to.", metavar="URL")],
     queue: Annotated[str | None, typer.Option(help="Which queue to hear of. (default: all)")] = None,
     event: Annotated[
-        list[EventType] | None, typer.Option(help="What to hear of; more than once. (default: all)")
+        list[Topic] | None, typer.Option(help="What to hear of; more than once. (default: every event, no notice)")
     ] = None,
     include_person: Annotated[
         bool, typer.Option("--include-person", help="Send name, phone and the like too.")
@@ -89,13 +89,20 @@ def dead(
     json: Json = False,
 ) -> None:
     """The dead letters of a webhook, oldest first."""
-    found = api(ctx).get(f"/webhooks/{part(hook)}/deliveries", state="dead", limit=limit)
+    show_dead(api(ctx).get(f"/webhooks/{part(hook)}/deliveries", state="dead", limit=limit), limit, json)
+
+
+def show_dead(found: dict[str, Any], limit: int, json: bool) -> None:
+    """Print dead letters."""
     if json:
         show.as_json(found)
         return
-    fields = ("id", "type", "queue", "ticket", "at", "died_at", "error")
-    lines = ([letter[field] for field in fields] for letter in found["deliveries"])
-    columns = ("id", "event", "queue", "ticket", "happened", "given up", "error")
+    fields = ("queue", "ticket", "at", "died_at", "error")
+    lines = (
+        [letter["id"], letter["notice"] or letter["type"], *(letter[field] for field in fields)]
+        for letter in found["deliveries"]
+    )
+    columns = ("id", "what", "queue", "ticket", "happened", "given up", "error")
     show.rows("Dead letters", columns, lines, "There is none.")
     if found["cursor"]:
         show.console.print(f"[dim]There are more; raise --limit (now {limit}), or use the API's cursor.[/]")

@@ -43,6 +43,8 @@ class Outcome(Struct, frozen=True):
     """Short, and nothing of what the receiver answered but its status."""
     final: bool = False
     """Trying again is of no use."""
+    overtaken: bool = False
+    """It was not sent, since it is not true any more: nobody needs to know, and nothing failed."""
     retry_after: float | None = None
     """The receiver asks to be left alone so long."""
 
@@ -65,7 +67,8 @@ class Patience(Struct, frozen=True):
 
 
 class Courier:
-    """Sends from outboxes. `kind` names them in logs and figures; `on_outcome` hears `sent`, `retried` or `dead`."""
+    """Sends from outboxes. `kind` names them in logs and figures; `on_outcome` hears `sent`, `overtaken`,
+    `retried` or `dead`."""
 
     def __init__(
         self,
@@ -137,14 +140,17 @@ class Courier:
         """What the channel says. One that fails in a way of its own is a failed try, and no reason to try for ever."""
         try:
             return await channel(delivery)
+        except StoreError:
+            raise  # that is our own trouble: the claim lapses, and it is tried again
         except Exception:
             log.exception("delivery.failed", kind=self._kind, box=box, delivery=delivery.id)
             return Outcome(sent=False, error="it could not be sent; the log says why")
 
     async def _settle(self, box: str, delivery: Delivery, outcome: Outcome) -> None:
         error = outcome.error[:ERROR_LENGTH]
-        if outcome.sent:
-            became, noted = "sent", await self._outbox.settle_sent(box, delivery)
+        if outcome.sent or outcome.overtaken:
+            became = "sent" if outcome.sent else "overtaken"
+            noted = await self._outbox.settle_sent(box, delivery)
         elif outcome.final or delivery.tries >= self._patience.tries:
             became, noted = "dead", await self._outbox.settle_dead(box, delivery, error)
         else:

@@ -499,6 +499,10 @@ class Store(Protocol):
     async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         """Let so many others go first. Whoever is further back than the position `seen` has done so already."""
 
+    async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
+        """Note of the first so many in line that it is nearly their turn, with an event for each it was not noted of
+        before: once for each ticket, whatever becomes of its place. Answers who they are, in order."""
+
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         """Take a ticket to another device, if it has moved as often as `moved` says; or raise TokenMoved."""
 

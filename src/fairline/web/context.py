@@ -21,6 +21,7 @@ from fairline.settings import ServerSettings
 from fairline.ticket import Standing, Status, Ticket
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
 from fairline.web.http import Headers, Request, cookie, token_of
+from fairline.web.preference import preferred
 from fairline.web.recent import Recent
 from fairline.web.wire import TicketAnswer, TransferredTo, moment
 
@@ -104,6 +105,7 @@ class Context:
             staff=staff,
             priority=priority,
             form=form,
+            language=preferred(request),
         )
 
     def _held(self, request: Request, queue: QueueId) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 import fairline
 from fairline.errors import QueueNotFound, StoreError
+from fairline.keeper import mail, webhooks
 from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Room
 from fairline.store import BoxCounts, Stats, Totals
@@ -33,7 +34,7 @@ class MetricsPage:
     async def metrics(self, request: Request) -> Response:
         """All figures, for Prometheus. With the store away, those of the processes only."""
         queues: list[tuple[QueueId, QueueSettings, Stats]] | None
-        boxes: BoxCounts | None
+        boxes: dict[str, BoxCounts] | None
         try:
             queues = await self._queues()
             boxes = await self._outboxes()
@@ -44,12 +45,13 @@ class MetricsPage:
         body = await self._metrics.told([*queue_metrics(queues), *outbox_metrics(boxes)], known)
         return Response(200, body, MEDIA.encode(), NO_STORE)
 
-    async def _outboxes(self) -> BoxCounts:
-        """What all webhooks together have to send, and have given up: no label is needed that grows with them."""
+    async def _outboxes(self) -> dict[str, BoxCounts]:
+        """What there is to send by mail, and by all webhooks together: no label is needed that grows with them."""
         store = self._room.store
         hooks = await store.registry.webhooks()
-        counts = await store.outbox.counts([hook.id for hook in hooks])
-        return BoxCounts(sum(each.pending for each in counts), sum(each.dead for each in counts))
+        letters, *counts = await store.outbox.counts([mail.BOX, *(hook.id for hook in hooks)])
+        all_hooks = BoxCounts(sum(each.pending for each in counts), sum(each.dead for each in counts))
+        return {webhooks.KIND: all_hooks, mail.KIND: letters}
 
     async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
         places = asyncio.Semaphore(AT_ONCE)
@@ -124,13 +126,13 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     ]
 
 
-def outbox_metrics(boxes: BoxCounts | None) -> list[Metric]:
+def outbox_metrics(boxes: dict[str, BoxCounts] | None) -> list[Metric]:
     """What is still to be delivered, and what was given up."""
     pending = GaugeMetricFamily("fairline_deliveries_pending", "What is still to be delivered.", labels=("kind",))
     dead = GaugeMetricFamily("fairline_deliveries_dead", "Dead letters: what was given up, and kept.", labels=("kind",))
-    if boxes is not None:
-        pending.add_metric(("webhook",), boxes.pending)
-        dead.add_metric(("webhook",), boxes.dead)
+    for kind, counts in (boxes or {}).items():
+        pending.add_metric((kind,), counts.pending)
+        dead.add_metric((kind,), counts.dead)
     return [pending, dead]
 
 

@@ -27,6 +27,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from fairline.errors import FairlineError, StoreError
+from fairline.keeper import mail, webhooks
 from fairline.queue import QueueId
 from fairline.room import Answer
 from fairline.ticket import Status
@@ -160,7 +161,7 @@ class Metrics:
         self._deliveries = Tally(
             registry,
             "fairline_deliveries_total",
-            "Tries to deliver by the keepers of this server: what was sent, what is tried again, what was given up.",
+            "Tries to deliver by the keepers of this server: sent, overtaken by what came after, retried, given up.",
             "kind",
             "outcome",
         )
@@ -305,9 +306,10 @@ class Metrics:
         self._limited.begin("POST /api/v1/queues/{queue}/join")
         for call in STORE_CALLS:
             self._store_errors.begin(call)
-        self._lost.begin("webhook")
-        for outcome in ("sent", "retried", "dead"):
-            self._deliveries.begin("webhook", outcome)
+        for kind in (webhooks.KIND, mail.KIND):
+            self._lost.begin(kind)
+            for outcome in ("sent", "overtaken", "retried", "dead"):
+                self._deliveries.begin(kind, outcome)
 
     def _begin_queue(self, queue: str) -> None:
         self._beat_seconds.begin(queue)

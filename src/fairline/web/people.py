@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 from typing import NoReturn
-from urllib.parse import quote
 
 import msgspec
 from msgspec import UnsetType
 
 from fairline.arrival import JoinRequest
-from fairline.counter import MOVE_SECONDS, Counter
+from fairline.counter import MOVE_SECONDS, Counter, move_path
 from fairline.errors import (
     FairlineError,
     InvalidRequest,
@@ -178,7 +177,7 @@ class People:
         except QueueNotFound as error:
             gone_with_its_queue(error)
         code = self._counter.move_code(queue, answer.standing)
-        url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/move#{code}"
+        url = f"{self._context.settings.public_url}{move_path(queue, code)}"
         return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
 
     async def moved(self, request: Request) -> Response:

@@ -35,6 +35,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "webhook_not_found": (404, "No such webhook"),
     "delivery_not_found": (404, "No such dead letter"),
     "too_many_webhooks": (409, "Too many webhooks"),
+    "mail_not_set_up": (409, "Mail is not set up"),
     "last_admin_key": (409, "The last admin key"),
     "queue_exists": (409, "The queue exists already"),
     "queue_full": (503, "The queue is full"),

@@ -29,6 +29,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewKey": {"role": "viewer", "name": "Dashboard"},
     "NewWebhook": {"url": "https://shop.example/fairline", "queue": "demo", "events": ["admitted", "expired"]},
     "WebhookChanges": {"active": False},
+    "MailTrial": {"to": "ada@example.com"},
 }
 
 #: What is in the path and the query of an example.
@@ -129,7 +130,9 @@ _NAMED_BY = {
     ("MadeWebhook", "active"): True,
     ("MadeWebhook", "secret"): "whsec_Zx3…",
     ("DeliveryAnswer", "id"): PATH["delivery"],
-    ("DeliveryAnswer", "type"): "admitted",
+    ("DeliveryAnswer", "type"): "notice",
+    ("DeliveryAnswer", "notice"): "called",
+    ("MailAnswer", "sender"): "The Shop <line@shop.example>",
     ("DeliveryAnswer", "error"): "answered 500",
 }
 _TIME = "2026-07-01T08:00:00Z"

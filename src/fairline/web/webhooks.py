@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from datetime import UTC, datetime
@@ -12,26 +11,23 @@ import msgspec
 
 from fairline.errors import (
     AddressRefused,
-    DeliveryNotFound,
     InvalidRequest,
-    QueueNotFound,
     TooManyWebhooks,
     WebhookNotFound,
 )
-from fairline.events import EventType
+from fairline.keeper.dispatch import newest_events
 from fairline.keeper.outbound import check_literal
 from fairline.keeper.outbox import Outcome
 from fairline.keeper.webhooks import post
 from fairline.queue import QueueId
 from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState, Store
-from fairline.webhook import PING, Notice, Webhook, check_url
+from fairline.web.letters import Letters
+from fairline.webhook import PING, Body, Topic, Webhook, check_url
 
 #: Each costs the keepers a look a round.
 MOST = 100
 #: What a receiver has to answer a ping: less than whoever asked for it waits for us.
 PING_SECONDS = 8.0
-#: Dead letters replayed in one step.
-STEP = 500
 
 
 class WebhookDesk:
@@ -39,17 +35,18 @@ class WebhookDesk:
 
     def __init__(self, store: Store, *, private: bool) -> None:
         self._store = store
+        self._letters = Letters(store)
         self._private = private
 
     async def create(
-        self, url: str, queue: QueueId | None, events: tuple[EventType, ...], include_person: bool, active: bool
+        self, url: str, queue: QueueId | None, events: tuple[Topic, ...], include_person: bool, active: bool
     ) -> Webhook:
         """A new webhook, which hears of what happens from now on."""
         self._check_url(url)
         if len(await self.all()) >= MOST:
             raise TooManyWebhooks(MOST)
         # A name with a typing error would never hear of anything: it is refused here.
-        newest = await self._newest() if queue is None else {queue: await self._store.last_event(queue)}
+        newest = await newest_events(self._store) if queue is None else {queue: await self._store.last_event(queue)}
         hook = Webhook(
             id=secrets.token_hex(6),
             url=url,
@@ -93,13 +90,13 @@ class WebhookDesk:
 
     async def counts(self, hooks: list[Webhook]) -> list[BoxCounts]:
         """How many of each are pending and dead."""
-        return await self._store.outbox.counts([hook.id for hook in hooks])
+        return await self._letters.counts([hook.id for hook in hooks])
 
     async def ping(self, hook_id: str) -> tuple[Outcome, float]:
         """Send a ping now, past the outbox; what became of it, and the seconds it took."""
         hook = await self.one(hook_id)
-        notice = Notice(id=secrets.token_hex(16), type=PING, queue=hook.queue, at=datetime.now(UTC))
-        delivery = Delivery(id=notice.id, payload=notice.text(), made=0, tries=1, at=0)
+        body = Body(id=secrets.token_hex(16), type=PING, queue=hook.queue, at=datetime.now(UTC))
+        delivery = Delivery(id=body.id, payload=body.text(), made=0, tries=1, at=0)
         began = time.monotonic()
         outcome = await post(hook, self._private, delivery, PING_SECONDS)
         return outcome, time.monotonic() - began
@@ -107,21 +104,15 @@ class WebhookDesk:
     async def deliveries(self, hook_id: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
         """What is still to be sent, or was given up."""
         hook = await self.one(hook_id)
-        return await self._store.outbox.deliveries(hook.id, state, cursor, limit)
+        return await self._letters.page(hook.id, state, cursor, limit)
 
     async def replay(self, hook_id: str, delivery_id: str) -> None:
         """Send one dead letter again."""
-        hook = await self.one(hook_id)
-        if not await self._store.outbox.replay(hook.id, 1, one=delivery_id):
-            raise DeliveryNotFound(delivery_id)
+        await self._letters.replay((await self.one(hook_id)).id, delivery_id)
 
     async def replay_all(self, hook_id: str) -> int:
         """Send all dead letters again, but for those that die of it meanwhile; how many there were."""
-        hook = await self.one(hook_id)
-        before, count = await self._store.time(), 0
-        while found := await self._store.outbox.replay(hook.id, STEP, before=before):
-            count += found
-        return count
+        return await self._letters.replay_all((await self.one(hook_id)).id)
 
     def _check_url(self, url: str) -> None:
         check_url(url)
@@ -129,16 +120,3 @@ class WebhookDesk:
             check_literal(url, self._private)
         except AddressRefused as error:
             raise InvalidRequest("url", error.message) from None
-
-    async def _newest(self) -> dict[QueueId, str]:
-        """The newest event of every queue."""
-
-        async def newest(queue: QueueId) -> str | None:
-            try:
-                return await self._store.last_event(queue)
-            except QueueNotFound:
-                return None  # deleted meanwhile
-
-        queues = await self._store.queues()
-        found = await asyncio.gather(*map(newest, queues))
-        return {queue: event for queue, event in zip(queues, found, strict=True) if event is not None}

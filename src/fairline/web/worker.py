@@ -17,9 +17,11 @@ import uvicorn
 
 from fairline.errors import StoreError
 from fairline.keeper import Keeper, process_name
+from fairline.keeper.dispatch import Dispatch
+from fairline.keeper.mail import Mailer
 from fairline.keeper.stock import Stocktaker
-from fairline.keeper.webhooks import Webhooks
 from fairline.logs import set_up_logs
+from fairline.mail import relay_of
 from fairline.room import Room
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
@@ -81,9 +83,11 @@ class Worker:
             on_admitted=self._metrics.admitted,
             on_round=self._metrics.round,
         )
-        self._webhooks = Webhooks(
-            store,
+        self._dispatch = Dispatch(
+            self._room,
             private=settings.webhook_private_addresses is PrivateAddresses.ALLOW,
+            public_url=settings.public_url,
+            mailer=Mailer(relay_of(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
             on_outcome=self._metrics.delivered,
             on_lost=self._metrics.lost,
         )
@@ -96,7 +100,7 @@ class Worker:
             if self._settings.role is not ServerRole.WEB:
                 await stack.enter_async_context(_running(self._keeper.run()))
                 await stack.enter_async_context(_running(Stocktaker(self._room).run()))
-                await stack.enter_async_context(_running(self._webhooks.run()))
+                await stack.enter_async_context(_running(self._dispatch.run()))
             if listening is not None:
                 await stack.enter_async_context(_running(self._show_alive()))
                 await self._serve(listening, stack)

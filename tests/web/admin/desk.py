@@ -79,6 +79,11 @@ CALLS = {
     "GET /webhooks/{webhook}/deliveries": Role.VIEWER,
     "POST /webhooks/{webhook}/deliveries/{delivery}/replay": Role.OPERATOR,
     "POST /webhooks/{webhook}/replay": Role.OPERATOR,
+    "GET /mail": Role.VIEWER,
+    "POST /mail/test": Role.ADMIN,
+    "GET /mail/deliveries": Role.VIEWER,
+    "POST /mail/deliveries/{delivery}/replay": Role.OPERATOR,
+    "POST /mail/replay": Role.OPERATOR,
 }
 
 

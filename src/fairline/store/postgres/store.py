@@ -232,6 +232,11 @@ class PostgresStore:
         check_places(places)
         return whole_ticket(queue, Action.PASS, number, await self._call("let_pass", queue, number, places, seen))
 
+    async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
+        check_places(places)
+        numbers: list[int] = await self._call("note_nearly", queue, places)
+        return numbers
+
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         answer = await self._call("rebind", queue, number, joined, moved, client)
         return whole_ticket(queue, Action.BEAT, number, answer)

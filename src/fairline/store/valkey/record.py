@@ -63,6 +63,8 @@ def pack_person(person: Person) -> bytes:
         person.phone,
         person.party_size if person.party_size != 1 else None,
         person.metadata,
+        person.email,
+        person.language,
     ]
     while fields and fields[-1] is None:
         fields.pop()
@@ -72,11 +74,13 @@ def pack_person(person: Person) -> bytes:
 def unpack_person(packed: bytes) -> Person:
     """What `pack_person` packed."""
     fields: list[Any] = _decode(packed)
-    address, agent, user_id, name, phone, party_size, metadata = fields + [None] * (7 - len(fields))
+    address, agent, user_id, name, phone, party_size, metadata, email, language = fields + [None] * (9 - len(fields))
     return Person(
         user_id=user_id,
         name=name,
         phone=phone,
+        email=email,
+        language=language,
         party_size=party_size or 1,
         address=address.hex() if address else None,
         user_agent=_unpack_agent(agent) if agent else None,

@@ -228,6 +228,11 @@ class ValkeyStore:
         view, items = await self._run("let_pass", queue, [number, places, "" if seen is None else seen])
         return whole_ticket(queue, Action.PASS, number, items, view)
 
+    async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
+        check_places(places)
+        _, numbers = await self._run("nearly", queue, [places])
+        return [int(number) for number in numbers]
+
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         view, items = await self._run("rebind", queue, [number, joined, moved, client])
         return whole_ticket(queue, Action.BEAT, number, items, view)

@@ -1,4 +1,4 @@
-"""For operators: settings, history, calling people, tickets, figures, passes, keys, webhooks, audit and health."""
+"""For operators: settings, history, calling people, tickets, figures, passes, keys, webhooks, mail, audit, health."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.kiosks import Kiosks
 from fairline.web.admin.live import Live
+from fairline.web.admin.mail import MailCalls
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
 from fairline.web.admin.reports import Reports
@@ -40,6 +41,7 @@ def admin_operations(context: Context) -> list[Operation]:
         Passes(desk),
         Keys(desk),
         WebhookCalls(desk),
+        MailCalls(desk),
         Audit(desk),
         Health(desk),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -9,14 +10,18 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fairline.events import EventType
+from fairline.errors import InvalidRequest
 from fairline.keeper.outbox import Outcome
-from fairline.store import BoxCounts, Delivery, DeliveryState
+from fairline.notices import NoticeKind
+from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState
+from fairline.web.operations import Query
 from fairline.web.wire import Strict, moment
-from fairline.webhook import MAX_URL, Webhook
+from fairline.webhook import MAX_URL, Topic, Webhook
 
 Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL, description="where to post to: http or https")]
-Events = Annotated[tuple[EventType, ...], Meta(max_length=50, description="what to hear of; none is everything")]
+Events = Annotated[
+    tuple[Topic, ...], Meta(max_length=50, description="what to hear of; none is every event, and no notice")
+]
 
 
 class NewWebhook(Strict, frozen=True):
@@ -27,7 +32,8 @@ class NewWebhook(Strict, frozen=True):
     """Which queue to hear of; null is every one, those made later too."""
     events: Events = ()
     include_person: bool = False
-    """Whether name, phone, user_id, party_size and metadata are sent too."""
+    """Whether name, phone, email, user_id, party_size and metadata are sent too; of a notice, whom to tell, and the
+    link to their ticket."""
     active: bool = True
 
 
@@ -48,7 +54,7 @@ class WebhookAnswer(Struct, frozen=True, kw_only=True):
     url: str
     """For a viewer without what may be secret in it: its path and query."""
     queue: str | None
-    events: list[EventType]
+    events: list[Topic]
     include_person: bool
     active: bool
     created_at: datetime
@@ -100,11 +106,29 @@ class PingAnswer(Struct, frozen=True, kw_only=True):
         return cls(delivered=outcome.sent, error=outcome.error or None, seconds=round(seconds, 3))
 
 
+#: The most deliveries in one answer.
+PAGE = 100
+DELIVERIES_QUERY = (
+    Query("state", DeliveryState, "pending, or dead; pending unless told"),
+    Query("limit", int, f"at most so many, up to {PAGE}; {PAGE} unless told"),
+    Query("cursor", str, "where the last page ended"),
+)
+
+
+def wanted_state(args: Mapping[str, str]) -> DeliveryState:
+    """Which deliveries a listing is asked for."""
+    wanted = args.get("state") or DeliveryState.PENDING
+    if wanted not in list(DeliveryState):
+        raise InvalidRequest("state", f"must be one of {', '.join(DeliveryState)}; got {wanted!r:.80}")
+    return DeliveryState(wanted)
+
+
 class _Gist(Struct, frozen=True):
     type: str
     queue: str | None
     at: datetime
     ticket: int | None = None
+    notice: NoticeKind | None = None
 
 
 _gist = msgspec.json.Decoder(_Gist).decode
@@ -116,6 +140,8 @@ class DeliveryAnswer(Struct, frozen=True, kw_only=True):
     id: str
     state: DeliveryState
     type: str
+    notice: NoticeKind | None
+    """What someone is told, where it is a notice."""
     queue: str | None
     ticket: int | None
     at: datetime
@@ -135,6 +161,7 @@ class DeliveryAnswer(Struct, frozen=True, kw_only=True):
             id=delivery.id,
             state=state,
             type=gist.type,
+            notice=gist.notice,
             queue=gist.queue,
             ticket=gist.ticket,
             at=gist.at,
@@ -150,6 +177,11 @@ class DeliveryList(Struct, frozen=True):
 
     deliveries: list[DeliveryAnswer]
     cursor: str | None
+
+    @classmethod
+    def of(cls, page: DeliveryPage, state: DeliveryState) -> DeliveryList:
+        """A page of an outbox."""
+        return cls([DeliveryAnswer.of(delivery, state) for delivery in page.deliveries], page.cursor)
 
 
 class Replayed(Struct, frozen=True):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from fairline.errors import InvalidRequest
 from fairline.settings import PrivateAddresses
-from fairline.store import DeliveryState, Role
+from fairline.store import Role
 from fairline.web.admin.desk import DONE, Call, Desk
 from fairline.web.admin.webhook_wire import (
-    DeliveryAnswer,
+    DELIVERIES_QUERY,
+    PAGE,
     DeliveryList,
     MadeWebhook,
     NewWebhook,
@@ -18,15 +18,14 @@ from fairline.web.admin.webhook_wire import (
     WebhookAnswer,
     WebhookChanges,
     WebhookList,
+    wanted_state,
 )
 from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
-from fairline.web.operations import Operation, Query
+from fairline.web.operations import Operation
 from fairline.web.people import named_queue
 from fairline.web.webhooks import WebhookDesk
 from fairline.webhook import Webhook
-
-PAGE = 100
 
 
 class WebhookCalls:
@@ -81,11 +80,7 @@ class WebhookCalls:
                 "What is still to be sent, or the dead letters.",
                 self.deliveries,
                 {200: DeliveryList},
-                query=(
-                    Query("state", DeliveryState, "pending, or dead; pending unless told"),
-                    Query("limit", int, f"at most so many, up to {PAGE}; {PAGE} unless told"),
-                    Query("cursor", str, "where the last page ended"),
-                ),
+                query=DELIVERIES_QUERY,
             ),
             row(
                 Role.OPERATOR,
@@ -154,14 +149,9 @@ class WebhookCalls:
     async def deliveries(self, call: Call) -> Response:
         """A page of what is pending, or dead."""
         args = call.request.args
-        wanted = args.get("state") or DeliveryState.PENDING
-        if wanted not in list(DeliveryState):
-            raise InvalidRequest("state", f"must be one of {', '.join(DeliveryState)}; got {wanted!r:.80}")
-        state = DeliveryState(wanted)
-        limit = call.limit(PAGE, PAGE)
+        state, limit = wanted_state(args), call.limit(PAGE, PAGE)
         page = await self._webhooks.deliveries(_webhook(call), state, args.get("cursor") or None, limit)
-        found = [DeliveryAnswer.of(delivery, state) for delivery in page.deliveries]
-        return private(200, DeliveryList(found, page.cursor))
+        return private(200, DeliveryList.of(page, state))
 
     async def replay_one(self, call: Call) -> Response:
         """Send one dead letter again."""

@@ -272,6 +272,9 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     user_id: str | None
     name: str | None
     phone: str | None
+    email: str | None
+    language: str | None
+    """The one they are told things in; null is English."""
     party_size: int
     address: str | None
     """A keyed digest, never the address itself."""
@@ -305,6 +308,8 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
             user_id=person.user_id,
             name=person.name,
             phone=person.phone,
+            email=person.email,
+            language=person.language,
             party_size=person.party_size,
             address=person.address,
             user_agent=person.user_agent,

@@ -33,6 +33,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Staying in line": ("heartbeat_interval_seconds", "heartbeat_timeout_seconds", "grace_seconds"),
     "Inside": ("claim_seconds", "session_seconds", "session_max_seconds", "retain_seconds"),
     "At the gate": ("passthrough", "bypass_paths", "bypass_agents", "bypass_addresses"),
+    "Notices": ("notices", "notice_place"),
     "The waiting page": (
         "message",
         "closed_message",
@@ -84,6 +85,8 @@ _LABELS = {
     "closed_dates": "Closed on",
     "close_early": "Close when the line would outlast the day",
     "clear_after_minutes": "Clear the line after closing, minutes",
+    "notices": "Tell people when",
+    "notice_place": "Nearly their turn from position",
     "closed_message": "Message while closed",
     "message": "Message to all who wait",
     "texts": "Words of the page",

@@ -16,7 +16,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
-from fairline.events import EventType
 from fairline.store import AdminKey, Role
 from fairline.ticket import TRANSITIONS, Status
 from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
@@ -29,6 +28,7 @@ from fairline.web.http import Headers, Request, Response, cookie
 from fairline.web.operations import Operation
 from fairline.web.people import named_queue
 from fairline.web.problems import PROBLEMS, failure
+from fairline.webhook import Topic
 
 HOME = "/admin"
 _HEADERS: Headers = (
@@ -150,7 +150,7 @@ class DashboardPages:
         if name in ("queue", "queues"):
             data |= {"form": form(), "actions": _actions()}
         if name == "webhooks":
-            data["events"] = [*EventType]
+            data["events"] = [*Topic]
         values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
         allowed = _allows(staff, sheet.needs)
         return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)

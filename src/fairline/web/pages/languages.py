@@ -14,8 +14,10 @@ from typing import Any
 
 import msgspec
 
-from fairline.look import LANGUAGES, TEXTS
-from fairline.web.http import Request
+from fairline.look import TEXTS
+from fairline.web.preference import preferred
+
+__all__ = ["PLURALS", "Language", "Words", "catalogue", "preferred", "span_in_words"]
 
 _RIGHT_TO_LEFT = {"ar"}
 _COUNTER = "counter_"
@@ -145,23 +147,3 @@ def catalogue(code: str) -> dict[str, Words]:
 def _counter_words(code: str) -> dict[str, Words]:
     words = catalogue(code)
     return {name.removeprefix(_COUNTER): found for name, found in words.items() if name.startswith(_COUNTER)}
-
-
-def preferred(request: Request) -> str:
-    """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
-    _, asked = _weighed(request.args.get("lang", ""))
-    if asked in LANGUAGES:
-        return asked
-    wanted = [_weighed(part) for part in (request.text(b"accept-language") or "")[:500].split(",")]
-    known = [(weight, code) for weight, code in wanted if code in LANGUAGES and weight > 0]
-    return max(known, key=lambda each: each[0])[1] if known else LANGUAGES[0]
-
-
-def _weighed(part: str) -> tuple[float, str]:
-    """One entry of Accept-Language, such as `pt-BR;q=0.8`: how much it is wanted, and without its region."""
-    tag, _, weight = part.strip().partition(";q=")
-    try:
-        wanted = float(weight) if weight else 1.0
-    except ValueError:
-        wanted = 0.0
-    return wanted, tag.strip().partition("-")[0].lower()

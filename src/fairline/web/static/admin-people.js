@@ -105,7 +105,7 @@ export class People {
   draw(ticket, body) {
     const facts = [
       ["Position", ticket.position && number(ticket.position)], ["Why", ticket.reason && REASON[ticket.reason]], ["Revoked for", ticket.revoked_reason],
-      ["Name", ticket.name], ["Phone", ticket.phone], ["User id", ticket.user_id], ["People", ticket.party_size > 1 && number(ticket.party_size)],
+      ["Name", ticket.name], ["Phone", ticket.phone], ["E-mail", ticket.email], ["User id", ticket.user_id], ["People", ticket.party_size > 1 && number(ticket.party_size)],
       ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.counter],
       ["Joined", dateTime(ticket.joined_at)], ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)], ["Came in", ticket.started_at && dateTime(ticket.started_at)], ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
       [ticket.ended_at ? "Record kept until" : "Lapses", ticket.deadline && dateTime(ticket.deadline)], ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
@@ -155,10 +155,11 @@ export class People {
     return ask("Put someone in line", [
       { name: "name", label: "Name", longest: 200 },
       { name: "phone", label: "Phone", kind: "tel" },
+      { name: "email", label: "E-mail", kind: "email" },
       { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
       { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
-    ], "Put in line", async ({ name, phone, party_size, priority }) => {
-      const joined = await post(this.queue.path("/join"), { ...(name && { name }), ...(phone && { phone }), party_size: party_size ?? 1, priority: Number(priority) });
+    ], "Put in line", async ({ name, phone, email, party_size, priority }) => {
+      const joined = await post(this.queue.path("/join"), { ...(name && { name }), ...(phone && { phone }), ...(email && { email }), party_size: party_size ?? 1, priority: Number(priority) });
       toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
       this.load();
     }, "Staff are not held to the limits of joining.");

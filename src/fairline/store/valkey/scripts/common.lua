@@ -61,7 +61,7 @@ end
 -- Tickets. A record has a head that every ticket has, an extra part where its flags say so (how often it moved to
 -- another device, and its serial), and a tail from its admission or its end on; record.py reads the same.
 local HEAD, EXTRA, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0', '<ddddI4Bc0Bc0I2c0'
-local LEAVING, IS_HELD, HAS_EXTRA = 1, 2, 4
+local LEAVING, IS_HELD, HAS_EXTRA, IS_NEARLY = 1, 2, 4, 8
 
 local function unpack_ticket(number, record)
   local t = {
@@ -71,8 +71,8 @@ local function unpack_ticket(number, record)
   local flags, at
   t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
-  t.leaving, t.held = flags % 2 == 1, flags % 4 >= IS_HELD
-  if flags >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
+  t.leaving, t.held, t.nearly = flags % 2 == 1, flags % 4 >= IS_HELD, flags >= IS_NEARLY
+  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
   if at <= #record then
     t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter, t.went = struct.unpack(TAIL, record, at)
   end
@@ -87,6 +87,7 @@ end
 local function save(t)
   local extra = t.moved > 0 or t.serial ~= ''
   local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
+    + (t.nearly and IS_NEARLY or 0)
   local record = struct.pack(HEAD, t.state, t.reason, t.level, flags, t.place, t.joined, #t.client, t.client,
     #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
   if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end

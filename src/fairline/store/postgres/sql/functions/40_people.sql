@@ -188,6 +188,7 @@ BEGIN
     _t.held := _a.held;
     _t.serial := next_serial(_q, _now, _days, _a.series, _c.number);
     _t.moved := 0;
+    _t.nearly := false;
     _t.place := next_place(_q, _waiting, _c.number + _c.moves, _a.level, _c.turns);
     _t.joined := _now;
     _t.admitted := CASE WHEN _a.through THEN _now ELSE 0 END;

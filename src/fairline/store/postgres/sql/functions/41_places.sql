@@ -1,4 +1,5 @@
--- 41_places.sql: people who change places by themselves: they let others pass, or go on to another device.
+-- 41_places.sql: people who change places by themselves: they let others pass, or go on to another device; and who has
+-- come to the front.
 
 -- let_pass: someone who waits lets others go first: each of them takes the place of the one before, and they take the
 -- last one's. No place is new, so nobody else is overtaken or overtakes. `_seen` is the position it was asked at: whoever
@@ -76,4 +77,36 @@ BEGIN
   END IF;
   RETURN json_build_array(view_of(_c.queue, _now), json_build_array(
     _outcome, CASE WHEN _outcome <> 'missing' THEN whole_tickets(_c.queue, ARRAY[_number]) -> 0 END));
+END $$;
+
+-- note_nearly: note of the first in line that it is nearly their turn: once for each ticket, with an event.
+-- Returns the numbers of those it was not noted of before, in order.
+CREATE FUNCTION note_nearly(_id text, _at bigint, _many int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := seen(_id);
+  _now bigint := moment(_at);
+  _numbers bigint[];
+  _ranks text[];
+BEGIN
+  -- Most looks find nobody new: those do not hold up the queue.
+  IF NOT EXISTS (
+    SELECT 1 FROM (SELECT number FROM line WHERE queue = _c.queue ORDER BY place LIMIT _many) l
+    JOIN tickets t ON t.queue = _c.queue AND t.number = l.number WHERE NOT t.nearly)
+  THEN
+    RETURN '[]';
+  END IF;
+  _c := locked(_id);
+  SELECT array_agg(f.number ORDER BY f.rank), array_agg(f.rank::text ORDER BY f.rank) INTO _numbers, _ranks FROM (
+    SELECT l.number, row_number() OVER (ORDER BY l.place) AS rank FROM line l WHERE l.queue = _c.queue
+    ORDER BY l.place LIMIT _many
+  ) f JOIN tickets t ON t.queue = _c.queue AND t.number = f.number WHERE NOT t.nearly;
+  IF _numbers IS NULL THEN
+    RETURN '[]';
+  END IF;
+  -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
+  PERFORM 1 FROM tickets t WHERE t.queue = _c.queue AND t.number = ANY (_numbers)
+  ORDER BY t.number FOR NO KEY UPDATE;
+  UPDATE tickets t SET nearly = true WHERE t.queue = _c.queue AND t.number = ANY (_numbers);
+  PERFORM tell(_c.queue, _now, ARRAY['nearly'], _numbers, _ranks);
+  RETURN to_json(_numbers);
 END $$;

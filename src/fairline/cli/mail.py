@@ -1,0 +1,58 @@
+"""`fairline mail …`: whether mail is set up, and what did not arrive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairline.cli import show
+from fairline.cli.client import part
+from fairline.cli.options import Json, api, connect
+from fairline.cli.webhook import show_dead
+
+app = typer.Typer(no_args_is_help=True, help="Notices by e-mail, and dead letters.")
+app.callback()(connect)
+
+
+@app.command()
+def status(ctx: typer.Context, json: Json = False) -> None:
+    """How mail is set up, and how much of it waits."""
+    found = api(ctx).get("/mail")
+    if json:
+        show.as_json(found)
+        return
+    told = f"is sent from {found['sender']}" if found["set_up"] else "is not set up: see smtp_url and mail_from"
+    show.console.print(f"Mail {told}.", markup=False)
+    show.console.print(f"{found['pending']:,} to be sent, {found['dead']:,} dead.")
+
+
+@app.command()
+def test(ctx: typer.Context, to: Annotated[str, typer.Argument(help="An address.", metavar="ADDRESS")]) -> None:
+    """Send a letter now. Exit code 1 where the server does not take it."""
+    found = api(ctx).post("/mail/test", {"to": to})
+    if not found["delivered"]:
+        show.console.print(f"The letter was not taken: {found['error']}", markup=False)
+        raise typer.Exit(1)
+    show.console.print(f"The letter was taken in {found['seconds']:g} s.")
+
+
+@app.command()
+def dead(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=100)] = 50,
+    json: Json = False,
+) -> None:
+    """The dead letters, oldest first."""
+    show_dead(api(ctx).get("/mail/deliveries", state="dead", limit=limit), limit, json)
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    delivery: Annotated[str | None, typer.Argument(help="One dead letter. (default: all)", metavar="DELIVERY")] = None,
+) -> None:
+    """Send dead letters again: one, or all."""
+    path = "/mail" + (f"/deliveries/{part(delivery)}" if delivery else "")
+    count = api(ctx).post(f"{path}/replay")["replayed"]
+    show.console.print(f"{count:,} {'is' if count == 1 else 'are'} sent again.")

@@ -1,0 +1,25 @@
+"""Which language a reader wants."""
+
+from __future__ import annotations
+
+from fairline.look import LANGUAGES, spoken
+from fairline.web.http import Request
+
+
+def preferred(request: Request) -> str:
+    """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
+    if asked := spoken(request.args.get("lang", "")):
+        return asked
+    wanted = [_weighed(part) for part in (request.text(b"accept-language") or "")[:500].split(",")]
+    known = [(weight, code) for weight, code in wanted if code and weight > 0]
+    return max(known, key=lambda each: each[0])[1] if known else LANGUAGES[0]
+
+
+def _weighed(part: str) -> tuple[float, str | None]:
+    """One entry of Accept-Language, such as `pt-BR;q=0.8`: how much it is wanted, and which of ours it is."""
+    tag, _, weight = part.strip().partition(";q=")
+    try:
+        wanted = float(weight) if weight else 1.0
+    except ValueError:
+        wanted = 0.0
+    return wanted, spoken(tag)

@@ -1,0 +1,373 @@
+"""Notices on both stores: everyone is told once, in their language, while it is true, and the line waits for no one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from fairline.arrival import Caller, JoinRequest
+from fairline.counter import Counter as Desk
+from fairline.errors import QueueNotFound
+from fairline.keeper.dispatch import Dispatch
+from fairline.keeper.mail import BOX, Mailer
+from fairline.keeper.outbox import Patience
+from fairline.mail import Relay, Security
+from fairline.queue import QueueId, checked
+from fairline.room import Room, Welcome
+from fairline.store import DeliveryState, Store, open_store
+from fairline.ticket import Action
+from fairline.token import Keyring
+from fairline.web.letters import Letters
+from fairline.web.webhooks import WebhookDesk
+from fairline.webhook import Topic, Webhook
+from tests.backends import HOST, Servers
+from tests.mailbox import Mailbox
+from tests.receiver import FINE, Receiver
+from tests.web.inside import until
+
+#: As patient as a test can be.
+QUICK = Patience(tries=60, first=0.05, factor=1.2, most=0.1)
+ALL = ("joined", "nearly", "called", "returned", "transferred")
+PUBLIC = "https://line.example"
+
+
+@pytest.fixture(scope="module", params=["valkey", "postgres"])
+def backend(request: pytest.FixtureRequest, servers: Servers) -> str:
+    return servers.url(request.param)
+
+
+@pytest.fixture
+async def store(backend: str) -> AsyncIterator[Store]:
+    opened = await open_store(backend)
+    yield opened
+    for hook in await opened.registry.webhooks():
+        await opened.registry.remove_webhook(hook.id)
+        await opened.outbox.drop(hook.id)
+    await opened.outbox.drop(BOX)
+    await opened.close()
+
+
+@pytest.fixture
+async def room(store: Store) -> AsyncIterator[Room]:
+    made = Room(store, Keyring(b"a secret of the tests"))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def queue(store: Store, queue: QueueId) -> AsyncIterator[QueueId]:
+    """A counter where everything is told."""
+    settings = {
+        "name": "The Bakery",
+        "admission": "manual",
+        "heartbeat_timeout_seconds": 0,
+        "ticket_prefix": "DEMO",
+        "notices": ALL,
+        "notice_place": 2,
+    }
+    await store.create(queue, checked(settings))
+    yield queue
+    with contextlib.suppress(QueueNotFound):
+        await store.delete(queue)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    yield made
+    made.down()
+
+
+@pytest.fixture
+def mailbox() -> Iterator[Mailbox]:
+    made = Mailbox()
+    yield made
+    made.down()
+
+
+def mailer(mailbox: Mailbox) -> Mailer:
+    relay = Relay(host=HOST, port=mailbox.port, security=Security.NONE)
+    return Mailer(relay, "The Bakery <line@bakery.example>")
+
+
+async def gateway(store: Store, receiver: Receiver, *topics: Topic, person: bool = True) -> Webhook:
+    events = topics or (Topic.NOTICE,)
+    return await WebhookDesk(store, private=True).create(receiver.url, None, events, person, active=True)
+
+
+@asynccontextmanager
+async def kept(room: Room, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[tuple[str, str]]]:
+    """So many keepers look after the outboxes; counts what became of the tries."""
+    outcomes: Counter[tuple[str, str]] = Counter()
+    given = {"private": True, "public_url": PUBLIC, "round_seconds": 0.02, "patience": QUICK, **options}
+    made = [Dispatch(room, on_outcome=lambda *what: outcomes.update([what]), **given) for _ in range(keepers)]
+    await made[0].take()  # the outbox of mail is open from here on
+    tasks = [asyncio.create_task(each.run()) for each in made]
+    yield outcomes
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def join(room: Room, queue: QueueId, who: str, *, staff: bool = False, **said: Any) -> Welcome:
+    caller = Caller(staff="desk") if staff else Caller(visitor=who)
+    return await room.join(queue, JoinRequest(name=who, **said), caller)
+
+
+def told(receiver: Receiver) -> list[tuple[str, int]]:
+    return [(letter.told["notice"], letter.told["ticket"]) for letter in receiver.letters]
+
+
+async def test_everyone_is_told_once_in_their_language(
+    room: Room, queue: QueueId, receiver: Receiver, mailbox: Mailbox
+) -> None:
+    await gateway(room.store, receiver)
+    async with kept(room, 3, mailer=mailer(mailbox)):
+        await join(room, queue, "Ada", phone="+41446681800", language="de")
+        await join(room, queue, "Bob", email="bob@example.com", language="fr-CA")
+        await join(room, queue, "Cy", phone="+41446681801", email="cy@example.com")
+        await join(room, queue, "Nobody")
+        await until(lambda: {("nearly", 1), ("nearly", 2)} <= set(told(receiver)))
+        await room.call_next(queue, 1, "Desk 2")
+        # Cy is second only once Ada was called.
+        await until(lambda: ("nearly", 3) in told(receiver) and ("called", 1) in told(receiver))
+        await room.act(queue, Action.RECALL, 1)
+        await until(lambda: told(receiver).count(("called", 1)) == 2)
+        await room.act(queue, Action.RETURN, 1)
+        await until(lambda: ("returned", 1) in told(receiver) and len(mailbox.mails) == 4)
+    assert Counter(told(receiver)) == Counter(
+        [("joined", 1), ("nearly", 1), ("called", 1), ("called", 1), ("returned", 1)]
+        + [("joined", 2), ("nearly", 2), ("joined", 3), ("nearly", 3)]
+    )
+    called = next(letter.told for letter in receiver.letters if letter.told["notice"] == "called")
+    assert called["text"] == (
+        f"The Bakery: RDEMO-000001, Sie sind an der Reihe. Bitte gehen Sie zu: Desk 2. {PUBLIC}/q/{queue}"
+    )
+    assert (called["type"], called["label"], called["counter"], called["url"]) == (
+        "notice",
+        "RDEMO-000001",
+        "Desk 2",
+        f"{PUBLIC}/q/{queue}",
+    )
+    assert called["to"] == {
+        "name": "Ada",
+        "phone": "+41446681800",
+        "email": None,
+        "user_id": None,
+        "language": "de",
+    }
+    assert len(set(receiver.ids)) == len(receiver.ids)
+    bob, cy = mailbox.texts("bob@example.com"), mailbox.texts("cy@example.com")
+    assert sorted(text.partition(".")[0] for text in bob) == [
+        "The Bakery : RDEMO-000002, c’est bientôt votre tour",
+        "The Bakery : votre numéro est le RDEMO-000002",
+    ]
+    assert len(cy) == 2
+    mail = mailbox.mails[0]
+    assert mail.sender == "line@bakery.example"
+    assert str(mail.message["From"]) == "The Bakery <line@bakery.example>"
+    assert f'<a href="{PUBLIC}/q/{queue}">' in mail.html
+
+
+async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(
+    room: Room, queue: QueueId, receiver: Receiver, mailbox: Mailbox
+) -> None:
+    await gateway(room.store, receiver)
+    receiver.down()
+    mailbox.down()
+    async with kept(room, 2, mailer=mailer(mailbox)) as outcomes:
+        for number in range(1, 5):
+            await join(room, queue, f"p{number}", phone=f"+4144668180{number}", email=f"p{number}@example.com")
+        await until(lambda: outcomes["webhook", "retried"] > 8 and outcomes["mail", "retried"] > 8)
+        began = asyncio.get_running_loop().time()
+        assert [ticket.number for ticket in await room.call_next(queue)] == [1]  # the line does not wait for anyone
+        assert asyncio.get_running_loop().time() - began < 1
+        receiver.up()
+        mailbox.up()
+        await until(lambda: {("called", 1), ("nearly", 3), ("joined", 4)} <= set(told(receiver)))
+        await until(lambda: len(mailbox.mails) == 7)
+        store = room.store
+        hook = (await store.registry.webhooks())[0]
+        await until_empty(store, hook.id, BOX)
+    # Nobody hears that it is nearly their turn after having been called.
+    assert Counter(told(receiver)) == Counter(
+        [("joined", n) for n in (1, 2, 3, 4)] + [("nearly", n) for n in (2, 3)] + [("called", 1)]
+    )
+    assert Counter(mail.to for mail in mailbox.mails) == {
+        "p1@example.com": 2,
+        "p2@example.com": 2,
+        "p3@example.com": 2,
+        "p4@example.com": 1,
+    }
+    assert outcomes["webhook", "overtaken"] == outcomes["mail", "overtaken"] == 1
+
+
+async def until_empty(store: Store, *boxes: str) -> None:
+    async with asyncio.timeout(10):
+        while any(each.pending for each in await store.outbox.counts(boxes)):
+            await asyncio.sleep(0.02)
+
+
+async def test_nearly_is_told_late_rather_than_never_but_once_across_restarts(
+    room: Room, queue: QueueId, receiver: Receiver
+) -> None:
+    await gateway(room.store, receiver, Topic.NOTICE)
+    await room.configure(queue, {"notices": ("nearly",)})
+    for number in range(1, 4):
+        await join(room, queue, f"p{number}", phone=f"+4144668180{number}")
+    for _ in range(3):  # keepers come and go
+        async with kept(room, 2):
+            await until(lambda: len(receiver.letters) == 2)
+    assert sorted(told(receiver)) == [("nearly", 1), ("nearly", 2)]
+    await room.act(queue, Action.HOLD, 1)
+    async with kept(room):
+        await until(lambda: len(receiver.letters) == 3)
+        await room.act(queue, Action.RELEASE, 1)
+        await room.configure(queue, {"notice_place": 3})
+        await join(room, queue, "p4", phone="+41446681804")
+        await room.call_next(queue)
+        await until(lambda: ("nearly", 4) in told(receiver))
+    assert sorted(told(receiver)) == [("nearly", 1), ("nearly", 2), ("nearly", 3), ("nearly", 4)]
+    positions = {letter.told["ticket"]: letter.told["position"] for letter in receiver.letters}
+    assert positions == {1: 1, 2: 2, 3: 2, 4: 3}
+
+
+async def test_where_nothing_moves_the_store_is_asked_for_no_more_than_that(
+    room: Room, queue: QueueId, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await gateway(room.store, receiver)
+    await join(room, queue, "Ada", phone="+41446681800")
+    asked: Counter[str] = Counter()
+    dispatch = Dispatch(room, private=True, round_seconds=0.02)
+    for name in ("note_nearly", "settings", "events", "look_up"):
+        was = getattr(room.store, name)
+
+        async def counted(*args: Any, name: str = name, was: Any = was) -> Any:
+            asked[name] += 1
+            return await was(*args)
+
+        monkeypatch.setattr(room.store, name, counted)
+    for _ in range(3):
+        await dispatch.take()  # settles
+    asked.clear()
+    for _ in range(5):
+        await dispatch.take()
+    assert asked == {}
+
+
+async def test_whom_staff_put_in_line_takes_up_the_ticket_by_the_link(
+    room: Room, queue: QueueId, receiver: Receiver
+) -> None:
+    await gateway(room.store, receiver)
+    async with kept(room):
+        await join(room, queue, "Ada", staff=True, phone="+41446681800")
+        await until(lambda: ("joined", 1) in told(receiver))
+        url = receiver.letters[0].told["url"]
+        assert url.startswith(f"{PUBLIC}/join/{queue}/move#")
+        assert receiver.letters[0].told["text"].endswith(url)
+        taken = await Desk(room).moved(url.partition("#")[2], "her phone")
+        assert taken.standing.number == 1
+        await room.call_next(queue)
+        await until(lambda: ("called", 1) in told(receiver))
+    assert receiver.letters[-1].told["url"] == f"{PUBLIC}/q/{queue}"
+
+
+async def test_who_is_sent_on_is_told_where_to(room: Room, queue: QueueId, receiver: Receiver) -> None:
+    await gateway(room.store, receiver)
+    other = QueueId(f"{queue}-other")
+    await room.create(other, {"name": "The Café", "admission": "manual", "ticket_prefix": "CAFE"})
+    try:
+        async with kept(room):
+            await join(room, queue, "Ada", staff=True, phone="+41446681800", language="es")
+            await until(lambda: ("joined", 1) in told(receiver))
+            await Desk(room).transfer(queue, 1, other)
+            await until(lambda: ("transferred", 1) in told(receiver))
+        letter = receiver.letters[-1].told
+        assert letter["text"].startswith("The Bakery: le hemos enviado a The Café. Su número allí es RCAFE-000001.")
+        taken = await Desk(room).moved(letter["url"].partition("#")[2], "her phone")
+        assert (taken.queue, taken.standing.number) == (other, 1)
+    finally:
+        await room.delete(other)
+
+
+async def test_without_personal_data_a_notice_says_neither_who_nor_the_link(
+    room: Room, queue: QueueId, receiver: Receiver
+) -> None:
+    await gateway(room.store, receiver, Topic.NOTICE, Topic.JOINED, person=False)
+    async with kept(room):
+        await join(room, queue, "Ada", staff=True, phone="+41446681800")
+        await until(lambda: len(receiver.letters) == 3)
+    assert sorted(receiver.types()) == ["joined", "notice", "notice"]
+    assert all(b"4466818" not in letter.body and b"move" not in letter.body for letter in receiver.letters)
+    notice = next(letter.told for letter in receiver.letters if letter.told["type"] == "notice")
+    assert (notice["to"], notice["url"], notice["label"]) == (None, None, "RDEMO-000001")
+
+
+async def test_only_who_asks_for_notices_has_them_and_only_of_what_the_queue_tells(
+    room: Room, queue: QueueId, receiver: Receiver
+) -> None:
+    await WebhookDesk(room.store, private=True).create(receiver.url, queue, (), True, active=True)
+    await gateway(room.store, receiver)
+    await room.configure(queue, {"notices": ("called",), "texts": {"notice_called.de": "Los, {label}! {nonsense} {}"}})
+    async with kept(room):
+        await join(room, queue, "Ada", phone="+41446681800", language="de")
+        await room.call_next(queue)
+        await until(lambda: "notice" in receiver.types() and "called" in receiver.types())
+    assert Counter(receiver.types())["notice"] == 1
+    (notice,) = [letter.told for letter in receiver.letters if letter.told["type"] == "notice"]
+    assert notice["text"] == f"Los, RDEMO-000001! {{nonsense}} {{}} {PUBLIC}/q/{queue}"
+
+
+async def test_mail_refused_for_now_is_tried_again_and_refused_for_good_is_a_dead_letter(
+    room: Room, queue: QueueId, mailbox: Mailbox
+) -> None:
+    await room.configure(queue, {"notices": ("joined",)})
+
+    def refuse(line: str) -> str | None:
+        if line.startswith("RCPT TO:<bob@"):
+            return "550 no bob@example.com here"
+        return "451 later, ada@example.com" if line.startswith("RCPT") and mailbox.tries < 4 else None
+
+    mailbox.refuse = refuse
+    letters = Letters(room.store)
+    with capture_logs() as logs:
+        async with kept(room, mailer=mailer(mailbox)) as outcomes:
+            await join(room, queue, "Bob", email="bob@example.com")
+            await join(room, queue, "Ada", email="ada@example.com")
+            await until(lambda: len(mailbox.mails) == 1 and outcomes["mail", "dead"] == 1)
+            await until_empty(room.store, BOX)
+            assert outcomes["mail", "retried"] >= 1
+            (dead,) = (await letters.page(BOX, DeliveryState.DEAD, None, 10)).deliveries
+            assert (dead.error, dead.tries) == ("answered 550", 1)
+            mailbox.refuse = lambda _: None
+            assert await letters.replay_all(BOX) == 1
+            await until(lambda: len(mailbox.mails) == 2)
+    assert [mail.to for mail in mailbox.mails] == ["ada@example.com", "bob@example.com"]
+    assert "example.com" not in str(logs)
+
+
+async def test_what_is_not_true_any_more_is_not_sent_again_from_the_dead(
+    room: Room, queue: QueueId, receiver: Receiver
+) -> None:
+    hook = await gateway(room.store, receiver)
+    await room.configure(queue, {"notices": ("joined", "called")})
+    receiver.answer = lambda _: (410, {}, b"")
+    letters = Letters(room.store)
+    async with kept(room) as outcomes:
+        await join(room, queue, "Ada", phone="+41446681800")
+        await room.call_next(queue)
+        await until(lambda: outcomes["webhook", "dead"] == 2)
+        await room.begin(queue, 1)
+        receiver.answer = lambda _: FINE
+        receiver.letters.clear()
+        await letters.replay_all(hook.id)
+        await until(lambda: told(receiver) == [("joined", 1)])
+        await until_empty(room.store, hook.id)
+    assert told(receiver) == [("joined", 1)]
