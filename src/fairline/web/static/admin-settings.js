@@ -33,10 +33,14 @@ export class Settings {
   }
 
   async load() {
-    const { data, version } = await call("GET", this.queue.path());
-    this.base = data;
-    this.version = version;
-    this.fill();
+    try {
+      const { data, version } = await call("GET", this.queue.path());
+      this.base = data;
+      this.version = version;
+      this.fill();
+    } catch (error) {
+      this.theirs.replaceChildren(h("div", { class: "banner bad" }, h("span", {}, error.message), h("button", { type: "button", class: "button small quiet", onclick: () => this.load() }, "Try again")));
+    }
   }
 
   /** Someone else changed something: take it over where nothing is being edited here, or else show it. */
@@ -89,6 +93,7 @@ export class Settings {
   }
 
   async send() {
+    if (!this.base) return;
     const changes = this.edits();
     this.wrong(null);
     this.save.disabled = true;

@@ -88,7 +88,13 @@ async function take(hook) {
 
 /** What was given up, to be sent again. */
 async function letters(hook) {
-  const { deliveries, cursor } = await get(at(hook, "/deliveries?state=dead"));
+  let deliveries, cursor;
+  try {
+    ({ deliveries, cursor } = await get(at(hook, "/deliveries?state=dead")));
+  } catch (error) {
+    toast(error.message, "bad");
+    return;
+  }
   const again = (path, close) => async () => {
     try {
       const { replayed } = await post(at(hook, path));
