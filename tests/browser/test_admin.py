@@ -275,10 +275,16 @@ def test_someone_is_found_and_acted_on(night: Night, come: Come) -> None:
 
     assert side.locator("[data-act]").evaluate_all("all => all.map(each => each.dataset.act)") == [
         "call",
+        "hold",
         "prioritise",
         "cancel",
         "revoke",
     ]
+    act("hold")
+    expect(side.locator(".badge")).to_have_text("Put aside")
+    expect(side.locator('[data-act="call"]')).to_have_count(0)
+    act("release")
+    expect(side.locator(".badge")).to_have_text("Waiting")
     act("prioritise")
     page.get_by_label("Level", exact=True).select_option("Level 3")
     do(page, "confirm").click()
@@ -287,6 +293,11 @@ def test_someone_is_found_and_acted_on(night: Night, come: Come) -> None:
     page.get_by_label("Where to").fill("Desk 2")
     do(page, "confirm").click()
     soon(lambda: state() == "admitted", "called")
+    act("no_show")
+    do(page, "confirm").click()
+    soon(lambda: state() == "expired", "did not show up")
+    act("reinstate")
+    soon(lambda: state() == "admitted", "came after all")
     act("return")
     soon(lambda: state() == "waiting", "back in line")
     act("call")

@@ -95,7 +95,7 @@ class Forbidden(FairlineError):
     code = "forbidden"
 
     def __init__(self, has: Role, needs: Role) -> None:
-        super().__init__(f"This key is for a {has}; this call needs the role {needs}. Ask for another key.")
+        super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
 
 
 class Access:

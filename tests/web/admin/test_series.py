@@ -132,6 +132,12 @@ def test_a_report_of_some_hours_has_only_those(admin: httpx.Client, queue: str, 
     assert (found["totals"]["joined"], found["totals"]["average_wait_seconds"], found["hours"]) == (0, None, [])
 
 
+@pytest.mark.parametrize("form", ["json", "csv", "html"])
+def test_a_report_up_to_the_end_of_all_time_is_made(admin: httpx.Client, queue: str, form: str) -> None:
+    ever = {"from": "0001-01-01T00:00:00Z", "to": "9999-12-31T23:59:59Z", "format": form}
+    assert admin.get(f"/queues/{queue}/report", params=ever).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("asked", "field"),
     [

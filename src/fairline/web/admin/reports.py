@@ -33,6 +33,8 @@ HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 CSV, HTML = "text/csv", "text/html"
 #: The minutes of a point in the charts of a page, and how many there may be: the finest that fits is taken.
 STEPS = ((1, 60), (5, 72), (15, 96))
+#: The last whole hour that can be written as a time: what is asked for later than it is rounded to it.
+_LATEST = int(datetime(9999, 12, 31, 23, tzinfo=UTC).timestamp()) * 1000
 #: A cell that begins so is taken for a formula by spreadsheets.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _POLICY = "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -253,7 +255,7 @@ def _asked(call: Call, name: str) -> int | None:
         # A plus before the zone has become a space where the query was not encoded.
         found = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
         found = found if found.tzinfo else found.replace(tzinfo=UTC)
-        return max(0, round(found.timestamp() * 1000))
+        return min(_LATEST, max(0, round(found.timestamp() * 1000)))
     except (ValueError, OverflowError):
         raise InvalidRequest(name, f"must be a time such as 2027-01-15T18:00:00Z; got {text!r:.80}") from None
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
 from fairline.store import AdminKey, Role
-from fairline.ticket import TRANSITIONS, Status
+from fairline.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
 from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
 from fairline.web.admin.ledger import Ledger
 from fairline.web.assets import Assets
@@ -148,7 +148,7 @@ class DashboardPages:
             "needs": sheet.needs.value,
         }
         if name in ("queue", "queues"):
-            data |= {"form": form(), "actions": _actions()}
+            data |= {"form": form(), "actions": _actions(), "reinstated": sorted(REINSTATED)}
         if name == "webhooks":
             data["events"] = [*Topic]
         values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
@@ -228,7 +228,9 @@ def _allows(staff: AdminKey, needs: Role) -> bool:
 
 def _actions() -> dict[str, list[str]]:
     """What can be done to a ticket in each state: the page shows no more, and no less."""
-    return {state.value: [action.value for at, action in TRANSITIONS if at is state] for state in Status}
+    held = [action.value for at, action in TRANSITIONS if at is Status.WAITING and action in WHILE_HELD]
+    found = {state.value: [a.value for at, a in TRANSITIONS if at is state and goes_to(at, a)] for state in Status}
+    return found | {"held": held}
 
 
 def _next(path: str) -> str:

@@ -5,7 +5,7 @@ const BASE = "/api/v1/admin";
 export const page = JSON.parse(document.getElementById("fairline").textContent);
 const ORDER = ["viewer", "operator", "admin"];
 export const may = (role) => ORDER.indexOf(page.staff?.role) >= ORDER.indexOf(role);
-export const why = (role) => `Your key is for a ${page.staff?.role}; this needs the role ${role}.`;
+export const why = (role) => `Your key has the role ${page.staff?.role}; this needs the role ${role}.`;
 
 /** A call that was refused, or that never arrived. */
 export class Refused extends Error {

@@ -54,6 +54,7 @@ export class Stock {
     this.facts = h("dl", { class: "pair", "data-show": "stock-now" });
     this.total = h("input", { id: "stock-total", type: "number", min: 0, max: 1_000_000_000, step: 1, placeholder: "without end", "data-needs": "operator" });
     this.send = sends(h("button", { type: "button", class: "button quiet", "data-do": "set-stock", "data-needs": "operator" }, "Set"), async () => {
+      if (!this.total.reportValidity()) return; // what is no number reads as empty, and empty is without end
       const text = this.total.value.trim();
       await post(this.queue.path("/stock"), { total: text === "" ? null : Number(text) });
       this.total.value = "";

@@ -32,6 +32,8 @@ const ACTIONS = {
   "queue.set_up": "Made the queue", "queue.configured": "Changed settings", "queue.restored": "Went back to earlier settings", "queue.deleted": "Removed the queue",
   "queue.created": "Put someone in line", "queue.called": "Called people", "queue.status_changed": "Acted on someone", "queue.prioritised": "Moved someone up",
   "pass.issued": "Issued a pass", "pass.withdrawn": "Withdrew a pass", "key.created": "Made a key", "key.removed": "Took a key away", "keys.rotated": "Rotated the signing keys",
+  "queue.passed": "Let others go before someone", "queue.transferred": "Sent someone on to another queue", "desk.opened": "Opened a desk", "desk.closed": "Closed a desk",
+  "webhook.created": "Made a webhook", "webhook.changed": "Changed a webhook", "webhook.removed": "Removed a webhook", "webhook.tested": "Tested a webhook", "webhook.replayed": "Sent dead letters again",
   "dashboard.signed_in": "Signed in to the dashboard",
 };
 const words = (action) => ACTIONS[action] ?? action.replaceAll(/[._]/g, " ");

@@ -28,7 +28,7 @@ export class Charts {
     this.buttons = Object.entries(RANGES).map(([range, label]) => h("button", { type: "button", role: "radio", "aria-checked": String(range === this.range), tabindex: range === this.range ? 0 : -1, "data-range": range, onclick: () => this.choose(range), onkeydown: (event) => this.key(event, range) }, label));
     show("ranges").append(...this.buttons);
     this.load();
-    setInterval(() => { if (!document.hidden && show("charts").offsetParent) this.load(); }, AGAIN_SECONDS * 1000);
+    setInterval(() => { if (!document.hidden && show("charts")?.offsetParent) this.load(); }, AGAIN_SECONDS * 1000);
   }
 
   key(event, range) {

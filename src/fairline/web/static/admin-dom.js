@@ -132,8 +132,14 @@ export function secret(title, text, note) {
     h("div", { class: "stack" }, h("code", { class: "secret", tabindex: 0, "data-show": "secret" }, text)),
     h("div", { class: "tools" },
       h("button", { type: "button", class: "button quiet", onclick: async (event) => {
-        await navigator.clipboard?.writeText(text);
-        event.target.textContent = "Copied";
+        const button = event.target;
+        try {
+          await navigator.clipboard.writeText(text); // not there without https
+          button.textContent = "Copied";
+        } catch {
+          getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
+          button.textContent = "Selected: copy it by hand";
+        }
       } }, "Copy"),
       h("button", { type: "button", class: "button", onclick: close }, "Done")),
   ]);

@@ -30,13 +30,14 @@ function rounded(amount) {
 }
 
 class Slider {
-  constructor(name, label, unit, least, changed) {
+  constructor(name, label, unit, least, greatest, changed) {
     this.least = least;
+    this.greatest = greatest;
     this.most = 10_000;
     this.changed = changed;
     const id = `slide-${name}`;
     this.range = h("input", { type: "range", id, min: 0, max: STEPS, step: 1, "data-slide": name, "data-needs": "operator", oninput: () => this.set(this.curve.amount(Number(this.range.value)), this.range) });
-    this.exact = h("input", { type: "number", min: least, max: 10_000_000, step: "any", "aria-label": `${label}, exactly`, "data-exact": name, "data-needs": "operator", oninput: () => this.exact.value !== "" && this.set(Number(this.exact.value), this.exact) });
+    this.exact = h("input", { type: "number", min: least, max: greatest, step: "any", "aria-label": `${label}, exactly`, "data-exact": name, "data-needs": "operator", oninput: () => this.exact.value !== "" && this.set(Number(this.exact.value), this.exact), onchange: () => this.shown() });
     this.element = h("div", { class: "slide" },
       h("div", { class: "row" }, h("label", { for: id }, label), h("span", { class: "amount" }, this.exact, h("span", { class: "unit" }, unit))), this.range);
   }
@@ -51,10 +52,16 @@ class Slider {
     this.set(amount, null);
   }
 
+  /** What is in the box is what would be applied, also after something out of range. */
+  shown() {
+    this.exact.value = Math.round(this.amount * 100) / 100;
+  }
+
   set(amount, by) {
-    this.amount = Math.max(this.least, amount);
+    const within = Math.min(this.greatest, Math.max(this.least, amount));
+    this.amount = this.least ? Math.round(within) : within; // there is no half a person
     if (by !== this.range) this.range.value = this.curve.position(this.amount);
-    if (by !== this.exact) this.exact.value = Math.round(this.amount * 100) / 100;
+    if (by !== this.exact) this.shown();
     this.range.setAttribute("aria-valuetext", this.exact.value);
     if (by) this.changed();
   }
@@ -65,8 +72,8 @@ export class Flow {
     this.queue = queue;
     this.ask = debounce(0.12, () => this.preview());
     const changed = () => { this.mark(); this.ask(); };
-    this.rate = new Slider("rate", "Let in", "a minute", 0, changed);
-    this.room = new Slider("room", "Room inside", "people", 1, changed);
+    this.rate = new Slider("rate", "Let in", "a minute", 0, 6_000_000, changed);
+    this.room = new Slider("room", "Room inside", "people", 1, 10_000_000, changed);
     this.said = h("p", { class: "then", "data-show": "preview" }, "–");
     this.more = h("p", { class: "note" });
     this.box = h("div", { class: "preview", "aria-live": "polite" }, this.said, this.more);

@@ -50,11 +50,13 @@ export class History {
   async restore({ version, at }, question) {
     if (!(await confirm(question, `Everything is set as it was from ${dateTime(at)} on. This is a change like any other, and can be undone.`, "Go back", ""))) return;
     try {
-      await post(this.queue.path(`/history/${version}/restore`));
+      // What was looked at is what is undone: where someone was quicker, the server says so.
+      await post(this.queue.path(`/history/${version}/restore`), {}, { "If-Match": `"${this.revisions[0].version}"` });
       toast(`As it was from ${dateTime(at)} on.`);
       await this.load();
     } catch (error) {
       toast(error.message, "bad");
+      if (error.code === "settings_changed") await this.load();
     }
   }
 }

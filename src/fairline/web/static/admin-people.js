@@ -15,12 +15,22 @@ const ACTS = {
   complete: { label: "Done", main: true, ends: "The stay ends as done, and the room is free at once." },
   recall: { label: "Call again" },
   return: { label: "Back in line" },
+  hold: { label: "Put aside" },
+  release: { label: "Back in line", main: true },
+  reinstate: { label: "Came after all", main: true },
   prioritise: { label: "Move up", fields: [{ name: "level", label: "Level", choices: [["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "1" }] },
   no_show: { label: "Did not show up", path: "no-show", ends: "The ticket ends, and the room is free for the next person." },
   cancel: { label: "Cancel", ends: "The ticket ends, and the place is lost." },
   terminate: { label: "End the session", ends: "The stay ends now, and the room is free for the next person." },
   revoke: { label: "Revoke", ends: "The ticket and its pass stop working at once, and stay so.", fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }] },
 };
+
+const HELD = { label: "Put aside", tone: "warn" };
+const stateOf = (ticket) => (ticket.held ? HELD : STATE[ticket.status]);
+
+/** Whether something can be done to someone as they are; the server has the last word. */
+const can = (ticket, name) =>
+  page.actions[ticket.held ? "held" : ticket.status].includes(name) && (name !== "reinstate" || page.reinstated.includes(ticket.reason));
 
 export class People {
   constructor(queue, panel) {
@@ -76,7 +86,7 @@ export class People {
     const open = () => this.open(ticket.ticket);
     const cells = [
       ["Ticket", h("button", { type: "button", class: "open", "data-ticket": ticket.ticket, onclick: (event) => { event.stopPropagation(); open(); } }, ticket.label)],
-      ["State", badge(STATE[ticket.status])],
+      ["State", badge(stateOf(ticket))],
       ["Position", ticket.position ? number(ticket.position) : "–"],
       ["Name", ticket.name ?? ticket.user_id ?? "–"],
       ["Joined", ago(ticket.joined_at)],
@@ -106,15 +116,15 @@ export class People {
     const facts = [
       ["Position", ticket.position && number(ticket.position)], ["Why", ticket.reason && REASON[ticket.reason]], ["Revoked for", ticket.revoked_reason],
       ["Name", ticket.name], ["Phone", ticket.phone], ["E-mail", ticket.email], ["User id", ticket.user_id], ["People", ticket.party_size > 1 && number(ticket.party_size)],
-      ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.counter],
+      ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.counter], ["Went on to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
       ["Joined", dateTime(ticket.joined_at)], ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)], ["Came in", ticket.started_at && dateTime(ticket.started_at)], ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
       [ticket.ended_at ? "Record kept until" : "Lapses", ticket.deadline && dateTime(ticket.deadline)], ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
       ["Page views", ticket.page_views ? number(ticket.page_views) : null], ["Browser", ticket.user_agent], ["Address, as a digest", ticket.address],
       ["More", ticket.metadata && JSON.stringify(ticket.metadata)],
     ].filter(([, value]) => value);
-    const acts = Object.entries(ACTS).filter(([name]) => page.actions[ticket.status].includes(name));
+    const acts = Object.entries(ACTS).filter(([name]) => can(ticket, name));
     body.replaceChildren(
-      h("h2", {}, ticket.label), h("p", {}, badge(STATE[ticket.status])),
+      h("h2", {}, ticket.label), h("p", {}, badge(stateOf(ticket))),
       h("div", { class: "acts" }, ...(acts.length ? acts.map(([name, act]) => h("button", { type: "button", class: `button small ${act.main ? "" : act.ends ? "quiet bad" : "quiet"}`, "data-act": name, "data-needs": "operator", onclick: () => this.act(name, act, ticket, body) }, act.label)) : [h("p", { class: "note" }, "The stay is over: there is nothing more to do.")])),
       h("dl", { class: "pair start" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
     guard(body);
@@ -125,7 +135,7 @@ export class People {
       if (values.level) values.level = Number(values.level);
       const done = name === "revoke" ? await post(this.queue.path("/revoke"), { ticket: ticket.ticket, ...values }) : await post(this.queue.path(`/tickets/${ticket.ticket}/${act.path ?? name}`), values);
       this.draw(done, body);
-      toast(`${ticket.label}: ${STATE[done.status].label.toLowerCase()}.`);
+      toast(`${ticket.label}: ${stateOf(done).label.toLowerCase()}.`);
       this.load();
     };
     if (act.fields) return ask(`${act.label}: ${ticket.label}`, act.fields, act.label, send, act.ends ?? "");

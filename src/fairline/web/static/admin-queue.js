@@ -62,7 +62,7 @@ export function start() {
   });
   events.load();
   shortcut("p", () => document.querySelector('[data-do="pause"]').click());
-  shortcut("n", () => people.callNext());
+  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // not for those who may not
   shortcut("/", () => { choose("people"); people.search.focus(); });
   shortcut("r", () => { choose("now"); flow.focus(); });
   shortcut("m", () => { choose("now"); message.focus(); });

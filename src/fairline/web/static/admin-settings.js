@@ -33,14 +33,21 @@ export class Settings {
   }
 
   async load() {
-    const { data, version } = await call("GET", this.queue.path());
-    this.base = data;
-    this.version = version;
-    this.fill();
+    this.failed = false;
+    try {
+      const { data, version } = await call("GET", this.queue.path());
+      this.base = data;
+      this.version = version;
+      this.fill();
+    } catch (error) {
+      this.failed = true;
+      this.theirs.replaceChildren(h("div", { class: "banner bad" }, h("span", {}, error.message), h("button", { type: "button", class: "button small quiet", onclick: () => this.load() }, "Try again")));
+    }
   }
 
   /** Someone else changed something: take it over where nothing is being edited here, or else show it. */
   async told(_now, newer) {
+    if (this.failed && !this.panel.hidden) return this.load();
     if (!newer || !this.base) return;
     const { data, version } = await call("GET", this.queue.path()).catch(() => ({}));
     if (!data || version === this.version) return;
@@ -89,6 +96,7 @@ export class Settings {
   }
 
   async send() {
+    if (!this.base) return;
     const changes = this.edits();
     this.wrong(null);
     this.save.disabled = true;

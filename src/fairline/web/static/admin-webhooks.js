@@ -110,7 +110,13 @@ async function take(hook) {
 
 /** What was given up, to be sent again. */
 async function letters(box, whom) {
-  const { deliveries, cursor } = await get(`${box}/deliveries?state=dead`);
+  let deliveries, cursor;
+  try {
+    ({ deliveries, cursor } = await get(`${box}/deliveries?state=dead`));
+  } catch (error) {
+    toast(error.message, "bad");
+    return;
+  }
   const again = (path, close) => async () => {
     try {
       const { replayed } = await post(box + path);

@@ -2,6 +2,7 @@
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
+const precise = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 4 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const exact = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const full = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -67,7 +68,7 @@ export const REASON = {
 
 /** Kinds of events for the filter, and the dot of each. */
 export const KINDS = {
-  join: { label: "Joins", types: ["joined", "prioritised", "held", "released", "passed"] },
+  join: { label: "Joins", types: ["joined", "prioritised", "held", "released", "passed", "moved"] },
   in: { label: "Let in and inside", types: ["admitted", "called", "recalled", "returned", "started", "reinstated"] },
   end: { label: "Done and gone", types: ["completed", "expired", "transferred"] },
   set: { label: "Settings and the rest", types: [] },
@@ -81,6 +82,12 @@ export function eventWords(event) {
   switch (event.type) {
     case "joined": return "joined the line";
     case "prioritised": return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
+    case "held": return "was put aside";
+    case "released": return "was put back in line";
+    case "passed": return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
+    case "moved": return "went on with another device";
+    case "reinstated": return "came after all";
+    case "transferred": return "went on to another queue";
     case "admitted": return "was let in";
     case "called": return `was called${where}`;
     case "recalled": return `was called again${where}`;
@@ -105,7 +112,7 @@ export function value(found) {
   if (found === null || found === undefined) return "unset";
   if (found === "") return "empty";
   if (typeof found === "boolean") return found ? "yes" : "no";
-  if (typeof found === "number") return number(found);
+  if (typeof found === "number") return precise.format(found); // as it is: 0.04 is not 0
   const text = typeof found === "string" ? found : JSON.stringify(found);
   return text.length > 90 ? `${text.slice(0, 88)}…` : text;
 }
