@@ -115,6 +115,7 @@ def called(office: Office, page: Page) -> None:
     ready(office, page)
     page.locator('[data-do="call-next"]').click()
     expect(page.locator(".person.called")).to_contain_text(re.compile(r"waited \d+ min"))
+    expect(page.locator('[data-do="call-next"]')).to_have_attribute("aria-disabled", "false")
 
 
 def serving(office: Office, page: Page) -> None:
