@@ -92,7 +92,8 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
     body = {"id": "bakery", "name": "The Bakery", "admission": "manual", "notices": ["joined", "nearly", "called"]}
     assert admin.post("/queues", json=body | {"heartbeat_timeout_seconds": 0}).status_code == 201
     (port,) = free_ports(1)
-    hook = {"url": f"http://{HOST}:{port}/", "events": ["notice"], "include_person": True}
+    url = f"http://{HOST}:{port}/"
+    hook = {"url": url, "events": ["notice"], "include_person": True}
     made = admin.post("/webhooks", json=hook).json()
     assert made["events"] == ["notice"]
     gateway = Gateway(port, made["secret"], tmp_path)
@@ -111,10 +112,10 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
         wait_until(lambda: len(mailbox.mails) == 4, "not all were told by mail")
         wait_until(lambda: admin.get("/mail").json()["pending"] == 0, "something is still to be sent")
         wait_until(lambda: admin.get(f"/webhooks/{made['id']}").json()["pending"] == 0, "something is still to be sent")
-        assert httpx.post(hook["url"], content=b"{}").status_code == 401
+        assert httpx.post(url, content=b"{}").status_code == 401
         ping = b'{"id":"1","type":"notice","to":{"phone":"+1"},"text":"twice?"}'
         signed = {"x-fairline-signature": signature(made["secret"], ping, 0)}
-        assert httpx.post(hook["url"], content=ping, headers=signed).status_code == 401  # a recording of long ago
+        assert httpx.post(url, content=ping, headers=signed).status_code == 401  # a recording of long ago
     link = f"{server.base_url}/q/bakery"
     assert Counter(gateway.said) == Counter(
         [
