@@ -136,7 +136,7 @@ def test_a_message_has_the_same_words_in_text_and_in_html() -> None:
     read = message_from_bytes(made.as_bytes(), policy=default)
     assert (str(read["From"]), str(read["To"]), read["Content-Language"]) == (SENDER, "ada@example.com", "ar")
     assert read["Message-ID"] == "<d4735e3a265e16ee@bakery.example>"
-    plain, rich = (part.get_content() for part in read.iter_parts())  # type: ignore[union-attr]
+    plain, rich = (part.get_content() for part in read.iter_parts())
     assert plain.strip() == "<b>حان دورك</b> https://x.example/q/a?b=1&c=2"
     assert "<p>&lt;b&gt;حان دورك&lt;/b&gt;</p>" in rich
     assert 'dir="rtl"' in rich

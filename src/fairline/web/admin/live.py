@@ -7,9 +7,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
+import msgspec
 import structlog
 
 from fairline.errors import FairlineError, QueueNotFound, StoreError
+from fairline.events import Event
 from fairline.queue import QueueId
 from fairline.room import PAGE, Room
 from fairline.store import Role
@@ -199,9 +201,18 @@ class LiveQueue(LiveQueues):
             return b""
         rushed = len(events) == PAGE  # there may be any number more: go on from the newest
         self._after = await self._room.last_event(self._queue) if rushed else events[-1].id
-        shown = [_frame("event", EventAnswer.of(event)) for event in events[-EVENTS_SHOWN:]]
+        shown = await self._frames(events[-EVENTS_SHOWN:])
         left_out = len(events) - len(shown)
         return b"".join([*([_frame("left_out", {"at_least": left_out})] if left_out else []), *shown])
+
+    async def _frames(self, events: list[Event]) -> list[bytes]:
+        """Each event with the label that its ticket prints, while that is kept."""
+        numbers = sorted({event.ticket for event in events if event.ticket is not None})
+        labels = await self._room.labels(self._queue, numbers) if numbers else {}
+        return [
+            _frame("event", {**msgspec.to_builtins(EventAnswer.of(event)), "label": labels.get(event.ticket or 0)})
+            for event in events
+        ]
 
 
 def _frame(name: str, content: Any) -> bytes:
