@@ -11,18 +11,8 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import axe_source
 from tests.browser.conftest import NewPerson
-from tests.browser.counters import COUNTER_SCENES, counter, kiosk, take_number
+from tests.browser.counters import COUNTER_SCENES, WATCH, counter, kiosk, take_number
 from tests.browser.venue import Queue, Venue, eventually, shows
-
-#: What the page does that no screen shows.
-WATCH = """
-window.rung = 0; window.shaken = 0;
-navigator.vibrate = () => { window.shaken += 1; return true; };
-const start = OscillatorNode.prototype.start;
-OscillatorNode.prototype.start = function (...when) { window.rung += 1; return start.apply(this, when); };
-window.print = () => { window.printed = (window.printed ?? 0) + 1; };
-"""
-
 
 def call(queue: Queue, desk: str) -> int:
     (called,) = queue.admin("POST", "/call-next", json={"counter": desk})["tickets"]
