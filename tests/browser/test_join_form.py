@@ -14,6 +14,7 @@ from tests.browser.conftest import NewPerson
 from tests.browser.counters import COUNTER_SCENES, WATCH, counter, kiosk, take_number
 from tests.browser.venue import Queue, Venue, eventually, shows
 
+
 def call(queue: Queue, desk: str) -> int:
     (called,) = queue.admin("POST", "/call-next", json={"counter": desk})["tickets"]
     number: int = called["ticket"]
