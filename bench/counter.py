@@ -64,13 +64,15 @@ async def measure(quick: bool) -> list[Table]:
     """The counter for five minutes, or less."""
     seconds = QUICK_SECONDS if quick else SECONDS
     # Everyone has an address of their own, which a proxy tells of: this one is it.
-    async with fairline(FAIRLINE_STORE="embedded-postgres", FAIRLINE_TRUSTED_PROXIES=HOST) as served:
-        async with _client(served) as people, _client(served, served.admin_key) as staff:
-            answer = await staff.post("/admin/queues", json={"id": QUEUE, **SETTINGS})
-            answer.raise_for_status()
-            record = Record()
-            await _run(people, staff, record, seconds)
-            wrong = await _wrong_positions(people, record)
+    async with (
+        fairline(FAIRLINE_STORE="embedded-postgres", FAIRLINE_TRUSTED_PROXIES=HOST) as served,
+        _client(served) as people,
+        _client(served, served.admin_key) as staff,
+    ):
+        _expect(await staff.post("/admin/queues", json={"id": QUEUE, **SETTINGS}), 201)
+        record = Record()
+        await _run(people, staff, record, seconds)
+        wrong = await _wrong_positions(people, record)
     return [_figures(record, seconds), _checks(record, wrong)]
 
 
@@ -151,7 +153,7 @@ async def _wrong_positions(people: httpx.AsyncClient, record: Record) -> tuple[i
 
 def _figures(record: Record, seconds: float) -> Table:
     result = table(
-        f"A counter on PostgreSQL for {seconds:.0f} s: {JOINS_A_MINUTE} joins a minute, {STAFF} staff, {WORKERS} workers",
+        f"A counter on PostgreSQL, {seconds:.0f} s: {JOINS_A_MINUTE} joins a minute, {STAFF} staff, {WORKERS} workers",
         "call",
         "calls",
         "a minute",

@@ -60,6 +60,22 @@ def test_from_the_form_to_being_served(venue: Venue, come: NewPerson) -> None:
     expect(page.get_by_role("heading", name="Take a number")).to_be_visible()
 
 
+def test_the_page_of_a_no_show_stays_quick(venue: Venue, come: NewPerson) -> None:
+    """Staff may take it back at any moment, also minutes later."""
+    queue = counter(venue)
+    me = come()
+    page = take_number(queue, me)
+    queue.act(call(queue, "Chair 1"), "no-show")
+    is_state(page, "expired")
+    page.clock.install()
+    page.reload()
+    me.requests.clear()
+    for _ in range(40):
+        page.clock.run_for(600)
+        page.evaluate("fetch('/healthz').then((answer) => answer.status)")  # a look at the page is answered before
+    assert sum(request.method == "HEAD" for request in me.requests) > 20
+
+
 def test_a_number_outlives_the_browser(venue: Venue, come: NewPerson) -> None:
     queue = counter(venue, grace_seconds=0)
     me = come()

@@ -140,7 +140,7 @@ class Counter:
     # What the screens should tell
 
     def agree(self) -> None:
-        """Every screen tells the same, a second after the answer at the latest."""
+        """Every screen tells the same: a look that begins a second after the answer may find none that does not."""
         screens = [(f"the phone of {guest.label}", guest.page, PHONE, self._phone(guest)) for guest in self.guests]
         screens += [(desk, page, DESK, self._desk(desk)) for desk, page in self.desks.items()]
         screens += [("the board", self.wall, BOARD, [self._board(self.queue), self._board(self.other)])]
@@ -150,9 +150,7 @@ class Counter:
             wrong = [(name, _told(page, read), truth) for name, page, read, truth in screens]
             wrong = [(name, told, truth) for name, told, truth in wrong if told != truth]
             if not wrong:
-                print("AGREE", round(time.monotonic() - self.answered, 3))
                 return
-            print(round(time.monotonic() - self.answered, 3), [w[0] for w in wrong])
             assert not late, "\n".join(f"{name} tells {told}, and not {truth}" for name, told, truth in wrong)
             self.wall.wait_for_timeout(REST_MS)
 
