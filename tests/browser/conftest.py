@@ -9,12 +9,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.desks import Cookies, Sit, sign_in, sit_down
 from tests.browser.venue import Person, Site, Venue, person
 from tests.web.conftest import STORES
 from tests.web.running import RunningServer
@@ -34,14 +36,14 @@ def a_browser() -> Iterator[Browser]:
         browser.close()
 
 
-#: Where it matters which store there is.
-ON_EVERY_STORE = {"test_waiting"}
+#: Where it matters which store there is: every one for who waits, PostgreSQL for a counter, as is usual there.
+STORES_OF = {"test_waiting": STORES, "test_walk_in": STORES[1:]}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The server runs on every store for the modules named above, on the embedded Valkey for the others."""
+    """The server runs on the stores named above for those modules, on the embedded Valkey for the others."""
     if "venue" in metafunc.fixturenames:
-        stores = STORES if metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_STORE else STORES[:1]
+        stores = STORES_OF.get(metafunc.module.__name__.rpartition(".")[2], STORES[:1])
         metafunc.parametrize("venue", stores, indirect=True, scope="module")
 
 
@@ -93,3 +95,16 @@ def come(venue: Venue) -> Iterator[NewPerson]:
             return stack.enter_context(person(venue, **options))
 
         yield new
+
+
+@pytest.fixture(scope="module")
+def cookies(venue: Venue) -> Cookies:
+    """The cookies of staff."""
+    return sign_in(venue)
+
+
+@pytest.fixture
+def sit(venue: Venue, cookies: Cookies) -> Iterator[Sit]:
+    """Someone sits down at a desk: `sit(queue, "Desk 2")`."""
+    with ExitStack() as stack:
+        yield partial(sit_down, venue, stack, cookies)

@@ -12,6 +12,14 @@ from tests.browser.venue import Person, Queue, Venue, shows
 PHONE: ViewportSize = {"width": 390, "height": 844}
 TABLET: ViewportSize = {"width": 1180, "height": 820}
 SHEET: ViewportSize = {"width": 900, "height": 1240}
+#: What the page does that no screen shows.
+WATCH = """
+window.rung = 0; window.shaken = 0;
+navigator.vibrate = () => { window.shaken += 1; return true; };
+const start = OscillatorNode.prototype.start;
+OscillatorNode.prototype.start = function (...when) { window.rung += 1; return start.apply(this, when); };
+window.print = () => { window.printed = (window.printed ?? 0) + 1; };
+"""
 
 
 def counter(venue: Venue, **settings: Any) -> Queue:

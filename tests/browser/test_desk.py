@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
 from tests.browser.axe import axe_source
-from tests.browser.venue import Queue, Venue, person
+from tests.browser.desks import TABLET, Sit, can_call, mine, next_, press, row, said
+from tests.browser.venue import Queue, Venue
 
 #: How soon what one does is seen by the other.
 SOON_MS = 1000
-TABLET: ViewportSize = {"width": 1024, "height": 768}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 COUNTER = {"heartbeat_timeout_seconds": 0, "counters": ["Desk 1", "Desk 2"], "name": "Office", "claim_seconds": 120}
-
-Sit = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def cookies(venue: Venue) -> dict[str, list[dict[str, Any]]]:
-    """The cookies of a member of staff, and of someone who may only look."""
-    admin = {"Authorization": f"Bearer {venue.server.admin_key}"}
-    found = {}
-    for role in ("operator", "viewer"):
-        key = venue.http.post("/admin/keys", headers=admin, json={"role": role, "name": role}).json()["key"]
-        signed = httpx.post(f"{venue.server.base_url}/admin/sign-in", data={"key": key})
-        assert signed.status_code == 303
-        name, value = signed.headers["set-cookie"].partition(";")[0].split("=", 1)
-        found[role] = [{"name": name, "value": value, "url": venue.server.base_url}]
-    return found
 
 
 @pytest.fixture
@@ -46,53 +26,6 @@ def office(venue: Venue) -> Queue:
     for name in ("Ada", "Grace", "Katherine", "Dorothy", "Mary", "Hedy"):
         queue.others(1, name=name)
     return queue
-
-
-@pytest.fixture
-def sit(venue: Venue, cookies: dict[str, list[dict[str, Any]]]) -> Iterator[Sit]:
-    """Someone sits down at a desk. Nothing may go wrong in their browser."""
-    with ExitStack() as stack:
-        yield partial(_sit, venue, stack, cookies)
-
-
-def _sit(
-    venue: Venue, stack: ExitStack, cookies: dict[str, Any], queue: Queue, desk: str = "Desk 1", **options: Any
-) -> Page:
-    role = options.pop("role", "operator")
-    someone = stack.enter_context(person(venue, **{"viewport": TABLET} | options))
-    someone.context.add_cookies(cookies[role])
-    page = someone.tab(f"{venue.server.base_url}/admin/queues/{queue.name}/desk")
-    expect(page.locator('[data-show="link"]')).to_have_attribute("data-state", "live")
-    expect(page.locator("main [aria-busy]")).to_have_count(0)
-    if desk and role == "operator":
-        page.locator(f'[data-desk="{desk}"]').click()
-    return page
-
-
-def next_(page: Page) -> Locator:
-    return page.locator('[data-do="call-next"]')
-
-
-def mine(page: Page, ticket: int | None = None) -> Locator:
-    """Those at my desk."""
-    return page.locator(".person" if ticket is None else f'.person[data-ticket="{ticket}"]')
-
-
-def row(page: Page, where: str, ticket: int) -> Locator:
-    return page.locator(f'[data-show="{where}"] li[data-ticket="{ticket}"]')
-
-
-def said(page: Page) -> Any:
-    return expect(page.locator('[data-show="said"]'))
-
-
-def press(page: Page, action: str) -> None:
-    page.locator(f'.person [data-act="{action}"]').first.click()
-
-
-def can_call(page: Page) -> None:
-    """So soon after a call a second press is taken for a double tap."""
-    expect(next_(page)).to_have_attribute("aria-disabled", "false")
 
 
 def soon(locator: Locator) -> None:

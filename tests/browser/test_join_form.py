@@ -11,17 +11,8 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import axe_source
 from tests.browser.conftest import NewPerson
-from tests.browser.counters import COUNTER_SCENES, counter, kiosk, take_number
+from tests.browser.counters import COUNTER_SCENES, WATCH, counter, kiosk, take_number
 from tests.browser.venue import Queue, Venue, eventually, shows
-
-#: What the page does that no screen shows.
-WATCH = """
-window.rung = 0; window.shaken = 0;
-navigator.vibrate = () => { window.shaken += 1; return true; };
-const start = OscillatorNode.prototype.start;
-OscillatorNode.prototype.start = function (...when) { window.rung += 1; return start.apply(this, when); };
-window.print = () => { window.printed = (window.printed ?? 0) + 1; };
-"""
 
 
 def call(queue: Queue, desk: str) -> int:
@@ -67,6 +58,22 @@ def test_from_the_form_to_being_served(venue: Venue, come: NewPerson) -> None:
     expect(page.get_by_role("heading", name="All done")).to_be_visible()
     page.get_by_role("link", name="Take a new number").click()
     expect(page.get_by_role("heading", name="Take a number")).to_be_visible()
+
+
+def test_the_page_of_a_no_show_stays_quick(venue: Venue, come: NewPerson) -> None:
+    """Staff may take it back at any moment, also minutes later."""
+    queue = counter(venue)
+    me = come()
+    page = take_number(queue, me)
+    queue.act(call(queue, "Chair 1"), "no-show")
+    is_state(page, "expired")
+    page.clock.install()
+    page.reload()
+    me.requests.clear()
+    for _ in range(40):
+        page.clock.run_for(600)
+        page.evaluate("fetch('/healthz').then((answer) => answer.status)")  # a look at the page is answered before
+    assert sum(request.method == "HEAD" for request in me.requests) > 20
 
 
 def test_a_number_outlives_the_browser(venue: Venue, come: NewPerson) -> None:

@@ -29,7 +29,7 @@ from fairline.web.wire import TicketAnswer
 
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
 #: How soon a page looks again that may be called back at any moment: after a no-show, or while a number moves.
-SOON_SECONDS = 0.7
+SOON_SECONDS = 0.5
 
 
 class WaitingPages:

@@ -13,6 +13,8 @@ const page = document.documentElement;
 const QUIET = 60;
 /** A wait has grown when it is so many times, and so many seconds, longer than it should be by now. */
 const GROWN = 1.25, GROWN_SECONDS = 60;
+/** A page that looks again within so many seconds is one that waits for staff, for so many seconds at most. */
+const SOON = 2, LIKELY = 600;
 /** Codes of refusals that have a page of their own. */
 const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found"];
 
@@ -260,7 +262,8 @@ async function waitInLine() {
   setInterval(() => drawHeard(client), 1000);
 }
 
-/** A page that has nothing to show yet looks now and then whether it is still so. */
+/** A page that has nothing to show yet looks now and then whether it is still so, and ever more seldom; where staff may
+ *  do something the next moment it stays quick for as long as that is likely. */
 function lookAgain(seconds) {
   later(seconds, async () => {
     let retry = Math.min(seconds, 60);
@@ -269,6 +272,7 @@ function lookAgain(seconds) {
       const state = headers.get("X-Fairline-State");
       if (state && state !== data.state) return reload();
       retry = Number(headers.get("Retry-After")) || seconds;
+      if (data.retry < SOON && performance.now() < LIKELY * 1000) return lookAgain(data.retry);
     } catch { /* not reached: look later */ }
     lookAgain(retry * (1.02 + 0.4 * Math.random()));
   });
