@@ -328,6 +328,12 @@ class Room:
             raise TicketNotFound(queue, number)
         return found
 
+    async def labels(self, queue: QueueId, numbers: Sequence[int]) -> dict[int, str]:
+        """What tickets print, of those that are kept."""
+        reply = await self.store.rank(queue, numbers)
+        settings = await self._settings(queue, reply.view)
+        return {each.number: printed(queue, settings, each) for each in reply.items if each is not None}
+
     async def tickets(
         self, queue: QueueId, status: Status | None, cursor: str | None, limit: int, wanted: str | None = None
     ) -> Page:

@@ -83,7 +83,7 @@ export class Events {
 
   line(event) {
     const words = event.type === "left_out" ? `A rush: ${number(event.detail)} events or more are not shown one by one` : eventWords(event);
-    const who = event.ticket ? h("button", { type: "button", onclick: () => this.open(event.ticket) }, this.queue.label(event.ticket)) : null;
+    const who = event.ticket ? h("button", { type: "button", onclick: () => this.open(event.ticket) }, event.label ?? this.queue.label(event.ticket)) : null;
     return h("li", { "data-type": event.type }, h("time", { datetime: event.at }, timeExact(event.at)), h("i", { class: kindOf(event.type), "aria-hidden": "true" }), h("span", {}, who, who ? ` ${words}` : words));
   }
 }
