@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -115,6 +116,18 @@ def test_two_taps_of_one_finger_call_one_person(office: Queue, sit: Sit) -> None
     said(page).to_contain_text("Ada")
     expect(mine(page)).to_have_count(1)
     assert office.waiting() == 5
+
+
+def test_done_and_next_calls_however_soon_after_the_last_call(office: Queue, sit: Sit) -> None:
+    """It is no second tap of the finger that called."""
+    page = sit(office)
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=2))
+    next_(page).click()
+    expect(mine(page, 1)).to_be_visible()
+    press(page, "start")
+    press(page, "done_next")
+    expect(mine(page, 2)).to_be_visible()
 
 
 def lose_the_answer(page: Page, path: str) -> list[str]:

@@ -131,6 +131,10 @@ class Counter:
         with self.desks[desk].expect_response(lambda answer: answer.request.method == "POST"):
             act(self.desks[desk])
 
+    def presses(self, desk: str, action: str) -> None:
+        """Someone at a desk presses one of the buttons for who is there."""
+        self.does(desk, lambda page: press(page, action))
+
     def closes(self) -> None:
         """Its hours are changed, so that it is closed now."""
         another_day = f"{datetime.now(UTC) + timedelta(days=3):%A}".lower()
@@ -141,9 +145,11 @@ class Counter:
 
     def agree(self) -> None:
         """Every screen tells the same: a look that begins a second after the answer may find none that does not."""
-        screens = [(f"the phone of {guest.label}", guest.page, PHONE, self._phone(guest)) for guest in self.guests]
-        screens += [(desk, page, DESK, self._desk(desk)) for desk, page in self.desks.items()]
-        screens += [("the board", self.wall, BOARD, [self._board(self.queue), self._board(self.other)])]
+        screens: list[tuple[str, Page, str, Any]] = [
+            *((f"the phone of {guest.label}", guest.page, PHONE, self._phone(guest)) for guest in self.guests),
+            *((desk, page, DESK, self._desk(desk)) for desk, page in self.desks.items()),
+            ("the board", self.wall, BOARD, [self._board(self.queue), self._board(self.other)]),
+        ]
         until = self.answered + SOON_SECONDS
         while True:
             late = time.monotonic() > until
@@ -237,12 +243,12 @@ def test_every_screen_agrees_within_a_second_of_every_press(barber: Counter, com
     barber.first = grace.label
     barber.agree()
 
-    barber.does(ada.desk, lambda page: press(page, "recall"))
+    barber.presses(ada.desk, "recall")
     ada.rung += 2
     barber.first = ada.label
     barber.agree()
 
-    barber.does(ada.desk, lambda page: press(page, "no_show"))
+    barber.presses(ada.desk, "no_show")
     ada.where, barber.first = "no-show", grace.label
     barber.agree()
 
@@ -251,11 +257,11 @@ def test_every_screen_agrees_within_a_second_of_every_press(barber: Counter, com
     ada.where, ada.rung, barber.first = "called", 0, ada.label
     barber.agree()
 
-    barber.does(grace.desk, lambda page: press(page, "return"))
+    barber.presses(grace.desk, "return")
     grace.where = "waiting"
     barber.agree()
 
-    barber.does(ada.desk, lambda page: press(page, "start"))
+    barber.presses(ada.desk, "start")
     ada.where = "serving"
     barber.agree()
 
@@ -274,12 +280,12 @@ def test_every_screen_agrees_within_a_second_of_every_press(barber: Counter, com
     expect(late.get_by_role("button", name="Take a number")).to_have_count(0)
 
     # Whoever has a number is served all the same.
-    barber.does(ada.desk, lambda page: press(page, "complete"))
+    barber.presses(ada.desk, "complete")
     ada.where = "done"
     barber.agree()
     assert barber.call("Desk 1") is katherine
     barber.agree()
     for action, where in (("start", "serving"), ("complete", "done")):
-        barber.does("Desk 1", lambda page, action=action: press(page, action))
+        barber.presses("Desk 1", action)
         katherine.where = where
         barber.agree()

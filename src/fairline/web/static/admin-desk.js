@@ -225,14 +225,15 @@ class Desk {
     }
   }
 
-  async callNext() {
+  /** `meant` is a call that no second tap can have made. */
+  async callNext(meant = false) {
     if (!may("operator") || this.presses.now) return;
     if (!this.mine.name) {
       this.say("Choose your desk first.", "bad");
       this.mine.focus();
       return;
     }
-    if (this.resting) return;
+    if (this.resting && !meant) return;
     await this.press({ title: "Call next", path: "/call-next", body: { count: 1, counter: this.mine.name }, key: newKey() }, calledWords);
     this.resting = true;
     this.mark();
@@ -243,7 +244,7 @@ class Desk {
     if (!may("operator") || this.presses.now) return;
     this.toggle(null);
     if (act === "done_next") {
-      if (await this.act("complete", ticket)) await this.callNext();
+      if (await this.act("complete", ticket)) await this.callNext(true);
       return;
     }
     const { path = act, body } = ACTS[act];
