@@ -253,6 +253,7 @@ def test_stock_is_recalibrated(night: Night, come: Come) -> None:
     soon(lambda: night.queue()["stock"] == 5000, "the stock is set")
     expect(shown(page, "stock-now")).to_contain_text("5,000", timeout=SOON_SECONDS * 1000)
     do(page, "set-stock").click()
+    do(page, "confirm").click()
     soon(lambda: night.queue()["stock"] is None, "without end again")
 
 

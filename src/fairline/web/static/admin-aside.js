@@ -1,7 +1,7 @@
 // Beside the charts: the message to all, the stock, and how the server is.
 
 import { get, may, post } from "./admin-api.js";
-import { h, show, toast, write } from "./admin-dom.js";
+import { confirm, h, show, toast, write } from "./admin-dom.js";
 import { duration, number } from "./admin-words.js";
 
 const LONGEST = 2000;
@@ -56,6 +56,7 @@ export class Stock {
     this.send = sends(h("button", { type: "button", class: "button quiet", "data-do": "set-stock", "data-needs": "operator" }, "Set"), async () => {
       if (!this.total.reportValidity()) return; // what is no number reads as empty, and empty is without end
       const text = this.total.value.trim();
+      if (text === "" && !(await confirm("Sell without end?", "Nothing more holds people back because all is sold.", "Sell without end"))) return;
       await post(this.queue.path("/stock"), { total: text === "" ? null : Number(text) });
       this.total.value = "";
       toast(text === "" ? "There is no end to the stock now." : `There are ${number(Number(text))} to sell in all.`);
