@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -187,11 +188,13 @@ class Tickets:
         """Call the next people."""
         body, key = call.take(CallNext), call.request.text(b"idempotency-key")
         called = await self._room.call_next(call.queue, body.count, body.counter, key, call.staff.id)
-        if called:
-            await call.record("queue.called", tickets=[ticket.number for ticket in called], counter=body.counter)
-        else:
-            call.log("queue.called", tickets=[], counter=body.counter)
-        return private(200, Called(await self._shown(call.queue, called)))
+        told = {"tickets": [ticket.number for ticket in called], "counter": body.counter}
+        if not called:
+            call.log("queue.called", **told)
+            return private(200, Called([]))
+        # Someone stands at the desk: what has to be written and what has to be read is done at once.
+        shown, _ = await asyncio.gather(self._shown(call.queue, called), call.record("queue.called", **told))
+        return private(200, Called(shown))
 
     async def call(self, call: Call) -> Response:
         """Call one person."""
