@@ -21,6 +21,29 @@ MakeQueue: TypeAlias = Callable[..., Awaitable[QueueId]]
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 
 
+#: Servers that speak what one of the two main stores speaks: what differs between them shows in these modules, and all
+#: the others run on them with `FAIRLINE_LONG=1`.
+AKIN = {"cluster", "redis", "postgres15"}
+ON_ALL_SERVERS = {"test_contract_join", "test_contract_call", "test_contract_sweep", "test_contract_walk_in"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes long, unless it is asked for: the whole must be known within minutes."""
+    if os.environ.get("FAIRLINE_LONG"):
+        return
+    long = [item for item in items if _is_long(item)]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        left_out = set(long)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_long(item: pytest.Item) -> bool:
+    called = getattr(item, "callspec", None)
+    akin = called is not None and called.params.get("backend") in AKIN
+    return item.get_closest_marker("long") is not None or (akin and item.path.stem not in ON_ALL_SERVERS)
+
+
 @pytest.fixture(autouse=True)
 def _machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """`make test` runs two tests at a time; those marked `alone` have the machine to themselves."""
