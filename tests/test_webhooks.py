@@ -310,7 +310,7 @@ async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
             await join(store, queue, 5)
             assert len((await store.admit(queue, 5)).items) == 5
         await holds(store, fast, 0, 0)  # one receiver does not wait for another
-        assert len(quick.letters) == 100
+        await until(lambda: len(quick.letters) == 100)
         assert await held(store, hook) == (100, 0)
         await until(lambda: receiver.most_at_once == AT_ONCE)
         receiver.gate.set()

@@ -320,7 +320,7 @@ def test_the_next_are_called_and_someone_is_put_in_line(night: Night, come: Come
     page = live(come("/queues/" + SALE + "#people", role="operator"))
     before = night.queue("/stats")
     do(page, "call-next").click()
-    page.get_by_label("How many").fill("3")
+    page.get_by_label("How many", exact=True).fill("3")
     do(page, "confirm").click()
     soon(lambda: night.queue("/stats")["admitted_total"] == before["admitted_total"] + 3, "three are called")
     do(page, "join").click()

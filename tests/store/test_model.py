@@ -175,7 +175,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         number, before = self.number(pick), self.model.line()
         self.both(self.store.prioritise(self.queue, number, level), lambda: self.model.prioritise(number, level))
         moved = self.model.find(number)
-        if moved and moved.status is Status.WAITING:
+        if moved and moved.status is Status.WAITING and not moved.held:
             self.keeps_the_promises(moved, before, level)
 
     def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
@@ -538,6 +538,27 @@ HISTORIES: dict[str, list[Step]] = {
         (M.act, Action.RETURN, ADMITTED),
         (M.call_next, 2, "Desk 2", b"press-1", None),
         (M.call_next, 1, "", b"", None),
+    ],
+    "someone called is put aside, and stays there until released": [
+        (M.a_crowd_joins, 3, 0, 2),
+        (M.call_next, 2, "Desk 2", b"", None),
+        (M.act, Action.HOLD, [(Status.ADMITTED, 0), (Status.ADMITTED, 1)]),
+        *[(M.prioritise, (None, n), 3) for n in range(4)],
+        *[(M.let_pass, (None, n), 1, None) for n in range(4)],
+        (M.call_next, 4, "Desk 2", b"", None),
+        (M.act, Action.HOLD, ADMITTED),
+        (M.act, Action.RELEASE, [(None, n) for n in range(4)]),
+        (M.call_next, 4, "Desk 2", b"", None),
+    ],
+    "the only one there is is called and put aside": [
+        (M.a_crowd_joins, 0, 0, 0),
+        (M.call_next, 1, "Desk 2", b"", None),
+        (M.time_goes_on, 3.3),
+        (M.act, Action.HOLD, ADMITTED),
+        (M.prioritise, (None, 0), 0),
+        (M.time_goes_on, 3.3),
+        (M.act, Action.RELEASE, [(None, 0)]),
+        (M.call_next, 1, "Desk 2", b"", None),
     ],
     "a bucket fills up while nobody waits, and no further": [
         (M.configure, {"admission_rate": 2.5, "burst": 25}, 0),

@@ -179,11 +179,11 @@ class Gate:
         self.waiting = 0
         monkeypatch.setattr(room.store, call, self._gated)
 
-    async def _gated(self, queue: QueueId, items: Any) -> Any:
+    async def _gated(self, queue: QueueId, items: Any, *more: Any) -> Any:
         self.waiting += len(items)
         await self._opened.wait()
         self.waiting -= len(items)
-        return await self._call(queue, items)
+        return await self._call(queue, items, *more)
 
     def open(self) -> None:
         """Let them all through, now and later."""

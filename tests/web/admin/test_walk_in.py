@@ -206,7 +206,7 @@ def test_a_closed_queue_says_when_it_opens(
     assert try_join(server, queue, client_id="in time").status_code == 200
     assert public_status(server, token).json()["position"] == 1
     assert admin.post(f"/queues/{queue}/join", json={}).status_code == 201
-    page = httpx.get(f"{server.base_url}/q/{queue}")
+    page = httpx.get(f"{server.base_url}/q/{queue}", follow_redirects=True)
     assert (page.status_code, page.headers["x-fairline-state"]) == (503, "closed")
     assert problem["opens_at"][:10] in page.text
 
