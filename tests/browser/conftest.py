@@ -36,8 +36,11 @@ def a_browser() -> Iterator[Browser]:
         browser.close()
 
 
-#: Where it matters which store there is: every one for who waits, PostgreSQL for a counter, as is usual there.
-STORES_OF = {"test_waiting": STORES, "test_walk_in": STORES[1:]}
+#: Where it matters which store there is: PostgreSQL for a counter, as is usual there; both for who waits, if asked for.
+STORES_OF = {
+    "test_waiting": (STORES[0], pytest.param(STORES[1], marks=pytest.mark.long)),
+    "test_walk_in": STORES[1:],
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
