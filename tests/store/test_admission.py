@@ -113,7 +113,7 @@ def keepers(count: int, seconds: float, seed: int) -> list[float]:
 
 @pytest.mark.timeout(180 * STRETCH)
 @pytest.mark.parametrize(
-    ("count", "seconds", "rate"), [(1, 3600, 10), (2, 1200, 10), (8, 200, 10), (2, 600, 0.3), (8, 100, 7.77)]
+    ("count", "seconds", "rate"), [(1, 1800, 10), (2, 600, 10), (8, 200, 10), (2, 600, 0.3), (8, 100, 7.77)]
 )
 async def test_the_rate_is_kept_to_the_person_by_any_number_of_keepers(
     door: MakeDoor, count: int, seconds: float, rate: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,17 +15,13 @@ ON_EVERY_STORE = {
     "test_join_form",
     "test_people",
     "test_streams",
-    "test_audit",
     "test_calling",
-    "test_history",
     "test_joining",
-    "test_keys",
-    "test_live_events",
-    "test_queues",
-    "test_records",
     "test_tickets",
     "test_walk_in",
 }
+#: What operators look up is tried on both where long tests are asked for: the contract suite has it on both anyway.
+ON_EVERY_STORE_IF_LONG = {"test_audit", "test_history", "test_keys", "test_live_events", "test_queues", "test_records"}
 STORES = ("embedded", "embedded-postgres")
 
 
@@ -32,7 +29,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The server runs on every store for the tests named above, on the embedded Valkey for the others."""
     if "server" in metafunc.fixturenames:
         module = metafunc.module.__name__.rpartition(".")[2]
-        stores = STORES if module in ON_EVERY_STORE else STORES[:1]
+        stores: tuple[Any, ...] = STORES if module in ON_EVERY_STORE else STORES[:1]
+        if module in ON_EVERY_STORE_IF_LONG:
+            stores = (STORES[0], pytest.param(STORES[1], marks=pytest.mark.long))
         metafunc.parametrize("server", stores, indirect=True, scope="session")
 
 

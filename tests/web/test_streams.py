@@ -118,6 +118,7 @@ async def test_what_was_told_before_is_not_repeated(server: RunningServer) -> No
         await later.close()
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.timeout(180)
 async def test_a_restart_under_five_thousand_streams_loses_no_place(tmp_path_factory: pytest.TempPathFactory) -> None:
