@@ -46,7 +46,7 @@ def _is_long(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def _machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """`make test` runs two tests at a time; those marked `alone` have the machine to themselves."""
+    """`make test` runs three tests at a time; those marked `alone` have the machine to themselves."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return

@@ -1,4 +1,4 @@
-"""Who has the machine: most tests share it with one other; those that watch the clock have it to themselves."""
+"""Who has the machine: most tests share it with two others; those that watch the clock have it to themselves."""
 
 from __future__ import annotations
 
