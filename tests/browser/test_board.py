@@ -14,6 +14,8 @@ from tests.browser.boards import BOARD_SCENES, SCREEN, a_counter, board_of, fini
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Queue, Venue, eventually
 
+pytestmark = pytest.mark.long
+
 #: What the board may take to show what happened at a counter, in milliseconds.
 SOON = 1000
 

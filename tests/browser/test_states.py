@@ -15,6 +15,8 @@ from tests.browser.conftest import NewPerson
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, shows
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="session")
 def axe() -> str:
