@@ -21,18 +21,25 @@ BEGIN
   PERFORM pg_notify('fairline_events', _queue::text);
 END $$;
 
+-- Add to the counts by hour and so far.
+CREATE FUNCTION count_up(_queue bigint, _now bigint, _names text[], _counts bigint[])
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO stats AS s (queue, span, name, value)
+  SELECT _queue, span, name, sum(value)
+  FROM unnest(_names, _counts) c(name, value)
+  CROSS JOIN unnest(ARRAY['total', 'h' || _now / 3600000]) span
+  GROUP BY span, name
+  ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
+END $$;
+
 -- Add to the statistics: by hour, so far, and by minute. The line was `_waiting` long at most.
 CREATE FUNCTION tally(_queue bigint, _now bigint, _names text[], _counts bigint[], _waiting bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _hour text := 'h' || _now / 3600000;
 BEGIN
-  INSERT INTO stats AS s (queue, span, name, value)
-  SELECT _queue, span, name, sum(value)
-  FROM unnest(_names, _counts) c(name, value)
-  CROSS JOIN unnest(ARRAY['total', _hour]) span
-  GROUP BY span, name
-  ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
+  PERFORM count_up(_queue, _now, _names, _counts);
   INSERT INTO stats AS s (queue, span, name, value)
   SELECT _queue, now.span, 'peak', _waiting FROM unnest(ARRAY['total', _hour]) now(span)
   WHERE _waiting > 0 AND NOT EXISTS (SELECT 1 FROM stats p

@@ -142,7 +142,7 @@ BEGIN
   PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
     greatest(_c.waiting, _c.waiting + _m.waiting), _m.estimates::bigint[]);
   IF _m.desk_names IS NOT NULL THEN
-    PERFORM tally(_q.key, _now, _m.desk_names, _m.desk_counts, 0);
+    PERFORM count_up(_q.key, _now, _m.desk_names, _m.desk_counts);
   END IF;
   RETURN _m.numbers;
 END $$;
