@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import counter, gate, grouping, http, memory, naive, postgres, scale, streams
-from bench.common import machine
+from bench.common import machine, stolen
 from fairline.errors import FairlineError
 
 #: No part takes nearly as long on two cores, beyond the time it is to last; one that does is stuck.
@@ -93,7 +93,7 @@ async def run(console: Console, names: list[str], quick: bool) -> list[str]:
     failed = []
     for name in names:
         console.rule(f"[bold]{name}[/]: {PARTS[name].shows}", align="left")
-        load, begun = os.getloadavg()[0], time.perf_counter()
+        load, begun, before = os.getloadavg()[0], time.perf_counter(), stolen()
         most = SECONDS + PARTS[name].lasts
         try:
             async with asyncio.timeout(most):
@@ -105,7 +105,11 @@ async def run(console: Console, names: list[str], quick: bool) -> list[str]:
         for table in tables:
             console.print(table)
         took = time.perf_counter() - begun
-        console.print(f"[dim]{machine()}; load average before {load:.1f}; took {took:.0f} s[/]\n")
+        taken, ticks = (now - then for now, then in zip(stolen(), before, strict=True))
+        console.print(
+            f"[dim]{machine()}; load average before {load:.1f}; took {took:.0f} s, of which the host gave "
+            f"{taken / max(1, ticks):.0%} to others[/]\n"
+        )
     return failed
 
 

@@ -179,6 +179,15 @@ def machine() -> str:
     return f"{cores} cores ({_processor()}), {platform.system()}, {python}"
 
 
+def stolen() -> tuple[int, int]:
+    """What other guests of the host have taken of our cores since the start, and all there was, in ticks."""
+    try:
+        ticks = [int(tick) for tick in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
+    except (OSError, IndexError, ValueError):
+        return 0, 0
+    return ticks[7], sum(ticks)
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

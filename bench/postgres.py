@@ -8,6 +8,7 @@ count of who waits, the entry; calling is one SELECT … FOR UPDATE SKIP LOCKED 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import sys
 import tempfile
@@ -41,6 +42,8 @@ WARM_UP_SECONDS = 2.0
 PRESS_SECONDS = 0.1
 LINES = (100, 10_000, 100_000)
 QUEUE = queue_id("counter")
+#: The first person of each process in each run.
+CROWDS = itertools.count(0, 10_000_000)
 
 
 async def measure(quick: bool) -> list[Table]:
@@ -73,10 +76,11 @@ class Load(msgspec.Struct):
     way: str
     url: str
     seconds: float
-    worker: int
     pace: float
     """Joins a second; 0 is as fast as they are answered."""
     staff: int
+    first: int
+    """The first person who comes: everyone comes once, in whichever run."""
 
 
 class Done(msgspec.Struct):
@@ -123,7 +127,7 @@ async def _counter(server: EmbeddedPostgres, store: Store, seconds: float) -> Ta
 
 
 async def _run(way: str, url: str, seconds: float, pace: float) -> tuple[Figures, Figures]:
-    loads = [Load(way, url, seconds, worker, pace / WORKERS, STAFF // WORKERS) for worker in range(WORKERS)]
+    loads = [Load(way, url, seconds, pace / WORKERS, STAFF // WORKERS, next(CROWDS)) for _ in range(WORKERS)]
     done = await asyncio.gather(*map(_in_process, loads))
     took = max(each.seconds for each in done)
     return (
@@ -154,7 +158,7 @@ async def _work(load: Load) -> Done:
         begun = time.perf_counter()
         counted = begun + WARM_UP_SECONDS
         until = counted + load.seconds
-        people = iter(range(load.worker * 100_000_000 + int(time.time()) % 10_000_000 * 10, 10**12))
+        people = itertools.count(load.first)
 
         async def timed(seconds: list[float], act: Any, *args: Any) -> None:
             start = time.perf_counter()

@@ -118,6 +118,17 @@ async def _prepare(connection: Connection) -> None:
     )
 
 
+#: The statements are large, and the right plan is always the one by the index, row by row: to plan each call anew would
+#: cost more than the call, and a plan made while the tables were empty must not read a whole table, or the whole of a
+#: queue for a hash, later on.
+PLANNING = (
+    "plan_cache_mode = force_generic_plan",
+    "enable_seqscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+)
+
+
 async def _renew_functions(connection: Connection) -> None:
     dropped = await connection.execute(
         "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = %s::regnamespace", [SCHEMA]
@@ -130,10 +141,8 @@ async def _renew_functions(connection: Connection) -> None:
     for each in operations().values():
         await _run(connection, f"ALTER FUNCTION {each.signature} SECURITY DEFINER")
         await _run(connection, f"ALTER FUNCTION {each.signature} SET search_path = {SCHEMA}, pg_temp")
-        # The statements are large, and the right plan is always the one by the index: to plan each call anew would
-        # cost more than the call, and a plan made while the tables were empty must not read them whole later on.
-        await _run(connection, f"ALTER FUNCTION {each.signature} SET plan_cache_mode = force_generic_plan")
-        await _run(connection, f"ALTER FUNCTION {each.signature} SET enable_seqscan = off")
+        for setting in PLANNING:
+            await _run(connection, f"ALTER FUNCTION {each.signature} SET {setting}")
     await _run(connection, f"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM PUBLIC")
     await _run(connection, "DELETE FROM transitions")
     async with connection.cursor() as cursor:

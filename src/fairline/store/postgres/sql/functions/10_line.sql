@@ -2,22 +2,30 @@
 -- A place is a turn times 2^24 and what orders those who share it; a block of the line is 64 turns.
 
 -- The position of each ticket, from 1; null where it does not wait. Reads the blocks once, and of each ticket's own
--- block what is ahead of it: never the whole line.
+-- block what is ahead of it: never the whole line, and nothing of it where none of them waits.
 CREATE FUNCTION ranks(_queue bigint, _numbers bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
+  _places bigint[] := ARRAY(
+    SELECT t.place FROM unnest(_numbers) WITH ORDINALITY a(number, i)
+    LEFT JOIN LATERAL (
+      SELECT t.place FROM tickets t
+      WHERE t.queue = _queue AND t.number = a.number AND t.status = 'waiting' AND NOT t.held OFFSET 0
+    ) t ON true ORDER BY a.i);
   _blocks bigint[];
   _ahead bigint[];
 BEGIN
+  IF array_remove(_places, NULL) = '{}' THEN
+    RETURN _places;
+  END IF;
   SELECT array_agg(b.block), array_agg(b.ahead) INTO _blocks, _ahead FROM (
     SELECT block, sum(waiting) OVER (ORDER BY block) - waiting AS ahead
     FROM blocks WHERE queue = _queue ORDER BY block
   ) b;
-  RETURN (
-    SELECT array_agg(CASE WHEN t.status = 'waiting' AND NOT t.held THEN _ahead[width_bucket(t.place >> 30, _blocks)] + (
+  RETURN ARRAY(
+    SELECT CASE WHEN place IS NOT NULL THEN _ahead[width_bucket(place >> 30, _blocks)] + (
       SELECT count(*) FROM line l
-      WHERE l.queue = _queue AND l.place BETWEEN (t.place >> 30) << 30 AND t.place) END ORDER BY a.i)
-    FROM unnest(_numbers) WITH ORDINALITY a(number, i)
-    LEFT JOIN tickets t ON t.queue = _queue AND t.number = a.number);
+      WHERE l.queue = _queue AND l.place BETWEEN (p.place >> 30) << 30 AND p.place) END
+    FROM unnest(_places) WITH ORDINALITY p(place, i) ORDER BY p.i);
 END $$;
 
 -- The place of whoever stands at a rank, from 0.

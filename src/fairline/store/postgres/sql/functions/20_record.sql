@@ -21,7 +21,7 @@ BEGIN
   PERFORM pg_notify('fairline_events', _queue::text);
 END $$;
 
--- Add to the counts by hour and so far.
+-- Add to the counts by hour and so far; of `peak` the most is kept.
 CREATE FUNCTION count_up(_queue bigint, _now bigint, _names text[], _counts bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -30,46 +30,40 @@ BEGIN
   FROM unnest(_names, _counts) c(name, value)
   CROSS JOIN unnest(ARRAY['total', 'h' || _now / 3600000]) span
   GROUP BY span, name
-  ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
+  ON CONFLICT (queue, span, name) DO UPDATE
+  SET value = excluded.value + CASE WHEN s.name = 'peak' THEN 0 ELSE s.value END
+  WHERE s.name <> 'peak' OR s.value < excluded.value;
 END $$;
 
 -- Add to the statistics: by hour, so far, and by minute. The line was `_waiting` long at most.
 CREATE FUNCTION tally(_queue bigint, _now bigint, _names text[], _counts bigint[], _waiting bigint)
 RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  _hour text := 'h' || _now / 3600000;
 BEGIN
-  PERFORM count_up(_queue, _now, _names, _counts);
-  INSERT INTO stats AS s (queue, span, name, value)
-  SELECT _queue, now.span, 'peak', _waiting FROM unnest(ARRAY['total', _hour]) now(span)
-  WHERE _waiting > 0 AND NOT EXISTS (SELECT 1 FROM stats p
-    WHERE p.queue = _queue AND p.span = now.span AND p.name = 'peak' AND p.value >= _waiting)
-  ON CONFLICT (queue, span, name) DO UPDATE SET value = greatest(s.value, excluded.value);
   PERFORM tally_minute(_queue, _now, _names, _counts, _waiting);
+  IF _waiting > 0 THEN
+    _names := _names || 'peak'::text;
+    _counts := _counts || _waiting;
+  END IF;
+  PERFORM count_up(_queue, _now, _names, _counts);
 END $$;
 
 -- A minute is one row: what was counted in it, its waits, and how many waited and were inside when it was last seen.
 CREATE FUNCTION tally_minute(_queue bigint, _now bigint, _names text[], _counts bigint[], _waiting bigint)
 RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  _kept jsonb;
-  _c counters;
 BEGIN
-  SELECT counts INTO _kept FROM minutes WHERE queue = _queue AND minute = _now / 60000;
-  SELECT * INTO _c FROM counters WHERE queue = _queue;
-  INSERT INTO minutes (queue, minute, counts)
-  SELECT _queue, _now / 60000, coalesce(jsonb_object_agg(name, value), '{}') || jsonb_build_object(
-    'peak', greatest((_kept->>'peak')::bigint, _waiting, _c.waiting),
-    'waiting', _c.waiting, 'inside', _c.admitted + _c.active)
-  FROM (
-    SELECT name, sum(value) AS value FROM (
-      SELECT key AS name, value::bigint FROM jsonb_each_text(_kept)
-      UNION ALL
-      SELECT name, value FROM unnest(_names, _counts) c(name, value)
+  UPDATE minutes m SET counts = m.counts || coalesce((
+    SELECT jsonb_object_agg(name, coalesce((m.counts->>name)::bigint, 0) + value) FROM (
+      SELECT name, sum(value) AS value FROM unnest(_names, _counts) c(name, value)
       WHERE strpos(name, ':') = 0 OR starts_with(name, 'wait:')
-    ) each GROUP BY name
-  ) summed
-  ON CONFLICT (queue, minute) DO UPDATE SET counts = excluded.counts;
+      GROUP BY name
+    ) added), '{}') || jsonb_build_object(
+      'peak', greatest((m.counts->>'peak')::bigint, _waiting, c.waiting),
+      'waiting', c.waiting, 'inside', c.admitted + c.active)
+  FROM counters c WHERE c.queue = _queue AND m.queue = _queue AND m.minute = _now / 60000;
+  IF NOT FOUND THEN
+    INSERT INTO minutes (queue, minute, counts) VALUES (_queue, _now / 60000, '{}');
+    PERFORM tally_minute(_queue, _now, _names, _counts, _waiting);
+  END IF;
 END $$;
 
 -- The minutes from one on, with their counts.

@@ -14,12 +14,11 @@ DECLARE
   _stay double precision;
   _keep double precision;
 BEGIN
-  -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
-  PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) ORDER BY t.number FOR NO KEY UPDATE;
+  PERFORM hold_tickets(_q.key, _numbers);
   SELECT * INTO _c FROM counters WHERE queue = _q.key;
 
   WITH going AS MATERIALIZED (
-    SELECT a.i, t.number, t.status AS was, t.held AS was_held, tr.goes_to, a.why, t.place, t.joined,
+    SELECT a.i, t.row, t.number, t.status AS was, t.held AS was_held, tr.goes_to, a.why, t.place, t.joined,
       t.admitted AS admitted_at,
       CASE tr.goes_to
         WHEN 'waiting' THEN waiting_due(_q, _clock)
@@ -30,7 +29,9 @@ BEGIN
     FROM (
       SELECT DISTINCT ON (number) * FROM unnest(_numbers, _why) WITH ORDINALITY a(number, why, i) ORDER BY number, i
     ) a
-    JOIN tickets t ON t.queue = _q.key AND t.number = a.number
+    CROSS JOIN LATERAL (
+      SELECT t.ctid AS row, t.* FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
+    ) t
     JOIN transitions tr ON tr.status = t.status AND tr.held = t.held AND tr.action = _action
   ), moved AS (
     UPDATE tickets t SET
@@ -48,21 +49,34 @@ BEGIN
       ended = CASE WHEN g.goes_to IN ('completed', 'expired') THEN _now ELSE t.ended END,
       due = g.next_due,
       sweep_at = g.next_due
-    FROM going g WHERE t.queue = _q.key AND t.number = g.number
+    FROM going g WHERE t.ctid = g.row
     RETURNING g.i, t.number, g.was, g.was_held, t.status, t.reason, t.counter, t.place, t.holder, t.joined,
       g.admitted_at, t.started
   ), out_of_line AS (
-    DELETE FROM line l USING moved m
-    WHERE m.was = 'waiting' AND m.status <> 'waiting' AND l.queue = _q.key AND l.place = m.place
+    DELETE FROM line WHERE ctid = ANY (ARRAY(
+      SELECT l.row FROM moved m
+      CROSS JOIN LATERAL (
+        SELECT l.ctid AS row FROM line l WHERE l.queue = _q.key AND l.place = m.place OFFSET 0
+      ) l
+      WHERE m.was = 'waiting' AND m.status <> 'waiting'))
   ), into_line AS (
     INSERT INTO line (queue, place, number)
     SELECT _q.key, place, number FROM moved WHERE status = 'waiting' AND was <> 'waiting'
   ), freed AS (
-    DELETE FROM holders h USING moved m
-    WHERE m.status IN ('completed', 'expired') AND h.queue = _q.key AND h.holder = m.holder
+    DELETE FROM holders WHERE ctid = ANY (ARRAY(
+      SELECT h.row FROM moved m
+      CROSS JOIN LATERAL (
+        SELECT h.ctid AS row FROM holders h WHERE h.queue = _q.key AND h.holder = m.holder OFFSET 0
+      ) h
+      WHERE m.status IN ('completed', 'expired')))
   ), forgotten AS (
-    DELETE FROM shown s USING moved m
-    WHERE m.was = 'waiting' AND m.status <> 'waiting' AND s.queue = _q.key AND s.number = m.number
+    DELETE FROM shown s USING (
+      SELECT m.status, s.row FROM moved m
+      CROSS JOIN LATERAL (
+        SELECT s.ctid AS row FROM shown s WHERE s.queue = _q.key AND s.number = m.number OFFSET 0
+      ) s
+      WHERE m.was = 'waiting' AND m.status <> 'waiting'
+    ) m WHERE s.ctid = m.row
     RETURNING m.status, greatest(0, _clock::bigint - s.joined) AS wait, s.seconds, s.low, s.high
   ), told AS (
     SELECT array_agg(m.number ORDER BY a.i) AS numbers,

@@ -315,14 +315,11 @@ DECLARE
   _q queues := settings_of(_c.queue);
   _now bigint := moment(_at);
   _due double precision := waiting_due(_q, clock_of(_c, _now));
+  _rows tid[] := hold_tickets(_q.key, _numbers);
 BEGIN
-  UPDATE tickets t SET leaving = false, due = _due,
-    sweep_at = CASE WHEN _due IS NOT NULL THEN least(t.sweep_at, _due) END
-  FROM (
-    SELECT t.number FROM tickets t
-    WHERE t.queue = _q.key AND t.number = ANY (_numbers) AND t.status = 'waiting'
-    ORDER BY t.number FOR NO KEY UPDATE
-  ) alive WHERE t.queue = _q.key AND t.number = alive.number;
+  UPDATE tickets SET leaving = false, due = _due,
+    sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
+  WHERE ctid = ANY (_rows) AND status = 'waiting';
   RETURN standings(_q.key, _now, _numbers);
 END $$;
 
@@ -333,12 +330,10 @@ DECLARE
   _q queues := settings_of(_c.queue);
   _now bigint := moment(_at);
   _due double precision := clock_of(_c, _now) + _q.grace_seconds * 1000;
+  _rows tid[] := hold_tickets(_q.key, _numbers);
 BEGIN
-  UPDATE tickets t SET leaving = true, due = _due, sweep_at = least(t.sweep_at, _due) FROM (
-    SELECT t.number FROM tickets t
-    WHERE t.queue = _q.key AND t.number = ANY (_numbers) AND t.status = 'waiting' AND NOT t.leaving
-    ORDER BY t.number FOR NO KEY UPDATE
-  ) closed WHERE t.queue = _q.key AND t.number = closed.number;
+  UPDATE tickets SET leaving = true, due = _due, sweep_at = least(sweep_at, _due)
+  WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT leaving;
   RETURN standings(_q.key, _now, _numbers);
 END $$;
 
@@ -363,18 +358,21 @@ DECLARE
   _c counters := locked(_id);
   _estimates bigint[];
 BEGIN
-  INSERT INTO shown (queue, number, joined, seconds, low, high)
-  SELECT _c.queue, t.number, t.joined - _c.stopped, s.seconds, s.low, s.high
-  FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
-  JOIN tickets t ON t.queue = _c.queue AND t.number = s.number
-  WHERE t.status = 'waiting'
-  ON CONFLICT (queue, number) DO NOTHING;
+  WITH told AS MATERIALIZED (
+    SELECT s.*, t.status, t.joined, t.admitted
+    FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
+    CROSS JOIN LATERAL (
+      SELECT t.status, t.joined, t.admitted FROM tickets t WHERE t.queue = _c.queue AND t.number = s.number OFFSET 0
+    ) t
+  ), waiting AS (
+    INSERT INTO shown (queue, number, joined, seconds, low, high)
+    SELECT _c.queue, number, joined - _c.stopped, seconds, low, high FROM told WHERE status = 'waiting'
+    ON CONFLICT (queue, number) DO NOTHING
+  )
   SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
   INTO _estimates FROM (
-    SELECT greatest(0, t.admitted - t.joined) AS wait, s.seconds, s.low, s.high
-    FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
-    JOIN tickets t ON t.queue = _c.queue AND t.number = s.number
-    WHERE t.status <> 'waiting' AND t.admitted > 0
+    SELECT greatest(0, admitted - joined) AS wait, seconds, low, high FROM told
+    WHERE status <> 'waiting' AND admitted > 0
   ) admitted;
   PERFORM tally_moved(_c.queue, moment(_at), NULL, 0, 0, 0, NULL, _c.waiting, _estimates);
   RETURN 'null';

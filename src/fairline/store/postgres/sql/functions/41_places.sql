@@ -28,13 +28,11 @@ BEGIN
   END IF;
   IF _passed > 0 THEN
     _numbers := _numbers[2:] || _number;
-    -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
-    PERFORM 1 FROM tickets t WHERE t.queue = _c.queue AND t.number = ANY (_numbers)
-    ORDER BY t.number FOR NO KEY UPDATE;
-    UPDATE line l SET number = n.number FROM unnest(_places, _numbers) n(place, number)
-    WHERE l.queue = _c.queue AND l.place = n.place;
-    UPDATE tickets t SET place = n.place FROM unnest(_places, _numbers) n(place, number)
-    WHERE t.queue = _c.queue AND t.number = n.number;
+    PERFORM hold_tickets(_c.queue, _numbers);
+    FOR _i IN 1 .. cardinality(_numbers) LOOP
+      UPDATE line SET number = _numbers[_i] WHERE queue = _c.queue AND place = _places[_i];
+      UPDATE tickets SET place = _places[_i] WHERE queue = _c.queue AND number = _numbers[_i];
+    END LOOP;
     IF _t.level > 0 THEN -- an equal who comes later stays behind
       UPDATE counters SET turns[_t.level] = greatest(turns[_t.level], _places[_passed + 1] >> 24)
       WHERE queue = _c.queue;
@@ -87,11 +85,14 @@ DECLARE
   _now bigint := moment(_at);
   _numbers bigint[];
   _ranks text[];
+  _rows tid[];
 BEGIN
   -- Most looks find nobody new: those do not hold up the queue.
   IF NOT EXISTS (
     SELECT 1 FROM (SELECT number FROM line WHERE queue = _c.queue ORDER BY place LIMIT _many) l
-    JOIN tickets t ON t.queue = _c.queue AND t.number = l.number WHERE NOT t.nearly)
+    CROSS JOIN LATERAL (
+      SELECT t.nearly FROM tickets t WHERE t.queue = _c.queue AND t.number = l.number OFFSET 0
+    ) t WHERE NOT t.nearly)
   THEN
     RETURN '[]';
   END IF;
@@ -99,14 +100,14 @@ BEGIN
   SELECT array_agg(f.number ORDER BY f.rank), array_agg(f.rank::text ORDER BY f.rank) INTO _numbers, _ranks FROM (
     SELECT l.number, row_number() OVER (ORDER BY l.place) AS rank FROM line l WHERE l.queue = _c.queue
     ORDER BY l.place LIMIT _many
-  ) f JOIN tickets t ON t.queue = _c.queue AND t.number = f.number WHERE NOT t.nearly;
+  ) f CROSS JOIN LATERAL (
+    SELECT t.nearly FROM tickets t WHERE t.queue = _c.queue AND t.number = f.number OFFSET 0
+  ) t WHERE NOT t.nearly;
   IF _numbers IS NULL THEN
     RETURN '[]';
   END IF;
-  -- Beats lock tickets too, without the lock of the queue: all of us do it in the order of the numbers.
-  PERFORM 1 FROM tickets t WHERE t.queue = _c.queue AND t.number = ANY (_numbers)
-  ORDER BY t.number FOR NO KEY UPDATE;
-  UPDATE tickets t SET nearly = true WHERE t.queue = _c.queue AND t.number = ANY (_numbers);
+  _rows := hold_tickets(_c.queue, _numbers);
+  UPDATE tickets SET nearly = true WHERE ctid = ANY (_rows);
   PERFORM tell(_c.queue, _now, ARRAY['nearly'], _numbers, _ranks);
   RETURN to_json(_numbers);
 END $$;

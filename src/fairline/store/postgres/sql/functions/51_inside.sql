@@ -19,7 +19,9 @@ BEGIN
   -- Who is active can only stay so or leave: then nothing but their own row changes. Else someone may have to be
   -- started, which is a step of the queue.
   IF _what <> 'touch' AND EXISTS (
-    SELECT 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) AND t.status <> 'active'
+    SELECT 1 FROM unnest(_numbers) a(number) CROSS JOIN LATERAL (
+      SELECT t.status FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
+    ) t WHERE t.status <> 'active'
   ) THEN
     _c := locked(_id);
     _q := settings_of(_c.queue);
@@ -27,7 +29,7 @@ BEGIN
   _now := moment(_at);
   _clock := clock_of(_c, _now);
   IF 0 < ANY (_views) THEN
-    PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_numbers) ORDER BY t.number FOR NO KEY UPDATE;
+    PERFORM hold_tickets(_q.key, _numbers);
   END IF;
   FOR _i IN 1 .. cardinality(_numbers) LOOP
     SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _numbers[_i];
@@ -105,11 +107,13 @@ BEGIN
     END IF;
     _items := _items || (
       SELECT array_agg(json_build_array(
-        CASE WHEN t.number IS NULL THEN 'missing' WHEN _outcome IS NOT NULL THEN _outcome
-          WHEN t.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
-        CASE WHEN t.number IS NOT NULL THEN standing(t, rank_of(t), _c.stopped) END) ORDER BY a.i)
+        CASE WHEN f.found IS NULL THEN 'missing' WHEN _outcome IS NOT NULL THEN _outcome
+          WHEN a.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
+        CASE WHEN f.found THEN standing(f.ticket, rank_of(f.ticket), _c.stopped) END) ORDER BY a.i)
       FROM unnest(_batch) WITH ORDINALITY a(number, i)
-      LEFT JOIN tickets t ON t.queue = _q.key AND t.number = a.number);
+      LEFT JOIN LATERAL (
+        SELECT true AS found, t AS ticket FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
+      ) f ON true);
     _first := _last + 1;
   END LOOP;
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));

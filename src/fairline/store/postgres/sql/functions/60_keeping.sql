@@ -14,6 +14,7 @@ DECLARE
   _away bigint := _now - _c.swept_at;
   _clock double precision;
   _due record;
+  _rows tid[];
   _lapsed bigint[];
   _why reason[];
 BEGIN
@@ -33,12 +34,14 @@ BEGIN
   PERFORM catch_up(_q.key, _clock);
   _due := all_due(_q.key, _clock, _at_most);
   -- A beat may have come since: who is locked now, and still due, lapses.
-  PERFORM 1 FROM tickets t WHERE t.queue = _q.key AND t.number = ANY (_due.tickets) ORDER BY t.number FOR NO KEY UPDATE;
-  SELECT array_agg(t.number ORDER BY a.i), array_agg(lapse_of(t, _q) ORDER BY a.i) INTO _lapsed, _why
+  _rows := hold_tickets(_q.key, _due.tickets);
+  SELECT array_agg(a.number ORDER BY a.i), array_agg(t.why ORDER BY a.i) INTO _lapsed, _why
   FROM unnest(_due.tickets) WITH ORDINALITY a(number, i)
-  JOIN tickets t ON t.queue = _q.key AND t.number = a.number
-  WHERE t.ended = 0 AND t.due <= _clock;
-  PERFORM clear(_q.key, _clock, _due.tickets, _due.presses, _due.revoked, _due.passes);
+  CROSS JOIN LATERAL (
+    SELECT lapse_of(t, _q) AS why FROM tickets t
+    WHERE t.queue = _q.key AND t.number = a.number AND t.ended = 0 AND t.due <= _clock OFFSET 0
+  ) t;
+  PERFORM clear(_q.key, _clock, _rows, _due.presses, _due.revoked, _due.passes);
   IF _lapsed IS NOT NULL THEN
     PERFORM move(_q, _now, _clock, _lapsed, 'lapse', _why);
   END IF;
@@ -52,12 +55,13 @@ END $$;
 -- Bring `sweep_at` up to date where beats have moved the deadline since. Whoever is giving a sign of life at this moment
 -- is passed over, and so is what would hold up the queue for long: the next sweep will do.
 CREATE FUNCTION catch_up(_queue bigint, _clock double precision) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE tickets t SET sweep_at = t.due FROM (
-    SELECT t.number FROM tickets t
+DECLARE
+  _late tid[] := ARRAY(
+    SELECT t.ctid FROM tickets t
     WHERE t.queue = _queue AND t.sweep_at <= _clock AND t.sweep_at < t.due
-    ORDER BY t.sweep_at LIMIT 10000 FOR NO KEY UPDATE SKIP LOCKED
-  ) late WHERE t.queue = _queue AND t.number = late.number;
+    ORDER BY t.sweep_at LIMIT 10000 FOR NO KEY UPDATE SKIP LOCKED);
+BEGIN
+  UPDATE tickets SET sweep_at = due WHERE ctid = ANY (_late);
 END $$;
 
 -- What is due, oldest first: tickets, and idempotency keys of calls, revocations and passes.
@@ -95,13 +99,15 @@ $$;
 
 -- Remove what was kept long enough: ended tickets with their idempotency keys, and the rest of what is due.
 CREATE FUNCTION clear(
-  _queue bigint, _clock double precision, _tickets bigint[], _presses bytea[], _revoked bigint[], _passes text[]
+  _queue bigint, _clock double precision, _tickets tid[], _presses bytea[], _revoked bigint[], _passes text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH purged AS (
-    DELETE FROM tickets WHERE queue = _queue AND number = ANY (_tickets) AND ended > 0 AND due <= _clock RETURNING key
+    DELETE FROM tickets WHERE ctid = ANY (_tickets) AND ended > 0 AND due <= _clock RETURNING key
   )
-  DELETE FROM join_keys k USING purged p WHERE k.queue = _queue AND k.key = p.key;
+  DELETE FROM join_keys WHERE ctid = ANY (ARRAY(
+    SELECT k.row FROM purged p
+    CROSS JOIN LATERAL (SELECT k.ctid AS row FROM join_keys k WHERE k.queue = _queue AND k.key = p.key OFFSET 0) k));
   IF _presses IS NOT NULL THEN DELETE FROM presses WHERE queue = _queue AND key = ANY (_presses); END IF;
   IF _revoked IS NOT NULL THEN DELETE FROM revoked WHERE queue = _queue AND number = ANY (_revoked); END IF;
   IF _passes IS NOT NULL THEN DELETE FROM passes WHERE queue = _queue AND id = ANY (_passes); END IF;
@@ -146,7 +152,9 @@ BEGIN
       UNION ALL
       (SELECT number, place FROM tickets WHERE _part = 2 AND queue = _q.key AND held
         AND place > coalesce(_after, -9223372036854775808) ORDER BY place LIMIT _many)
-    ) page JOIN tickets t ON t.queue = _q.key AND t.number = page.number;
+    ) page CROSS JOIN LATERAL (
+      SELECT t.number, t.joined FROM tickets t WHERE t.queue = _q.key AND t.number = page.number OFFSET 0
+    ) t;
     _numbers := _numbers || coalesce(_found.numbers, '{}');
     _after := coalesce(_found.last, _after);
     _many := _many - _found.many;
