@@ -306,10 +306,17 @@ local function answer(reply)
   }, reply}
 end
 
--- A ticket in an answer: its rank or -1, its deadline or '', its record or ''.
-local function put(reply, number, record)
+-- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` is given where it is known.
+local function put(reply, number, record, due)
   local rank = record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
+  if record and due == nil then due = call('ZSCORE', DUE, number) end
   reply[#reply + 1] = rank or -1
-  reply[#reply + 1] = record and call('ZSCORE', DUE, number) or ''
+  reply[#reply + 1] = record and due or ''
   reply[#reply + 1] = record or ''
+end
+
+-- The records of many tickets at once, from the `first` of these on; false where there is none.
+local function records_of(numbers, first)
+  if #numbers < first then return {} end
+  return call('HMGET', TICKETS, unpack(numbers, first))
 end

@@ -20,8 +20,15 @@ local function visit(t, by, views)
 end
 
 for i = 3, #ARGV, 3 do
-  local t = fetch(ARGV[i])
-  reply[#reply + 1] = t and visit(t, ARGV[i + 1], tonumber(ARGV[i + 2])) or 'missing'
-  put(reply, ARGV[i], call('HGET', TICKETS, ARGV[i]))
+  local number, record = ARGV[i], call('HGET', TICKETS, ARGV[i])
+  local outcome, views = 'missing', tonumber(ARGV[i + 2])
+  if record then
+    local t = unpack_ticket(number, record)
+    local may_change = views > 0 or t.state ~= STATUS.active
+    outcome = visit(t, ARGV[i + 1], views)
+    if may_change then record = call('HGET', TICKETS, number) end
+  end
+  reply[#reply + 1] = outcome
+  put(reply, number, record)
 end
 return answer(reply)
