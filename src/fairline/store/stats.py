@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from fairline.queue import QueueView
-from fairline.store.contract import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Totals
+from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Totals
 from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000

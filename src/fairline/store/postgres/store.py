@@ -33,26 +33,21 @@ from fairline.store.contract import (
     Clock,
     Closed,
     Configured,
-    DeskFigures,
-    DeskState,
-    Hour,
     Joined,
     Kind,
     Lapsed,
     Page,
     Pass,
-    Point,
     Reply,
-    Report,
     Revision,
     Shown,
-    Stats,
     Swept,
     Terms,
     Visit,
     Visitor,
 )
-from fairline.store.desks import desk_states
+from fairline.store.desks import DeskState, desk_states
+from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.postgres.answers import (
     decode,
     event_of,

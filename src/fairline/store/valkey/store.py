@@ -34,26 +34,21 @@ from fairline.store.contract import (
     Clock,
     Closed,
     Configured,
-    DeskFigures,
-    DeskState,
-    Hour,
     Joined,
     Kind,
     Lapsed,
     Page,
     Pass,
-    Point,
     Reply,
-    Report,
     Revision,
     Shown,
-    Stats,
     Swept,
     Terms,
     Visit,
     Visitor,
 )
-from fairline.store.desks import desk_states
+from fairline.store.desks import DeskState, desk_states
+from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, Minutes, last_minute, minutes_of, series, totals
 from fairline.store.valkey.answers import event, joined, outcomes, revision, rows_of, view_of, whole_ticket
