@@ -15,7 +15,7 @@ from fairline.terms import refused_now
 from fairline.ticket import Ticket
 from fairline.web.admin.desk import Call, Desk
 from fairline.web.admin.desks import DeskAnswer
-from fairline.web.admin.wire import AdminTicket
+from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment

@@ -9,8 +9,9 @@ from msgspec import Struct
 from fairline.history import REVISIONS, Change
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, told
-from fairline.web.admin.wire import AdminQueue, Nothing
+from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment

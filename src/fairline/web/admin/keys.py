@@ -6,7 +6,7 @@ import time
 
 from fairline.store import Role
 from fairline.web.admin.desk import DONE, Call, Desk
-from fairline.web.admin.wire import (
+from fairline.web.admin.key_wire import (
     Generation,
     IssuedPass,
     KeyAnswer,
@@ -14,11 +14,11 @@ from fairline.web.admin.wire import (
     MadeKey,
     NewKey,
     NewPass,
-    Nothing,
     PassAnswer,
     PassList,
     SessionInfo,
 )
+from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
 from fairline.web.wire import moment

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
+from typing import Annotated
 from urllib.parse import quote
+
+from msgspec import Meta, Struct
 
 from fairline.errors import InvalidRequest
 from fairline.store import Role
 from fairline.token import KioskClaims
 from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.wire import KioskAnswer, NewKiosk
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
-from fairline.web.wire import moment
+from fairline.web.wire import Strict, moment
+
+
+class NewKiosk(Strict, frozen=True):
+    """A kiosk to be set up."""
+
+    print: bool = False
+    """Whether it prints each ticket without being asked, for a tablet with a printer."""
+    expires_in_seconds: Annotated[int, Meta(ge=60, le=31_536_000)] = 31_536_000
+
+
+class KioskAnswer(Struct, frozen=True, kw_only=True):
+    """The link of a kiosk. Whoever opens it can take as many numbers as they like."""
+
+    url: str
+    expires_at: datetime
 
 
 class Kiosks:

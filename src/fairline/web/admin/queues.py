@@ -13,7 +13,7 @@ from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.store import Configured, Role
 from fairline.web.admin.desk import BASE, DONE, Call, Desk
-from fairline.web.admin.wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
+from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
 from fairline.web.http import Headers, Response, private
 from fairline.web.operations import Operation
 

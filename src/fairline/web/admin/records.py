@@ -12,6 +12,7 @@ from fairline.queue import QueueId
 from fairline.room import PAGE, Room
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.admin.streams import (
     AWAY_SECONDS,
     POLL_SECONDS,
@@ -20,7 +21,6 @@ from fairline.web.admin.streams import (
     still_allowed,
     wants_stream,
 )
-from fairline.web.admin.wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
 from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
 from fairline.web.operations import Operation, Query

@@ -23,7 +23,7 @@ from fairline.store import Report, Role
 from fairline.ticket import Reason
 from fairline.web.admin.desk import Call, Desk
 from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
-from fairline.web.admin.wire import CountsAnswer, HourAnswer
+from fairline.web.admin.record_wire import CountsAnswer, HourAnswer
 from fairline.web.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.http import NO_STORE, Headers, Response, private
 from fairline.web.operations import Operation, Query

@@ -15,7 +15,7 @@ from fairline.preview import Outlook, Why
 from fairline.queue import QueueId
 from fairline.store import Point, Role
 from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.wire import when
+from fairline.web.admin.wire import rounded, when
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
@@ -73,8 +73,8 @@ class PointAnswer(Struct, frozen=True, kw_only=True):
             completed=point.completed,
             expired=point.expired,
             peak_waiting=point.peak_waiting,
-            wait_p50_seconds=None if point.wait_p50 is None else round(point.wait_p50, 3),
-            wait_p90_seconds=None if point.wait_p90 is None else round(point.wait_p90, 3),
+            wait_p50_seconds=rounded(point.wait_p50),
+            wait_p90_seconds=rounded(point.wait_p90),
         )
 
 

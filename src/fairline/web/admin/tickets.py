@@ -15,19 +15,19 @@ from fairline.search import AT_MOST
 from fairline.store import Role
 from fairline.ticket import Action, Reason, Status, Ticket
 from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.wire import (
+from fairline.web.admin.ticket_wire import (
     AdminTicket,
     Called,
     CallNext,
     CallOne,
     LetPass,
-    Nothing,
     Prioritise,
     Revoke,
     StaffJoin,
     TicketList,
     Transfer,
 )
+from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.people import named_queue
