@@ -138,9 +138,8 @@ class Desk:
 
         named = tuple(code for param, code in _PATH_PROBLEMS.items() if f"{{{param}}}" in path)
         return Operation(
-            method=method,
-            path=BASE + path,
-            about=about,
+            f"{method} {BASE}{path}",
+            about,
             group="operators",
             fast=pending if streams else None,
             slow=None if streams else guarded,
