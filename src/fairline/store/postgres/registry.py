@@ -34,7 +34,7 @@ _AS_GOOD = {"synchronous_commit": {"remote_write", "remote_apply"}}
 
 
 class PostgresRegistry:
-    """See `contract.Registry`."""
+    """See `registry.Registry`."""
 
     def __init__(self, client: Client, clock: Clock | None) -> None:
         self._client = client

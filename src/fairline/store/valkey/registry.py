@@ -37,7 +37,7 @@ _WANTED = {
 
 
 class ValkeyRegistry:
-    """See `contract.Registry`."""
+    """See `registry.Registry`."""
 
     def __init__(self, client: Connection, time: Callable[[], Awaitable[int]]) -> None:
         self._client = client
