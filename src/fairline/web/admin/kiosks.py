@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from fairline.errors import InvalidRequest
 from fairline.store import Role
 from fairline.token import KioskClaims
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
 from fairline.web.wire import Strict, moment
@@ -33,11 +33,11 @@ class KioskAnswer(Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-class Kiosks:
+class Kiosks(Calls):
     """The tablets at the door."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._context = desk.context
 
     def rows(self) -> list[Operation]:
@@ -56,7 +56,7 @@ class Kiosks:
     async def create(self, call: Call) -> Response:
         """A new link."""
         body, queue = call.take(NewKiosk), call.queue
-        lasts = (await self._desk.room.settings(queue)).settings.heartbeat_timeout_seconds
+        lasts = (await self._room.settings(queue)).settings.heartbeat_timeout_seconds
         if lasts > 0:
             raise InvalidRequest(
                 "",
@@ -65,7 +65,7 @@ class Kiosks:
             )
         expires = int(time.time()) + body.expires_in_seconds
         claims = KioskClaims(queue=queue, expires=expires, by=call.staff.id, prints=body.print)
-        token = self._desk.room.keyring.kiosks.sign(claims)
+        token = self._room.keyring.kiosks.sign(claims)
         call.log("kiosk.created", prints=body.print, expires_at=moment(expires * 1000).isoformat())
         url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/kiosk?token={token}"
         return private(201, KioskAnswer(url=url, expires_at=moment(expires * 1000)))

@@ -11,7 +11,7 @@ from fairline.errors import MailNotSetUp
 from fairline.keeper.mail import BOX, Mailer
 from fairline.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.webhook_wire import (
     DELIVERIES_QUERY,
     PAGE,
@@ -49,11 +49,11 @@ class MailTrial(Strict, frozen=True):
     to: Annotated[str, Meta(min_length=1, max_length=LONGEST_ADDRESS)]
 
 
-class MailCalls:
+class MailCalls(Calls):
     """The operators' calls about mail."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._letters = Letters(desk.room.store)
 
     def rows(self) -> list[Operation]:

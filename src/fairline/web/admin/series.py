@@ -14,7 +14,7 @@ from fairline.errors import InvalidRequest
 from fairline.preview import Outlook, Why
 from fairline.queue import QueueId
 from fairline.store import Point, Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
@@ -118,12 +118,11 @@ class PreviewAnswer(Struct, frozen=True):
     then: OutlookAnswer
 
 
-class Series:
+class Series(Calls):
     """What operators see in charts, and before they change something."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+        super().__init__(desk)
         self._read: dict[tuple[QueueId, Range], tuple[float, SeriesAnswer]] = {}
 
     def rows(self) -> list[Operation]:

@@ -14,7 +14,7 @@ from fairline.room import PAGE
 from fairline.search import AT_MOST
 from fairline.store import Role
 from fairline.ticket import Action, Reason, Status, Ticket
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.ticket_wire import (
     AdminTicket,
     Called,
@@ -48,12 +48,11 @@ ACTIONS: dict[str, tuple[Action, str]] = {
 }
 
 
-class Tickets:
+class Tickets(Calls):
     """What operators do with tickets."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+        super().__init__(desk)
         self._context = desk.context
         self._counter = Counter(desk.room)
 

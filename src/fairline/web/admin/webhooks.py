@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from fairline.settings import PrivateAddresses
 from fairline.store import Role
-from fairline.web.admin.desk import DONE, Call, Desk
+from fairline.web.admin.desk import DONE, Call, Calls, Desk
 from fairline.web.admin.webhook_wire import (
     DELIVERIES_QUERY,
     PAGE,
@@ -28,11 +28,11 @@ from fairline.web.webhooks import WebhookDesk
 from fairline.webhook import Webhook
 
 
-class WebhookCalls:
+class WebhookCalls(Calls):
     """The operators' calls about webhooks."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         allowed = desk.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
         self._webhooks = WebhookDesk(desk.room.store, private=allowed)
 
