@@ -6,20 +6,9 @@ from msgspec import UNSET
 
 from fairline.settings import PrivateAddresses
 from fairline.store import Role
+from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
 from fairline.web.admin.desk import DONE, Call, Calls, Desk
-from fairline.web.admin.webhook_wire import (
-    DELIVERIES_QUERY,
-    PAGE,
-    DeliveryList,
-    MadeWebhook,
-    NewWebhook,
-    PingAnswer,
-    Replayed,
-    WebhookAnswer,
-    WebhookChanges,
-    WebhookList,
-    wanted_state,
-)
+from fairline.web.admin.webhook_wire import MadeWebhook, NewWebhook, WebhookAnswer, WebhookChanges, WebhookList
 from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
@@ -74,30 +63,7 @@ class WebhookCalls(Calls):
                 {200: PingAnswer},
                 takes=Nothing,
             ),
-            row(
-                Role.VIEWER,
-                "GET /webhooks/{webhook}/deliveries",
-                "What is still to be sent, or the dead letters.",
-                self.deliveries,
-                {200: DeliveryList},
-                query=DELIVERIES_QUERY,
-            ),
-            row(
-                Role.OPERATOR,
-                "POST /webhooks/{webhook}/deliveries/{delivery}/replay",
-                "Send one dead letter again.",
-                self.replay_one,
-                {200: Replayed},
-                takes=Nothing,
-            ),
-            row(
-                Role.OPERATOR,
-                "POST /webhooks/{webhook}/replay",
-                "Send all dead letters again.",
-                self.replay_all,
-                {200: Replayed},
-                takes=Nothing,
-            ),
+            *delivery_rows(self._desk, "/webhooks/{webhook}", self.deliveries, self.replay_one, self.replay_all),
         ]
 
     async def create(self, call: Call) -> Response:
