@@ -9,44 +9,29 @@ from fairline.errors import StoreNotSupported
 from fairline.store.contract import (
     MAX_BATCH,
     MOST_PASSED,
-    AdminKey,
-    Alive,
     Arrival,
-    Caution,
     Clock,
     Closed,
     Configured,
-    Deed,
-    DeskFigures,
-    DeskHour,
-    DeskState,
-    DeskTotals,
-    Entry,
-    Estimates,
-    Hour,
     Joined,
     Kind,
     Lapsed,
     Page,
-    Part,
     Pass,
-    Point,
-    Registry,
     Reply,
-    Report,
     Revision,
-    Role,
     Shown,
-    Stats,
     Store,
     Swept,
     Terms,
-    Totals,
     Visit,
     Visitor,
 )
+from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer
+from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
+from fairline.store.registry import AdminKey, Alive, Caution, Deed, Entry, Part, Registry, Role
 
 __all__ = [
     "EMBEDDED",

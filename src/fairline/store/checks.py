@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 from fairline.errors import InvalidRequest
 from fairline.line import LEVELS
-from fairline.store.contract import MAX_BATCH, MOST_PASSED, Shown
+from fairline.store.contract import ACTS, MAX_BATCH, MOST_PASSED, Shown
+from fairline.ticket import Action
 
 
 def milliseconds(seconds: float) -> int:
@@ -37,6 +39,26 @@ def check_places(places: int) -> None:
     """Refuse to let more people pass than one step may move, or none."""
     if not 1 <= places <= MOST_PASSED:
         raise InvalidRequest("places", f"must be a whole number from 1 to {MOST_PASSED}; got {places}")
+
+
+def check_act(action: Action) -> None:
+    """Refuse an action that has an operation of its own."""
+    if action not in ACTS:
+        raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a limit that lets nobody do anything."""
+    if limit < 1:
+        raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
+
+
+def read_cursor(pattern: re.Pattern[str], cursor: str | None) -> re.Match[str] | None:
+    """Where a listing goes on, taken apart; None where it begins."""
+    found = None if cursor is None else pattern.fullmatch(cursor)
+    if cursor is not None and found is None:
+        raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+    return found
 
 
 def press_fingerprint(count: int, number: int | None, counter: str) -> str:

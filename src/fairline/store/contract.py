@@ -11,17 +11,18 @@ The store's clock decides, unless the store was opened with a clock of its own (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
 from fairline.errors import FairlineError
 from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.store.desks import DeskState
+from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.outbox import Outbox
+from fairline.store.registry import Registry
 from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
-from fairline.webhook import Webhook
 
 T = TypeVar("T")
 
@@ -31,11 +32,8 @@ Clock = Callable[[], int]
 #: The most tickets one call may carry: one step must not hold up the store for long.
 MAX_BATCH = 1000
 
-#: How many revisions of its settings a queue keeps, and how many deeds the audit log.
+#: How many revisions of its settings a queue keeps.
 REVISIONS_KEPT = 200
-DEEDS_KEPT = 100_000
-#: A worker that has not been seen for so long is gone.
-GONE_MS = 60_000
 #: How far back `calls` looks: among so many of the newest events.
 CALLS_WITHIN = 10_000
 
@@ -60,9 +58,8 @@ ACTS = frozenset(
 
 #: The most people someone can let pass at once.
 MOST_PASSED = 100
-#: Where a queue names no desks, figures are kept of so many; the rest are one.
+#: Where a queue names no desks, figures are kept of so many; the rest are one, `other`.
 MOST_DESKS = 50
-OTHER_DESKS = "other"
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -159,44 +156,6 @@ class Closed(Struct, frozen=True):
     cursor: str | None
 
 
-class DeskState(Struct, frozen=True):
-    """A desk, and whether it is open."""
-
-    name: str
-    open: bool
-    since: int | None
-    """When it last called, opened or closed; None if it never did."""
-
-
-class DeskTotals(Struct, frozen=True, kw_only=True):
-    """What one desk did over some time."""
-
-    called: int = 0
-    came: int = 0
-    served: int = 0
-    no_shows: int = 0
-    wait_seconds: float = 0.0
-    """From joining to the call, of all who were called, together."""
-    claim_seconds: float = 0.0
-    """From the call to the start, of all who came, together."""
-    service_seconds: float = 0.0
-    """From the start to the end, of all who were served, together."""
-
-
-class DeskHour(Struct, frozen=True):
-    """What each desk did in one hour; `start` is its first millisecond."""
-
-    start: int
-    desks: dict[str, DeskTotals]
-
-
-class DeskFigures(Struct, frozen=True):
-    """What each desk did: so far, and by the hour, oldest first."""
-
-    totals: dict[str, DeskTotals]
-    hours: list[DeskHour]
-
-
 class Page(Struct, frozen=True):
     """Some of a listing, and where to go on; None at its end."""
 
@@ -214,193 +173,7 @@ class Pass(Struct, frozen=True):
     expires: int
 
 
-class Estimates(Struct, frozen=True, kw_only=True):
-    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
-
-    compared: int = 0
-    within: int = 0
-    """How many waited no less and no more than the range they were shown."""
-    error_mean: float | None = None
-    """By how many seconds the wait shown was off, to either side."""
-    wait_mean: float | None = None
-    """How long the same people waited, to set that against."""
-
-
-class Totals(Struct, frozen=True, kw_only=True):
-    """Counts over some time. Waits are those of the people admitted in it."""
-
-    joined: int = 0
-    admitted: int = 0
-    returned: int = 0
-    completed: int = 0
-    expired: int = 0
-    expired_by_reason: dict[Reason, int] = {}
-    peak_waiting: int = 0
-    waits: dict[int, int] = {}
-    """How many waited how long: bucket b counts those from 2^(b/8) − 1 seconds on, up to the next."""
-    wait_mean: float | None = None
-    wait_p50: float | None = None
-    wait_p90: float | None = None
-    wait_p99: float | None = None
-    estimates: Estimates = Estimates()
-
-
-class Hour(Struct, frozen=True):
-    """The counts of one hour; `start` is its first millisecond."""
-
-    start: int
-    totals: Totals
-
-
-class Report(Struct, frozen=True):
-    """What was counted in some hours: together, and in each of them."""
-
-    totals: Totals
-    hours: list[Hour]
-
-
-class Point(Struct, frozen=True, kw_only=True):
-    """Some minutes of a queue; `start` is their first millisecond. Waits are those of the people admitted in them."""
-
-    start: int
-    waiting: int
-    """At the end of them, as is `inside`."""
-    inside: int
-    joined: int = 0
-    admitted: int = 0
-    completed: int = 0
-    expired: int = 0
-    peak_waiting: int = 0
-    wait_p50: float | None = None
-    wait_p90: float | None = None
-
-
-class Stats(Struct, frozen=True, kw_only=True):
-    """A queue in figures: now, and so far."""
-
-    view: QueueView
-    totals: Totals
-    joins_per_minute: int
-    admissions_per_minute: int
-    last_admission: int | None
-
-
-class Role(StrEnum):
-    """What an admin key allows; each includes the ones before it."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-
-class AdminKey(Struct, frozen=True, kw_only=True):
-    """What is kept of an admin key: never the key itself."""
-
-    id: str
-    role: Role
-    name: str
-    digest: str
-    created: int
-
-
-class Caution(Struct, frozen=True):
-    """Something about the store's set-up: what it is, how it was found, what to do."""
-
-    what: str
-    found: str
-    advice: str
-
-
-class Deed(Struct, frozen=True, kw_only=True):
-    """Something that was done with an admin key. The key is told as it was then: it may be gone when someone looks."""
-
-    key: str
-    name: str
-    role: Role
-    action: str
-    queue: str | None = None
-    ticket: int | None = None
-    detail: dict[str, Any] = {}
-    """Small, and nothing of the people in line."""
-    request_id: str = ""
-
-
-class Entry(Struct, frozen=True):
-    """A deed in the audit log."""
-
-    id: str
-    at: int
-    deed: Deed
-
-
-Part = Literal["web", "keeper"]
 Kind = Literal["valkey", "postgresql"]
-
-
-class Alive(Struct, frozen=True):
-    """A process that was seen lately, and when."""
-
-    part: Part
-    name: str
-    at: int
-
-
-class Registry(Protocol):
-    """What belongs to the server rather than to a queue."""
-
-    async def admin_keys(self) -> list[AdminKey]:
-        """All admin keys, oldest first."""
-
-    async def admin_key(self, key_id: str) -> AdminKey | None:
-        """One admin key."""
-
-    async def put_admin_key(self, key: AdminKey) -> None:
-        """Add an admin key, or replace the one with its id."""
-
-    async def remove_admin_key(self, key_id: str) -> bool:
-        """Take an admin key away; False where there was none."""
-
-    async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
-        """Count a try at something of the server's own, such as signing in; answers the seconds to wait where it is
-        over the limit, and then is not counted."""
-
-    async def generation(self) -> int:
-        """Which generation of signing keys is in use, from 1."""
-
-    async def rotate(self) -> int:
-        """Go on to the next generation."""
-
-    async def mark_alive(self, part: Part, name: str) -> None:
-        """Note that a process serves HTTP, or keeps the queues, at this moment."""
-
-    async def last_alive(self, part: Part) -> int | None:
-        """When that was last noted of any process, by the store's clock; None if never."""
-
-    async def workers(self) -> list[Alive]:
-        """Who was seen in the last minute, by part and name."""
-
-    async def record(self, deed: Deed) -> None:
-        """Write into the audit log, which keeps the last DEEDS_KEPT."""
-
-    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
-        """The audit log, newest first: of one queue or of everything, before an entry or from the newest."""
-
-    async def webhooks(self) -> list[Webhook]:
-        """All webhooks, oldest first."""
-
-    async def webhook(self, hook_id: str) -> Webhook | None:
-        """One webhook."""
-
-    async def put_webhook(self, hook: Webhook) -> None:
-        """Add a webhook, or replace the one with its id."""
-
-    async def remove_webhook(self, hook_id: str) -> bool:
-        """Take a webhook away; False where there was none."""
-
-    async def warnings(self) -> list[Caution]:
-        """What of the store's own set-up would hurt on the night."""
-
-
 Visit = Literal["start", "touch", "visit"]
 
 

@@ -1,11 +1,21 @@
-"""Reads what a store keeps of desks."""
+"""A desk of a queue, and how it is read from what a store keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from fairline.queue import QueueSettings
-from fairline.store.contract import DeskState
+
+
+class DeskState(Struct, frozen=True):
+    """A desk, and whether it is open."""
+
+    name: str
+    open: bool
+    since: int | None
+    """When it last called, opened or closed; None if it never did."""
 
 
 def desk_states(settings: QueueSettings, now: int, seen: Mapping[str, int]) -> list[DeskState]:

@@ -6,6 +6,7 @@ cursor: the last event that was taken. How a delivery is sent is no business of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -17,6 +18,8 @@ from fairline.queue import QueueId
 #: What is given up is kept so long, and so many of it in one outbox: the oldest go first.
 DEAD_SECONDS = 7 * 86_400
 DEAD_KEPT = 10_000
+#: Where a listing of deliveries goes on: after the one that was due at this time and has this id.
+CURSOR = re.compile(r"([0-9]{1,18}):([0-9a-z]{1,64})", re.ASCII)
 
 
 class DeliveryState(StrEnum):
@@ -53,6 +56,12 @@ class DeliveryPage(Struct, frozen=True):
 
     deliveries: list[Delivery]
     cursor: str | None
+
+    @classmethod
+    def of(cls, deliveries: list[Delivery], limit: int) -> DeliveryPage:
+        """What was found of so many that were looked for; a page that is not full is the last one."""
+        last = deliveries[-1] if len(deliveries) == limit else None
+        return cls(deliveries, f"{last.at}:{last.id}" if last else None)
 
 
 class BoxCounts(NamedTuple):

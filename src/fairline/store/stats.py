@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from fairline.queue import QueueView
-from fairline.store.contract import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Totals
+from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -132,6 +132,17 @@ def last_minute(minutes: Minutes, name: str, now: int) -> int:
     """How many in the last full minute, or in this one if it has more already."""
     minute = now // MINUTE_MS
     return max(minutes.get(each, {}).get(name, 0) for each in (minute - 1, minute))
+
+
+def stats_of(view: QueueView, counts: Counts, minutes: Minutes, last_admission: int | None) -> Stats:
+    """A queue in figures."""
+    return Stats(
+        view=view,
+        totals=totals(counts.total),
+        joins_per_minute=last_minute(minutes, "joined", view.now),
+        admissions_per_minute=last_minute(minutes, "admitted", view.now),
+        last_admission=last_admission,
+    )
 
 
 def minutes_of(step: int, points: int, now: int) -> range:

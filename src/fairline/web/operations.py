@@ -16,6 +16,11 @@ from fairline.web.http import Handler, SlowHandler
 
 _PARAM = re.compile(r"{(\w+)}")
 
+#: Why nobody may join, or not now.
+JOIN_REFUSALS = ("queue_not_found", "queue_full", "queue_maintenance", "queue_closed")
+#: What an answer sends that brings a ticket.
+TOKEN_COOKIE = {"Set-Cookie": "The token, for browsers."}
+
 
 class Query(Struct, frozen=True):
     """A parameter of the query."""
@@ -26,21 +31,21 @@ class Query(Struct, frozen=True):
     required: bool = False
 
 
-class Operation(Struct, frozen=True, kw_only=True):
+class Operation(Struct, frozen=True):
     """One call."""
 
-    method: str
-    path: str
+    name: str
+    """Its method and its path, such as 'POST /api/v1/heartbeat'; so it is called in figures too."""
     about: str
     """One line: what it does."""
     group: str
+    answers: dict[int, Any]
+    """The type of its answer by status; None is an answer without a body."""
     fast: Handler | None = None
     slow: SlowHandler | None = None
     takes: Any = None
     """The type of its body, if it has one; an empty body is allowed where all fields have defaults."""
     takes_optional: bool = True
-    answers: dict[int, Any]
-    """The type of its answer by status; None is an answer without a body."""
     media: str = "application/json"
     also: tuple[str, ...] = ()
     """Other types of text it may answer with, if asked to."""
@@ -61,9 +66,14 @@ class Operation(Struct, frozen=True, kw_only=True):
     """Headers of its answers by status, with a word on each."""
 
     @property
-    def name(self) -> str:
-        """What it is called in figures, such as 'POST /api/v1/heartbeat'."""
-        return f"{self.method} {self.path}"
+    def method(self) -> str:
+        """How it is asked."""
+        return self.name.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """Where it is asked; what is in braces is named by whoever asks."""
+        return self.name.partition(" ")[2]
 
     @property
     def params(self) -> list[str]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from fairline.errors import InvalidRequest
 from fairline.queue import QueueId
-from fairline.store.checks import milliseconds
+from fairline.store.checks import milliseconds, read_cursor
 from fairline.store.contract import Clock
 from fairline.store.outbox import (
+    CURSOR,
     DEAD_KEPT,
     DEAD_SECONDS,
     BoxCounts,
@@ -24,7 +23,6 @@ from fairline.store.outbox import (
 from fairline.store.postgres.answers import decode
 from fairline.store.postgres.client import Client
 
-_CURSOR = re.compile(r"([0-9]{1,18}):([0-9a-z]{1,64})", re.ASCII)
 _deliveries = msgspec.json.Decoder(list[Delivery]).decode
 
 
@@ -75,14 +73,11 @@ class PostgresOutbox:
         return int(await self._call("outbox_replay", box, at_most, before, one))
 
     async def deliveries(self, box: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
-        found = _CURSOR.fullmatch(cursor) if cursor is not None else None
-        if cursor is not None and not found:
-            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        found = read_cursor(CURSOR, cursor)
         at, last = (int(found[1]), found[2]) if found else (None, None)
         dead = state is DeliveryState.DEAD
         page = _deliveries(await self._client.call("outbox_list", box, dead, at, last, limit))
-        more = len(page) == limit
-        return DeliveryPage(page, f"{page[-1].at}:{page[-1].id}" if more else None)
+        return DeliveryPage.of(page, limit)
 
     async def counts(self, boxes: Sequence[str]) -> list[BoxCounts]:
         return [BoxCounts(*row) for row in decode(await self._client.call("outbox_counts", list(boxes)))]

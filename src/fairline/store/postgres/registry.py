@@ -7,8 +7,9 @@ import re
 import msgspec
 
 from fairline.errors import InvalidRequest
-from fairline.store.contract import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Clock, Deed, Entry, Part
+from fairline.store.contract import Clock
 from fairline.store.postgres.client import Client
+from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
@@ -33,7 +34,7 @@ _AS_GOOD = {"synchronous_commit": {"remote_write", "remote_apply"}}
 
 
 class PostgresRegistry:
-    """See `contract.Registry`."""
+    """See `registry.Registry`."""
 
     def __init__(self, client: Client, clock: Clock | None) -> None:
         self._client = client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -23,9 +23,18 @@ from fairline.errors import (
 )
 from fairline.events import CALLS, Event
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, check_places, in_ms, milliseconds, press_fingerprint
+from fairline.store.checks import (
+    check_act,
+    check_batch,
+    check_level,
+    check_limit,
+    check_places,
+    in_ms,
+    milliseconds,
+    press_fingerprint,
+    read_cursor,
+)
 from fairline.store.contract import (
-    ACTS,
     CALLS_WITHIN,
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
@@ -33,26 +42,22 @@ from fairline.store.contract import (
     Clock,
     Closed,
     Configured,
-    DeskFigures,
-    DeskState,
-    Hour,
     Joined,
     Kind,
     Lapsed,
     Page,
     Pass,
-    Point,
     Reply,
-    Report,
     Revision,
     Shown,
-    Stats,
     Swept,
     Terms,
     Visit,
     Visitor,
 )
-from fairline.store.desks import desk_states
+from fairline.store.desks import DeskState, desk_states
+from fairline.store.embedded import EmbeddedServer
+from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.postgres.answers import (
     decode,
     event_of,
@@ -70,7 +75,7 @@ from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
-from fairline.store.stats import Counts, last_minute, series, totals
+from fairline.store.stats import Counts, series, stats_of
 from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket, Went
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
@@ -78,15 +83,8 @@ _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 _json = msgspec.json.encode
 
 
-class Server(Protocol):
-    """A server process that belongs to the store."""
-
-    def stop(self) -> None:
-        """End it, with everything safe on disk."""
-
-
 async def open_postgres(
-    url: str, *, clock: Clock | None = None, server: Server | None = None, connections: int = 8
+    url: str, *, clock: Clock | None = None, server: EmbeddedServer | None = None, connections: int = 8
 ) -> PostgresStore:
     """Open the store at `url`, brought to the version this code needs; it has answered when this returns."""
     await _bring_up(url)
@@ -121,7 +119,7 @@ class PostgresStore:
 
     kind: Kind = "postgresql"
 
-    def __init__(self, client: Client, clock: Clock | None, server: Server | None) -> None:
+    def __init__(self, client: Client, clock: Clock | None, server: EmbeddedServer | None) -> None:
         self.registry = PostgresRegistry(client, clock)
         self.outbox = PostgresOutbox(client, clock)
         self._client = client
@@ -280,8 +278,7 @@ class PostgresStore:
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
         check_batch(numbers)
-        if action not in ACTS:
-            raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
+        check_act(action)
         why = REASONS.get(action)
         answer = await self._call("act", queue, action.value, why.value if why else None, list(numbers))
         return outcomes(queue, action, numbers, answer)
@@ -307,8 +304,7 @@ class PostgresStore:
         return Swept([Lapsed(number, Reason(why)) for number, why in lapsed], more=due >= at_most)
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
-        if limit < 1:
-            raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
+        check_limit(limit)
         return float(await self._call("try_limit", queue, who, action, limit, milliseconds(seconds))) / 1000
 
     async def close_day(self, queue: QueueId, ends: int, at_most: int, cursor: str | None = None) -> Closed:
@@ -350,9 +346,7 @@ class PostgresStore:
     # Reading
 
     async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
-        found = _CURSOR.fullmatch(cursor) if cursor is not None else None
-        if cursor is not None and not found:
-            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        found = read_cursor(_CURSOR, cursor)
         part, seen = (int(found[1]), int(found[2])) if found else (None, None)
         wanted = status.value if status else None
         answer = await self._client.call("list_tickets", queue, wanted, part, seen, limit, queue=queue)
@@ -386,14 +380,7 @@ class PostgresStore:
 
     async def stats(self, queue: QueueId) -> Stats:
         view, last, fields, noted = await self._call("figures", queue)
-        counts, now, minutes = Counts(fields), view_of(view), dict(noted)
-        return Stats(
-            view=now,
-            totals=totals(counts.total),
-            joins_per_minute=last_minute(minutes, "joined", now.now),
-            admissions_per_minute=last_minute(minutes, "admitted", now.now),
-            last_admission=last,
-        )
+        return stats_of(view_of(view), Counts(fields), dict(noted), last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         _, _, fields, _ = await self._call("figures", queue)

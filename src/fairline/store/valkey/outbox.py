@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairline.errors import InvalidRequest
 from fairline.queue import QueueId
-from fairline.store.checks import milliseconds
+from fairline.store.checks import milliseconds, read_cursor
 from fairline.store.contract import Clock
 from fairline.store.outbox import (
+    CURSOR,
     DEAD_KEPT,
     DEAD_SECONDS,
     BoxCounts,
@@ -23,8 +22,6 @@ from fairline.store.outbox import (
 from fairline.store.valkey.answers import rows_of
 from fairline.store.valkey.client import Connection, Runner, mapped_errors
 from fairline.store.valkey.keys import box_key, box_keys
-
-_CURSOR = re.compile(r"([0-9]{1,18}):([0-9a-z]{1,64})", re.ASCII)
 
 
 class ValkeyOutbox:
@@ -77,14 +74,11 @@ class ValkeyOutbox:
         return int(await self._run("outbox_replay", box, [at_most, "" if before is None else before, one or ""]))
 
     async def deliveries(self, box: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
-        found = _CURSOR.fullmatch(cursor) if cursor is not None else None
-        if cursor is not None and not found:
-            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        found = read_cursor(CURSOR, cursor)
         at, last = (found[1], found[2]) if found else ("", "")
         rows = await self._run("outbox_list", box, [state.value, at, last, limit])
         page = [_delivery(*row) for row in rows_of(rows, 4)]
-        more = len(page) == limit
-        return DeliveryPage(page, f"{page[-1].at}:{page[-1].id}" if more else None)
+        return DeliveryPage.of(page, limit)
 
     async def counts(self, boxes: Sequence[str]) -> list[BoxCounts]:
         async with mapped_errors():

@@ -9,7 +9,7 @@ import msgspec
 from redis.exceptions import ResponseError
 
 from fairline.errors import InvalidRequest
-from fairline.store.contract import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
+from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.store.valkey.client import Connection, mapped_errors
 from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
@@ -37,7 +37,7 @@ _WANTED = {
 
 
 class ValkeyRegistry:
-    """See `contract.Registry`."""
+    """See `registry.Registry`."""
 
     def __init__(self, client: Connection, time: Callable[[], Awaitable[int]]) -> None:
         self._client = client

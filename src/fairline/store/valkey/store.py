@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
-
-import msgspec
-from redis.exceptions import ResponseError
+from typing import Any
 
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
-    InvalidRequest,
     PassNotFound,
     QueueExists,
     QueueNotFound,
@@ -22,63 +18,60 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import CALLS, Event
-from fairline.queue import SETTINGS, QueueId, QueueSettings, QueueView
-from fairline.store.checks import check_batch, check_level, check_places, in_ms, milliseconds, press_fingerprint
+from fairline.events import Event
+from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.store.checks import (
+    check_act,
+    check_batch,
+    check_level,
+    check_limit,
+    check_places,
+    in_ms,
+    milliseconds,
+    press_fingerprint,
+    read_cursor,
+)
 from fairline.store.contract import (
-    ACTS,
-    CALLS_WITHIN,
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
     Clock,
     Closed,
     Configured,
-    DeskFigures,
-    DeskState,
-    Hour,
     Joined,
     Kind,
     Lapsed,
     Page,
     Pass,
-    Point,
     Reply,
-    Report,
     Revision,
     Shown,
-    Stats,
     Swept,
     Terms,
     Visit,
     Visitor,
 )
-from fairline.store.desks import desk_states
+from fairline.store.desks import DeskState, desk_states
+from fairline.store.embedded import EmbeddedServer
+from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.refusals import not_a_desk, too_many_desks
-from fairline.store.stats import MINUTE_MS, Counts, Minutes, last_minute, minutes_of, series, totals
-from fairline.store.valkey.answers import event, joined, outcomes, revision, rows_of, view_of, whole_ticket
+from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
+from fairline.store.valkey.answers import joined, outcomes, revision, rows_of, view_of, whole_ticket
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
+from fairline.store.valkey.events import EventStream
+from fairline.store.valkey.figures import FigureReader
 from fairline.store.valkey.keys import PARTS, QUEUES, key, rate_key
 from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_person, pack_went, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
+from fairline.store.valkey.settings import pack_settings, pack_terms, unpack_settings
 from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
 
-_counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
-#: How many events `calls` reads at once.
-CALLS_PAGE = 1000
-
-
-class Server(Protocol):
-    """A server process that belongs to the store."""
-
-    def stop(self) -> None:
-        """End it, with everything safe on disk."""
 
 
 async def open_valkey(
-    url: str, *, clock: Clock | None = None, server: Server | None = None, connections: int = 16
+    url: str, *, clock: Clock | None = None, server: EmbeddedServer | None = None, connections: int = 16
 ) -> ValkeyStore:
     """Open the store at `url`; it has answered when this returns."""
     store = ValkeyStore(connect(url, connections), clock, server)
@@ -90,18 +83,16 @@ async def open_valkey(
     return store
 
 
-#: Settings that are neither text nor a number: kept as JSON.
-_AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
-
-
 class ValkeyStore:
     """See `contract.Store`."""
 
     kind: Kind = "valkey"
 
-    def __init__(self, client: Connection, clock: Clock | None, server: Server | None) -> None:
+    def __init__(self, client: Connection, clock: Clock | None, server: EmbeddedServer | None) -> None:
         self.registry = ValkeyRegistry(client, self.time)
         self._client = client
+        self._events = EventStream(client)
+        self._figures = FigureReader(client)
         self._runner = Runner(client)
         self.outbox = ValkeyOutbox(client, self._runner, clock)
         self._clock = clock
@@ -131,21 +122,18 @@ class ValkeyStore:
         async with mapped_errors():
             await self._client.sadd(QUEUES, queue)
         now = self._clock() if self._clock else ""
-        if not await self._runner.run("create", queue, [now, by, _json(settings), *_flat(settings)]):
+        if not await self._runner.run("create", queue, [now, by, *pack_settings(settings)]):
             raise QueueExists(queue)
 
     async def settings(self, queue: QueueId) -> Configured:
         async with mapped_errors():
-            fields = {k.decode(): v for k, v in (await self._client.hgetall(key(queue, "queue"))).items()}
-        if "version" not in fields:
+            found = unpack_settings(await self._client.hgetall(key(queue, "queue")))
+        if found is None:
             raise QueueNotFound(queue)
-        found: dict[str, Any] = {name: fields[name].decode() for name in SETTINGS if name in fields}
-        for name in _AS_JSON & found.keys():
-            found[name] = msgspec.json.decode(found[name])
-        return Configured(msgspec.convert(found, QueueSettings, strict=False), int(fields["version"]))
+        return found
 
     async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
-        args = [version, REVISIONS_KEPT, by, _json(settings), *_flat(settings)]
+        args = [version, REVISIONS_KEPT, by, *pack_settings(settings)]
         _, (version_found,) = await self._run("configure", queue, args)
         found = int(version_found)
         if found != version:
@@ -181,7 +169,7 @@ class ValkeyStore:
         check_batch(arrivals)
         for a in arrivals:
             check_level(a.priority)
-        args: list[Any] = _flat_terms(terms)
+        args: list[Any] = pack_terms(terms)
         limits: list[str] = []
 
         def limit_key(kind: str, who: bytes) -> int:
@@ -276,8 +264,7 @@ class ValkeyStore:
 
     async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
         check_batch(numbers)
-        if action not in ACTS:
-            raise InvalidRequest("action", f"must be one of {', '.join(sorted(ACTS))}; got {action}")
+        check_act(action)
         view, items = await self._run("act", queue, [action.value, *numbers])
         return outcomes(queue, action, numbers, items, view)
 
@@ -307,8 +294,7 @@ class ValkeyStore:
         return Swept([Lapsed(int(n), Reason(why.decode())) for n, why in rows_of(lapsed, 2)], more=due >= at_most)
 
     async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
-        if limit < 1:
-            raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
+        check_limit(limit)
         _, (wait,) = await self._run("limit", queue, [limit, milliseconds(seconds)], [rate_key(queue, who, action)])
         return float(wait) / 1000
 
@@ -332,9 +318,7 @@ class ValkeyStore:
         return desk_states(settings, view.now, {name.decode(): int(score) for name, score in found})
 
     async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        await self.view(queue)
-        async with mapped_errors():
-            return (await self._counts(queue)).desk_figures()
+        return (await self._counts(queue)).desk_figures()
 
     # Passes
 
@@ -357,8 +341,7 @@ class ValkeyStore:
     # Reading
 
     async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
-        if cursor is not None and not _CURSOR.fullmatch(cursor):
-            raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        read_cursor(_CURSOR, cursor)
         view, (after, *items) = await self._run("list", queue, [status or "", cursor or "", limit])
         rows = (unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4))
         return Page(list(rows), after.decode() or None)
@@ -372,78 +355,37 @@ class ValkeyStore:
         return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
-        async with mapped_errors():
-            try:
-                found = await self._client.xrange(key(queue, "events"), f"({after}" if after else "-", "+", limit)
-            except ResponseError as error:
-                raise InvalidRequest("after", f"must be the id of an event; got {after!r:.80}") from error
-            if not found and not await self._client.hexists(key(queue, "queue"), "version"):
-                raise QueueNotFound(queue)
-        return [event(event_id, fields) for event_id, fields in found]
+        return await self._events.after(queue, after, limit)
 
     async def last_event(self, queue: QueueId) -> str:
-        async with mapped_errors():
-            newest = await self._client.xrevrange(key(queue, "events"), count=1)
-        if not newest:
-            raise QueueNotFound(queue)
-        return str(newest[0][0].decode())
+        return await self._events.last(queue)
 
     async def events_lost(self, queue: QueueId, after: str) -> bool:
-        # An id tells nothing of how many came between: where the event itself is not kept, others may be gone too.
-        async with mapped_errors():
-            found = await self._client.xrange(key(queue, "events"), after, after, 1)
-        return not found and bool(await self.last_event(queue))
+        return await self._events.lost(queue, after)
 
     async def calls(self, queue: QueueId, limit: int) -> list[Event]:
-        calls: list[Event] = []
-        before, left = "+", CALLS_WITHIN
-        while left > 0 and len(calls) < limit:
-            async with mapped_errors():
-                found = await self._client.xrevrange(key(queue, "events"), before, "-", min(left, CALLS_PAGE))
-            if not found:
-                break
-            calls += [event(event_id, fields) for event_id, fields in found if fields[b"type"].decode() in CALLS]
-            before, left = f"({found[-1][0].decode()}", left - len(found)
-        if left == CALLS_WITHIN:
-            raise QueueNotFound(queue)
-        return calls[:limit]
+        return await self._events.calls(queue, limit)
 
     async def stats(self, queue: QueueId) -> Stats:
-        view = await self.view(queue)
-        async with mapped_errors():
-            counts = await self._counts(queue)
-            last = await self._client.hget(key(queue, "queue"), "admitted_at")
-            minutes = await self._minutes(queue, range(view.now // MINUTE_MS - 1, view.now // MINUTE_MS + 1))
-        return Stats(
-            view=view,
-            totals=totals(counts.total),
-            joins_per_minute=last_minute(minutes, "joined", view.now),
-            admissions_per_minute=last_minute(minutes, "admitted", view.now),
-            last_admission=int(last) if last else None,
-        )
+        view, read = await self.view(queue), self._figures
+        counts, last = await read.counts(queue), await read.last_admission(queue)
+        minutes = await read.minutes(queue, range(view.now // MINUTE_MS - 1, view.now // MINUTE_MS + 1))
+        return stats_of(view, counts, minutes, last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        await self.view(queue)
-        async with mapped_errors():
-            return (await self._counts(queue)).hourly()
+        return (await self._counts(queue)).hourly()
 
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
-        await self.view(queue)
-        async with mapped_errors():
-            return (await self._counts(queue)).report(since, until)
+        return (await self._counts(queue)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view = await self.view(queue)
-        async with mapped_errors():
-            return series(view, await self._minutes(queue, minutes_of(step, points, view.now)), step, points)
-
-    async def _minutes(self, queue: QueueId, wanted: range) -> Minutes:
-        found = await self._client.hmget(key(queue, "minutes"), [*wanted])
-        return {minute: _counted(kept) for minute, kept in zip(wanted, found, strict=True) if kept}
+        minutes = await self._figures.minutes(queue, minutes_of(step, points, view.now))
+        return series(view, minutes, step, points)
 
     async def _counts(self, queue: QueueId) -> Counts:
-        found = await self._client.hgetall(key(queue, "stats"))
-        return Counts((field.decode(), int(value)) for field, value in found.items())
+        await self.view(queue)  # or QueueNotFound
+        return await self._figures.counts(queue)
 
     async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         check_batch(numbers)
@@ -457,25 +399,3 @@ class ValkeyStore:
         now = self._clock() if self._clock else ""
         view, items = await self._runner.run(name, queue, [now, *args], more_keys)
         return view_of(view), items
-
-
-def _json(settings: QueueSettings) -> bytes:
-    return msgspec.json.encode(settings)
-
-
-def _flat_terms(terms: Terms | None) -> list[Any]:
-    """Terms as the script takes them."""
-    if terms is None:
-        return ["", "", "", ""]
-    spans = "" if terms.open is None else ",".join(f"{begin}-{end}" for begin, end in terms.open) or "never"
-    days = ",".join(map(str, terms.days))
-    return [terms.version, days, spans, "" if terms.longest is None else terms.longest]
-
-
-def _flat(settings: QueueSettings) -> list[str]:
-    """Settings as fields and values of a hash; the scripts read them one by one. An empty value unsets the field."""
-    flat: list[str] = []
-    for name, value in msgspec.structs.asdict(settings).items():
-        text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        flat += (name, text)
-    return flat

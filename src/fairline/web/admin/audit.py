@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairline.room import PAGE
 from fairline.store import Entry, Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
@@ -62,11 +62,8 @@ class EntryList(Struct, frozen=True):
     cursor: str | None
 
 
-class Audit:
+class Audit(Calls):
     """What operators read of what operators did."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
     def rows(self) -> list[Operation]:
         """Its call."""
@@ -88,7 +85,7 @@ class Audit:
     async def all(self, call: Call) -> Response:
         """The audit log, a page at a time."""
         args, limit = call.request.args, call.limit(PAGE, USUAL_ENTRIES)
-        registry = self._desk.room.store.registry
+        registry = self._room.store.registry
         found = await registry.audit(args.get("queue") or None, args.get("before") or None, limit + 1)
         cursor = found[limit - 1].id if len(found) > limit else None
         return private(200, EntryList([*map(EntryAnswer.of, found[:limit])], cursor))

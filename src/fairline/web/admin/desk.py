@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -138,9 +139,8 @@ class Desk:
 
         named = tuple(code for param, code in _PATH_PROBLEMS.items() if f"{{{param}}}" in path)
         return Operation(
-            method=method,
-            path=BASE + path,
-            about=about,
+            f"{method} {BASE}{path}",
+            about,
             group="operators",
             fast=pending if streams else None,
             slow=None if streams else guarded,
@@ -153,6 +153,18 @@ class Desk:
             also=also,
             role=role,
         )
+
+
+class Calls(ABC):
+    """Some of the operators' calls, and who answers them."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._room = desk.room
+
+    @abstractmethod
+    def rows(self) -> list[Operation]:
+        """Its calls."""
 
 
 @lru_cache

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from fairline.counter import Counter
 from fairline.store import DeskFigures, DeskState, DeskTotals, Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
@@ -99,11 +99,11 @@ class DeskStats(Struct, frozen=True, kw_only=True):
         return cls(desks=DeskFiguresAnswer.all(figures.totals), hours=hours)
 
 
-class Desks:
+class Desks(Calls):
     """What operators do with desks. (The desk they call at themselves is in desk.py.)"""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._counter = Counter(desk.room)
 
     def rows(self) -> list[Operation]:

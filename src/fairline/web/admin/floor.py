@@ -13,9 +13,9 @@ from fairline.room import PAGE
 from fairline.store import Role
 from fairline.terms import refused_now
 from fairline.ticket import Ticket
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskAnswer
-from fairline.web.admin.wire import AdminTicket
+from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
@@ -76,11 +76,11 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
         )
 
 
-class Floors:
+class Floors(Calls):
     """What staff look at while they work."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._counter = Counter(desk.room)
 
     def rows(self) -> list[Operation]:

@@ -7,7 +7,7 @@ import time
 from msgspec import Struct
 
 from fairline.store import Caution, Kind, Part, Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
 
@@ -41,11 +41,8 @@ class HealthAnswer(Struct, frozen=True):
     """When any keeper last went round; null if never."""
 
 
-class Health:
+class Health(Calls):
     """What operators read of the server."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
     def rows(self) -> list[Operation]:
         """Its call."""
@@ -54,7 +51,7 @@ class Health:
 
     async def health(self, call: Call) -> Response:
         """Ask the store, which knows of everyone."""
-        store = self._desk.room.store
+        store = self._room.store
         cautions = await store.registry.warnings()
         workers = await store.registry.workers()
         kept = await store.registry.last_alive("keeper")

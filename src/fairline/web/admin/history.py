@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from fairline.history import REVISIONS, Change
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, told
-from fairline.web.admin.wire import AdminQueue, Nothing
+from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
@@ -44,12 +45,8 @@ class RevisionList(Struct, frozen=True):
     cursor: int | None
 
 
-class History:
+class History(Calls):
     """What became of a queue's settings."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
 
     def rows(self) -> list[Operation]:
         """Its calls."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from fairline.store import Role
-from fairline.web.admin.desk import DONE, Call, Desk
-from fairline.web.admin.wire import (
+from fairline.web.admin.desk import DONE, Call, Calls, Desk
+from fairline.web.admin.key_wire import (
     Generation,
     IssuedPass,
     KeyAnswer,
@@ -14,22 +14,18 @@ from fairline.web.admin.wire import (
     MadeKey,
     NewKey,
     NewPass,
-    Nothing,
     PassAnswer,
     PassList,
     SessionInfo,
 )
+from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
 from fairline.web.wire import moment
 
 
-class Passes:
+class Passes(Calls):
     """Priority passes."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -82,11 +78,11 @@ class Passes:
         return DONE
 
 
-class Keys:
+class Keys(Calls):
     """Admin keys."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._access = desk.access
 
     def rows(self) -> list[Operation]:
@@ -153,6 +149,6 @@ class Keys:
     async def rotate(self, call: Call) -> Response:
         """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once."""
         call.take(Nothing)
-        generation = await self._desk.room.store.registry.rotate()
+        generation = await self._room.store.registry.rotate()
         await call.record("keys.rotated", generation=generation)
         return private(200, Generation(generation))

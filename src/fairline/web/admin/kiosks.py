@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
+from typing import Annotated
 from urllib.parse import quote
+
+from msgspec import Meta, Struct
 
 from fairline.errors import InvalidRequest
 from fairline.store import Role
 from fairline.token import KioskClaims
-from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.wire import KioskAnswer, NewKiosk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
-from fairline.web.wire import moment
+from fairline.web.wire import Strict, moment
 
 
-class Kiosks:
+class NewKiosk(Strict, frozen=True):
+    """A kiosk to be set up."""
+
+    print: bool = False
+    """Whether it prints each ticket without being asked, for a tablet with a printer."""
+    expires_in_seconds: Annotated[int, Meta(ge=60, le=31_536_000)] = 31_536_000
+
+
+class KioskAnswer(Struct, frozen=True, kw_only=True):
+    """The link of a kiosk. Whoever opens it can take as many numbers as they like."""
+
+    url: str
+    expires_at: datetime
+
+
+class Kiosks(Calls):
     """The tablets at the door."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._context = desk.context
 
     def rows(self) -> list[Operation]:
@@ -38,7 +56,7 @@ class Kiosks:
     async def create(self, call: Call) -> Response:
         """A new link."""
         body, queue = call.take(NewKiosk), call.queue
-        lasts = (await self._desk.room.settings(queue)).settings.heartbeat_timeout_seconds
+        lasts = (await self._room.settings(queue)).settings.heartbeat_timeout_seconds
         if lasts > 0:
             raise InvalidRequest(
                 "",
@@ -47,7 +65,7 @@ class Kiosks:
             )
         expires = int(time.time()) + body.expires_in_seconds
         claims = KioskClaims(queue=queue, expires=expires, by=call.staff.id, prints=body.print)
-        token = self._desk.room.keyring.kiosks.sign(claims)
+        token = self._room.keyring.kiosks.sign(claims)
         call.log("kiosk.created", prints=body.print, expires_at=moment(expires * 1000).isoformat())
         url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/kiosk?token={token}"
         return private(201, KioskAnswer(url=url, expires_at=moment(expires * 1000)))

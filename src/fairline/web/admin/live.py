@@ -15,9 +15,10 @@ from fairline.events import Event
 from fairline.queue import QueueId
 from fairline.room import PAGE, Room
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
+from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
-from fairline.web.admin.wire import EventAnswer, Glance, GlanceList, QueueNow, StatsAnswer
 from fairline.web.http import Connection, Sent, Takeover, encode, private
 from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
 from fairline.web.operations import Operation
@@ -60,12 +61,11 @@ class Shared(Generic[T]):
             self._found = (time.monotonic(), reading.result())
 
 
-class Live:
+class Live(Calls):
     """What operators watch."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+        super().__init__(desk)
         self._all = Shared(self._read_all)
         self._queues: dict[QueueId, Shared[QueueNow]] = {}
 

@@ -11,15 +11,8 @@ from fairline.errors import MailNotSetUp
 from fairline.keeper.mail import BOX, Mailer
 from fairline.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.webhook_wire import (
-    DELIVERIES_QUERY,
-    PAGE,
-    DeliveryList,
-    PingAnswer,
-    Replayed,
-    wanted_state,
-)
+from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.letters import Letters
@@ -49,11 +42,11 @@ class MailTrial(Strict, frozen=True):
     to: Annotated[str, Meta(min_length=1, max_length=LONGEST_ADDRESS)]
 
 
-class MailCalls:
+class MailCalls(Calls):
     """The operators' calls about mail."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._letters = Letters(desk.room.store)
 
     def rows(self) -> list[Operation]:
@@ -72,30 +65,7 @@ class MailCalls:
                 takes=MailTrial,
                 problems=("mail_not_set_up",),
             ),
-            row(
-                Role.VIEWER,
-                "GET /mail/deliveries",
-                "What is still to be sent, or the dead letters.",
-                self.deliveries,
-                {200: DeliveryList},
-                query=DELIVERIES_QUERY,
-            ),
-            row(
-                Role.OPERATOR,
-                "POST /mail/deliveries/{delivery}/replay",
-                "Send one dead letter again.",
-                self.replay_one,
-                {200: Replayed},
-                takes=Nothing,
-            ),
-            row(
-                Role.OPERATOR,
-                "POST /mail/replay",
-                "Send all dead letters again.",
-                self.replay_all,
-                {200: Replayed},
-                takes=Nothing,
-            ),
+            *delivery_rows(self._desk, "/mail", self.deliveries, self.replay_one, self.replay_all),
         ]
 
     async def show(self, call: Call) -> Response:

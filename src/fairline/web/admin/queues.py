@@ -12,8 +12,8 @@ from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
 from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.store import Configured, Role
-from fairline.web.admin.desk import BASE, DONE, Call, Desk
-from fairline.web.admin.wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
+from fairline.web.admin.desk import BASE, DONE, Call, Calls
+from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
 from fairline.web.http import Headers, Response, private
 from fairline.web.operations import Operation
 
@@ -23,12 +23,8 @@ _TAGS = re.compile(r'\s*(?:(?:W/)?"[^"]*"|[0-9]+)\s*(?:,\s*(?:W/)?"[^"]*"\s*)*',
 _VERSION = re.compile(r'(?<!W/)"([0-9]{1,16})"|^\s*([0-9]{1,16})\s*$', re.ASCII)
 
 
-class Queues:
+class Queues(Calls):
     """What operators do with a queue as a whole."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
 
     def rows(self) -> list[Operation]:
         """Its calls."""

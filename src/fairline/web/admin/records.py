@@ -11,7 +11,8 @@ from fairline.events import Event
 from fairline.queue import QueueId
 from fairline.room import PAGE, Room
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.admin.streams import (
     AWAY_SECONDS,
     POLL_SECONDS,
@@ -20,7 +21,6 @@ from fairline.web.admin.streams import (
     still_allowed,
     wants_stream,
 )
-from fairline.web.admin.wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
 from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
 from fairline.web.operations import Operation, Query
@@ -32,12 +32,8 @@ USUAL_EVENTS = 100
 LATEST = "latest"
 
 
-class Records:
+class Records(Calls):
     """What operators read of a queue."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
 
     def rows(self) -> list[Operation]:
         """Its calls."""

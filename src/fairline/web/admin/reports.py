@@ -21,9 +21,9 @@ from fairline.hours import zone_named
 from fairline.queue import QueueId, QueueSettings
 from fairline.store import Report, Role
 from fairline.ticket import Reason
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
-from fairline.web.admin.wire import CountsAnswer, HourAnswer
+from fairline.web.admin.record_wire import CountsAnswer, HourAnswer
 from fairline.web.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.http import NO_STORE, Headers, Response, private
 from fairline.web.operations import Operation, Query
@@ -112,12 +112,11 @@ class Span(NamedTuple):
     p90: float | None
 
 
-class Reports:
+class Reports(Calls):
     """What is left of an evening."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+        super().__init__(desk)
         self._counter = Counter(desk.room)
         self._page = _environment().get_template("report.html")
 

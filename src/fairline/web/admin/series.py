@@ -14,8 +14,8 @@ from fairline.errors import InvalidRequest
 from fairline.preview import Outlook, Why
 from fairline.queue import QueueId
 from fairline.store import Point, Role
-from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.wire import when
+from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.wire import rounded, when
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
@@ -73,8 +73,8 @@ class PointAnswer(Struct, frozen=True, kw_only=True):
             completed=point.completed,
             expired=point.expired,
             peak_waiting=point.peak_waiting,
-            wait_p50_seconds=None if point.wait_p50 is None else round(point.wait_p50, 3),
-            wait_p90_seconds=None if point.wait_p90 is None else round(point.wait_p90, 3),
+            wait_p50_seconds=rounded(point.wait_p50),
+            wait_p90_seconds=rounded(point.wait_p90),
         )
 
 
@@ -118,12 +118,11 @@ class PreviewAnswer(Struct, frozen=True):
     then: OutlookAnswer
 
 
-class Series:
+class Series(Calls):
     """What operators see in charts, and before they change something."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+        super().__init__(desk)
         self._read: dict[tuple[QueueId, Range], tuple[float, SeriesAnswer]] = {}
 
     def rows(self) -> list[Operation]:

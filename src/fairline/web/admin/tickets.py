@@ -14,20 +14,20 @@ from fairline.room import PAGE
 from fairline.search import AT_MOST
 from fairline.store import Role
 from fairline.ticket import Action, Reason, Status, Ticket
-from fairline.web.admin.desk import Call, Desk
-from fairline.web.admin.wire import (
+from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.ticket_wire import (
     AdminTicket,
     Called,
     CallNext,
     CallOne,
     LetPass,
-    Nothing,
     Prioritise,
     Revoke,
     StaffJoin,
     TicketList,
     Transfer,
 )
+from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.people import named_queue
@@ -48,12 +48,11 @@ ACTIONS: dict[str, tuple[Action, str]] = {
 }
 
 
-class Tickets:
+class Tickets(Calls):
     """What operators do with tickets."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+        super().__init__(desk)
         self._context = desk.context
         self._counter = Counter(desk.room)
 

@@ -6,20 +6,9 @@ from msgspec import UNSET
 
 from fairline.settings import PrivateAddresses
 from fairline.store import Role
-from fairline.web.admin.desk import DONE, Call, Desk
-from fairline.web.admin.webhook_wire import (
-    DELIVERIES_QUERY,
-    PAGE,
-    DeliveryList,
-    MadeWebhook,
-    NewWebhook,
-    PingAnswer,
-    Replayed,
-    WebhookAnswer,
-    WebhookChanges,
-    WebhookList,
-    wanted_state,
-)
+from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
+from fairline.web.admin.desk import DONE, Call, Calls, Desk
+from fairline.web.admin.webhook_wire import MadeWebhook, NewWebhook, WebhookAnswer, WebhookChanges, WebhookList
 from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
@@ -28,11 +17,11 @@ from fairline.web.webhooks import WebhookDesk
 from fairline.webhook import Webhook
 
 
-class WebhookCalls:
+class WebhookCalls(Calls):
     """The operators' calls about webhooks."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk)
         allowed = desk.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
         self._webhooks = WebhookDesk(desk.room.store, private=allowed)
 
@@ -74,30 +63,7 @@ class WebhookCalls:
                 {200: PingAnswer},
                 takes=Nothing,
             ),
-            row(
-                Role.VIEWER,
-                "GET /webhooks/{webhook}/deliveries",
-                "What is still to be sent, or the dead letters.",
-                self.deliveries,
-                {200: DeliveryList},
-                query=DELIVERIES_QUERY,
-            ),
-            row(
-                Role.OPERATOR,
-                "POST /webhooks/{webhook}/deliveries/{delivery}/replay",
-                "Send one dead letter again.",
-                self.replay_one,
-                {200: Replayed},
-                takes=Nothing,
-            ),
-            row(
-                Role.OPERATOR,
-                "POST /webhooks/{webhook}/replay",
-                "Send all dead letters again.",
-                self.replay_all,
-                {200: Replayed},
-                takes=Nothing,
-            ),
+            *delivery_rows(self._desk, "/webhooks/{webhook}", self.deliveries, self.replay_one, self.replay_all),
         ]
 
     async def create(self, call: Call) -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -184,40 +185,37 @@ class DashboardPages:
 
 def dashboard_operations(pages: DashboardPages) -> list[Operation]:
     """The pages, and the forms of signing in and out."""
+    page = partial(Operation, group="pages", answers={200: str}, media=HTML)
 
     def sheet(name: str, found: Sheet) -> Operation:
         async def show(request: Request) -> Response:
             return await pages.show(name, request)
 
-        return Operation(
-            method="GET",
-            path=found.path,
-            about=f"The dashboard: {found.title.lower()}. Without a session, the form to sign in.",
-            group="pages",
+        return page(
+            f"GET {found.path}",
+            f"The dashboard: {found.title.lower()}. Without a session, the form to sign in.",
             slow=show,
-            answers={200: str},
-            media=HTML,
             problems=("queue_not_found",) if "{queue}" in found.path else (),
         )
 
-    def press(path: str, about: str, handler: Any, sets: str, *problems: str) -> Operation:
-        return Operation(
-            method="POST",
-            path=HOME + path,
-            about=about,
-            group="pages",
-            slow=handler,
-            answers={303: None},
-            media=HTML,
-            sends={303: {"Location": "A page of the dashboard.", "Set-Cookie": sets}},
-            problems=problems,
-        )
-
-    refused = ("key_missing", "key_invalid", "cross_site", "rate_limited")
+    back = {"Location": "A page of the dashboard."}
     return [
         *(sheet(name, found) for name, found in SHEETS.items()),
-        press("/sign-in", "Sign in to the dashboard: a form with `key`.", pages.sign_in, "Says which key.", *refused),
-        press("/sign-out", "Sign out of the dashboard.", pages.sign_out, "Takes the cookie away."),
+        page(
+            f"POST {HOME}/sign-in",
+            "Sign in to the dashboard: a form with `key`.",
+            slow=pages.sign_in,
+            answers={303: None},
+            sends={303: back | {"Set-Cookie": "Says which key."}},
+            problems=("key_missing", "key_invalid", "cross_site", "rate_limited"),
+        ),
+        page(
+            f"POST {HOME}/sign-out",
+            "Sign out of the dashboard.",
+            slow=pages.sign_out,
+            answers={303: None},
+            sends={303: back | {"Set-Cookie": "Takes the cookie away."}},
+        ),
     ]
 
 

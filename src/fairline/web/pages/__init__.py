@@ -5,6 +5,7 @@ from fairline.web.pages.door import Door
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
+from fairline.web.pages.operations import page_operations
 from fairline.web.pages.waiting import WaitingPages
 
-__all__ = ["BoardPages", "Door", "Drawing", "JoinPages", "KioskPages", "WaitingPages"]
+__all__ = ["BoardPages", "Door", "Drawing", "JoinPages", "KioskPages", "WaitingPages", "page_operations"]

@@ -9,6 +9,7 @@ import time
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
+from fairline.counter import Counter
 from fairline.errors import (
     FairlineError,
     QueueClosed,
@@ -23,7 +24,7 @@ from fairline.errors import (
 )
 from fairline.look import opening_time
 from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.room import Answer
+from fairline.room import Answer, Welcome
 from fairline.terms import refused_now
 from fairline.ticket import LIVE
 from fairline.token import TicketClaims
@@ -100,6 +101,10 @@ class Door:
         """The address of a queue's form, whole."""
         return f"{self.base_url(request)}/join/{quote(queue, safe='')}"
 
+    def cookies(self, request: Request, welcome: Welcome, visitor: str) -> Headers:
+        """What a browser needs to come back to the ticket it was given."""
+        return self.people.cookies(request, welcome, self.people.token(welcome), visitor)
+
     # Who is not taken
 
     def refusal_now(self, queue: QueueId, settings: QueueSettings, view: QueueView) -> FairlineError | None:
@@ -155,6 +160,16 @@ class Door:
             return (await self.room.view(named_queue(name)))[1]
         except (QueueNotFound, StoreError):
             return None
+
+
+class Pages:
+    """Some of the pages, with what they are made of."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._context = door.context
+        self._room = door.room
+        self._counter = Counter(door.room)
 
 
 def is_foreign(request: Request) -> bool:

@@ -8,7 +8,6 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from fairline.counter import Counter
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -29,7 +28,7 @@ from fairline.web import logbook
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
-from fairline.web.pages.door import Door, fields_of, is_foreign, see_other
+from fairline.web.pages.door import Pages, fields_of, is_foreign, see_other
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.sight import FormSight, Sight, page_url
@@ -41,15 +40,8 @@ SVG = b"image/svg+xml"
 MOST_LANGUAGES = 4
 
 
-class JoinPages:
+class JoinPages(Pages):
     """The pages at /join/{queue}, but for the kiosk."""
-
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._context = door.context
-        self._room = door.room
-        self._people = door.people
-        self._counter = Counter(door.room)
 
     # The form
 
@@ -104,8 +96,7 @@ class JoinPages:
             headers: Headers = ((b"retry-after", str(max(1, math.ceil(again))).encode()),) if again else ()
             return self._draw(request, queue, settings, view, filled, wrong, PROBLEMS[error.code][0], headers)
         logbook.joined(request, welcome, keyed=True)
-        token = self._people.token(welcome)
-        return self._to_ticket(request, queue, self._people.cookies(request, welcome, token, visitor))
+        return self._to_ticket(request, queue, self._door.cookies(request, welcome, visitor))
 
     async def _has_number(self, request: Request, queue: QueueId) -> bool:
         try:
@@ -199,8 +190,7 @@ class JoinPages:
                 return self._draw_move(request, queue, settings, "move_over", status=410)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
-        token = self._people.token(welcome)
-        return self._to_ticket(request, welcome.queue, self._people.cookies(request, welcome, token, visitor))
+        return self._to_ticket(request, welcome.queue, self._door.cookies(request, welcome, visitor))
 
     def _draw_move(
         self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200

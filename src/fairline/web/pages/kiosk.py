@@ -14,7 +14,6 @@ import msgspec
 import structlog
 
 from fairline.arrival import Caller
-from fairline.counter import Counter
 from fairline.errors import FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.queue import Ask, QueueId, QueueSettings
 from fairline.room import Welcome
@@ -23,7 +22,7 @@ from fairline.token import KioskClaims
 from fairline.web.access import Access, Forbidden, KeyInvalid
 from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import embedded
-from fairline.web.pages.door import PAGE_OF, Door, fields_of, is_foreign, see_other
+from fairline.web.pages.door import PAGE_OF, Door, Pages, fields_of, is_foreign, see_other
 from fairline.web.pages.form import Filled, mistakes, new_key
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Series, Sight, crowd
@@ -38,13 +37,11 @@ PAPER_SECONDS = 12 * 3600
 BUTTONS = 12
 
 
-class KioskPages:
+class KioskPages(Pages):
     """The page at /join/{queue}/kiosk."""
 
     def __init__(self, door: Door) -> None:
-        self._door = door
-        self._room = door.room
-        self._counter = Counter(door.room)
+        super().__init__(door)
         self._access = Access(door.room)
 
     async def show(self, request: Request) -> Response:
@@ -111,7 +108,7 @@ class KioskPages:
 
     def _opened(self, request: Request, queue: QueueId, token: str) -> Response:
         claims = self._checked(queue, token)
-        lasts, secure = claims.expires - time.time(), self._door.context.secure(request)
+        lasts, secure = claims.expires - time.time(), self._context.secure(request)
         return see_other(_path(queue), (cookie(_cookie(queue), token, lasts, secure=secure),))
 
     async def _allowed(self, request: Request, queue: QueueId) -> KioskClaims:
@@ -152,7 +149,7 @@ class KioskPages:
         return self._draw(sight, settings, claims, more, status=status, headers=retry)
 
     def _draw_ticket(self, request: Request, claims: KioskClaims, answer: Welcome, party_size: int) -> Response:
-        told = self._door.context.told(answer)
+        told = self._context.told(answer)
         link = f"{self._door.join_url(request, answer.queue)}/move"
         link += f"#{self._counter.move_code(answer.queue, answer.standing, PAPER_SECONDS)}"
         sight = self._sight(request, answer.queue, answer.settings, "waiting", told)

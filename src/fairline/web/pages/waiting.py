@@ -12,7 +12,6 @@ from contextlib import suppress
 from msgspec import UnsetType
 
 from fairline.arrival import JoinRequest
-from fairline.counter import Counter
 from fairline.errors import FairlineError, TokenMoved, TransitionRefused
 from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.room import Answer
@@ -20,7 +19,7 @@ from fairline.ticket import LIVE, Reason, Status
 from fairline.web import logbook
 from fairline.web.context import redirect_url, ticket_cookie
 from fairline.web.http import Headers, Request, Response, cookie
-from fairline.web.pages.door import Door, back_to, fields_of, is_foreign, see_other
+from fairline.web.pages.door import Pages, back_to, fields_of, is_foreign, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, form_url, page_url
 from fairline.web.people import named_queue, visitor_of
@@ -32,15 +31,8 @@ _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLE
 SOON_SECONDS = 0.5
 
 
-class WaitingPages:
+class WaitingPages(Pages):
     """The page at /q/{queue}."""
-
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._context = door.context
-        self._room = door.room
-        self._people = door.people
-        self._counter = Counter(door.room)
 
     async def show(self, request: Request) -> Response:
         """The page as it is for whoever comes."""
@@ -95,8 +87,7 @@ class WaitingPages:
         caller = self._context.caller(request, queue, visitor=visitor)
         welcome = await self._room.join(queue, JoinRequest(), caller)
         logbook.joined(request, welcome)
-        token = self._people.token(welcome)
-        return self._back(request, queue, self._people.cookies(request, welcome, token, visitor))
+        return self._back(request, queue, self._door.cookies(request, welcome, visitor))
 
     async def _leave(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
         if answer is not None and answer.standing.status in LIVE:

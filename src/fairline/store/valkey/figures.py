@@ -1,0 +1,37 @@
+"""The counts of a queue, as its hashes keep them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairline.queue import QueueId
+from fairline.store.stats import Counts, Minutes
+from fairline.store.valkey.client import Connection, mapped_errors
+from fairline.store.valkey.keys import key
+
+_counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
+
+
+class FigureReader:
+    """Reads the hashes. A queue that is not there has no counts."""
+
+    def __init__(self, client: Connection) -> None:
+        self._client = client
+
+    async def counts(self, queue: QueueId) -> Counts:
+        """What was counted by hour and so far."""
+        async with mapped_errors():
+            found = await self._client.hgetall(key(queue, "stats"))
+        return Counts((field.decode(), int(value)) for field, value in found.items())
+
+    async def minutes(self, queue: QueueId, wanted: range) -> Minutes:
+        """What was counted in each of these minutes, where anything was."""
+        async with mapped_errors():
+            found = await self._client.hmget(key(queue, "minutes"), [*wanted])
+        return {minute: _counted(kept) for minute, kept in zip(wanted, found, strict=True) if kept}
+
+    async def last_admission(self, queue: QueueId) -> int | None:
+        """When someone was last let in."""
+        async with mapped_errors():
+            last = await self._client.hget(key(queue, "queue"), "admitted_at")
+        return int(last) if last else None

@@ -1,0 +1,44 @@
+"""Packs and unpacks the settings of a queue as fields of its hash, which the scripts read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fairline.queue import SETTINGS, QueueSettings
+from fairline.store.contract import Configured, Terms
+
+#: Settings that are neither text nor a number: kept as JSON.
+_AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
+
+
+def pack_settings(settings: QueueSettings) -> list[str | bytes]:
+    """Settings as the scripts take them: all as JSON, for the history; then field by field. An empty value unsets the
+    field."""
+    packed: list[str | bytes] = [msgspec.json.encode(settings)]
+    for name, value in msgspec.structs.asdict(settings).items():
+        text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        packed += (name, text)
+    return packed
+
+
+def unpack_settings(fields: Mapping[bytes, bytes]) -> Configured | None:
+    """The settings in the fields of a queue's hash; None where there is no queue."""
+    kept = {name.decode(): value for name, value in fields.items()}
+    if "version" not in kept:
+        return None
+    found: dict[str, Any] = {name: kept[name].decode() for name in SETTINGS if name in kept}
+    for name in _AS_JSON & found.keys():
+        found[name] = msgspec.json.decode(found[name])
+    return Configured(msgspec.convert(found, QueueSettings, strict=False), int(kept["version"]))
+
+
+def pack_terms(terms: Terms | None) -> list[Any]:
+    """Terms as the script takes them."""
+    if terms is None:
+        return ["", "", "", ""]
+    spans = "" if terms.open is None else ",".join(f"{begin}-{end}" for begin, end in terms.open) or "never"
+    days = ",".join(map(str, terms.days))
+    return [terms.version, days, spans, "" if terms.longest is None else terms.longest]

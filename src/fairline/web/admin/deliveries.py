@@ -1,0 +1,135 @@
+"""Deliveries, as operators see them: what webhooks and mail have still to send, and their dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from fairline.errors import InvalidRequest
+from fairline.keeper.outbox import Outcome
+from fairline.notices import NoticeKind
+from fairline.store import Delivery, DeliveryPage, DeliveryState, Role
+from fairline.web.admin.desk import Desk, StaffHandler
+from fairline.web.admin.wire import Nothing
+from fairline.web.operations import Operation, Query
+from fairline.web.wire import moment
+
+#: The most deliveries in one answer.
+PAGE = 100
+_QUERY = (
+    Query("state", DeliveryState, "pending, or dead; pending unless told"),
+    Query("limit", int, f"at most so many, up to {PAGE}; {PAGE} unless told"),
+    Query("cursor", str, "where the last page ended"),
+)
+
+
+class PingAnswer(Struct, frozen=True, kw_only=True):
+    """What became of a ping."""
+
+    delivered: bool
+    error: str | None
+    """What went wrong, in short; nothing of what the receiver wrote."""
+    seconds: float
+
+    @classmethod
+    def of(cls, outcome: Outcome, seconds: float) -> PingAnswer:
+        """The outcome of one try."""
+        return cls(delivered=outcome.sent, error=outcome.error or None, seconds=round(seconds, 3))
+
+
+class _Gist(Struct, frozen=True):
+    type: str
+    queue: str | None
+    at: datetime
+    ticket: int | None = None
+    notice: NoticeKind | None = None
+
+
+_gist = msgspec.json.Decoder(_Gist).decode
+
+
+class DeliveryAnswer(Struct, frozen=True, kw_only=True):
+    """One delivery: what it is about, without what may be personal in it."""
+
+    id: str
+    state: DeliveryState
+    type: str
+    notice: NoticeKind | None
+    """What someone is told, where it is a notice."""
+    queue: str | None
+    ticket: int | None
+    at: datetime
+    """When it happened."""
+    tries: int
+    due_at: datetime | None
+    """When it is tried next; while it is being sent, when it is given to someone else."""
+    died_at: datetime | None
+    error: str | None
+    """What the last try met."""
+
+    @classmethod
+    def of(cls, delivery: Delivery, state: DeliveryState) -> DeliveryAnswer:
+        """A delivery as operators see it."""
+        gist, dead = _gist(delivery.payload), state is DeliveryState.DEAD
+        return cls(
+            id=delivery.id,
+            state=state,
+            type=gist.type,
+            notice=gist.notice,
+            queue=gist.queue,
+            ticket=gist.ticket,
+            at=gist.at,
+            tries=delivery.tries,
+            due_at=None if dead else moment(delivery.at),
+            died_at=moment(delivery.at) if dead else None,
+            error=delivery.error or None,
+        )
+
+
+class DeliveryList(Struct, frozen=True):
+    """Some deliveries, and the cursor to go on from; null at the end."""
+
+    deliveries: list[DeliveryAnswer]
+    cursor: str | None
+
+    @classmethod
+    def of(cls, page: DeliveryPage, state: DeliveryState) -> DeliveryList:
+        """A page of an outbox."""
+        return cls([DeliveryAnswer.of(delivery, state) for delivery in page.deliveries], page.cursor)
+
+
+class Replayed(Struct, frozen=True):
+    """How many dead letters are sent again."""
+
+    replayed: int
+
+
+def delivery_rows(
+    desk: Desk, under: str, listing: StaffHandler, replay_one: StaffHandler, replay_all: StaffHandler
+) -> list[Operation]:
+    """The calls about the deliveries of what is at a path."""
+    again, replayed = Role.OPERATOR, {200: Replayed}
+    about = "What is still to be sent, or the dead letters."
+    return [
+        desk.row(Role.VIEWER, f"GET {under}/deliveries", about, listing, {200: DeliveryList}, query=_QUERY),
+        desk.row(
+            again,
+            f"POST {under}/deliveries/{{delivery}}/replay",
+            "Send one dead letter again.",
+            replay_one,
+            replayed,
+            takes=Nothing,
+        ),
+        desk.row(again, f"POST {under}/replay", "Send all dead letters again.", replay_all, replayed, takes=Nothing),
+    ]
+
+
+def wanted_state(args: Mapping[str, str]) -> DeliveryState:
+    """Which deliveries a listing is asked for."""
+    wanted = args.get("state") or DeliveryState.PENDING
+    if wanted not in list(DeliveryState):
+        raise InvalidRequest("state", f"must be one of {', '.join(DeliveryState)}; got {wanted!r:.80}")
+    return DeliveryState(wanted)

@@ -1,0 +1,75 @@
+"""The queues as they are now, as the operators' calls answer them and streams tell them."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.web.admin.record_wire import StatsAnswer
+from fairline.web.wire import moment
+
+
+class Glance(Struct, frozen=True, kw_only=True):
+    """A queue at a glance: what an operator looks at, and turns, on the night."""
+
+    id: str
+    name: str
+    ticket_prefix: str
+    """What the labels of tickets begin with: `R`, this, and the number."""
+    version: int
+    status: QueueStatus
+    admission: Admission
+    admission_rate: float
+    max_active: int
+    max_queue_size: int
+    waiting: int
+    admitted: int
+    active: int
+    stock: int | None
+    stock_left: int | None
+    message: str
+
+    @classmethod
+    def of(cls, queue: QueueId, settings: QueueSettings, version: int, view: QueueView) -> Glance:
+        """A queue with what the store says of it."""
+        return cls(
+            id=queue,
+            name=settings.name or queue,
+            ticket_prefix=settings.ticket_prefix or queue.upper(),
+            version=version,
+            status=settings.status,
+            admission=settings.admission,
+            admission_rate=settings.admission_rate,
+            max_active=settings.max_active,
+            max_queue_size=settings.max_queue_size,
+            waiting=view.waiting,
+            admitted=view.admitted,
+            active=view.active,
+            stock=settings.stock,
+            stock_left=view.stock_left(settings.stock),
+            message=settings.message,
+        )
+
+
+class GlanceList(Struct, frozen=True):
+    """All queues at a glance, by id."""
+
+    queues: list[Glance]
+
+    @property
+    def steady(self) -> GlanceList:
+        """What must change before it is told again."""
+        return self
+
+
+class QueueNow(Struct, frozen=True):
+    """A queue at this moment: how it is set, and its figures."""
+
+    glance: Glance
+    stats: StatsAnswer
+
+    @property
+    def steady(self) -> QueueNow:
+        """What must change before it is told again: all but the time."""
+        return QueueNow(self.glance, msgspec.structs.replace(self.stats, at=moment(0)))

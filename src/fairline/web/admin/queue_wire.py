@@ -1,0 +1,73 @@
+"""Queues and their settings as the operators' calls take and answer them."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fairline.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
+from fairline.web.wire import Strict
+
+
+class NewQueue(QueueSettings, frozen=True, kw_only=True):
+    """A queue to be made: its id, and any setting."""
+
+    id: str
+    """Its name in addresses: letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or digit."""
+
+
+_HINTS = get_type_hints(QueueSettings, include_extras=True)
+QueueChanges = msgspec.defstruct(
+    "QueueChanges",
+    [(name, _HINTS[name] | UnsetType, UNSET) for name in SETTINGS],
+    bases=(Strict,),
+    namespace={"__doc__": "Settings to be changed: only those given."},
+    frozen=True,
+    kw_only=True,
+)
+
+
+class Stock(Strict, frozen=True):
+    """How much there is to sell in all, what is sold already among it; null sells without end."""
+
+    total: Annotated[int, Meta(ge=0, le=1_000_000_000)] | None
+
+
+class Say(Strict, frozen=True):
+    """What everyone who waits is shown; empty shows nothing."""
+
+    text: Message
+
+
+class AdminQueue(QueueSettings, frozen=True, kw_only=True):
+    """A queue as operators see it: its settings with their version, and how many are where."""
+
+    id: str
+    version: int
+    waiting: int
+    held: int
+    admitted: int
+    active: int
+    stock_left: int | None
+
+    @classmethod
+    def of(cls, queue: QueueId, settings: QueueSettings, version: int, view: QueueView) -> AdminQueue:
+        """A queue with what the store says of it."""
+        return cls(
+            **msgspec.structs.asdict(settings),
+            id=queue,
+            version=version,
+            waiting=view.waiting,
+            held=view.held,
+            admitted=view.admitted,
+            active=view.active,
+            stock_left=view.stock_left(settings.stock),
+        )
+
+
+class QueueList(Struct, frozen=True):
+    """All queues, by id."""
+
+    queues: list[AdminQueue]

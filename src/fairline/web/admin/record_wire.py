@@ -1,0 +1,164 @@
+"""What is recorded of a queue, its figures and its events, as the operators' calls answer it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+
+from msgspec import Struct
+
+from fairline.events import Event, EventType
+from fairline.queue import QueueId
+from fairline.store import Estimates, Hour, Stats, Totals
+from fairline.ticket import Reason
+from fairline.web.admin.wire import rounded, when
+from fairline.web.wire import moment
+
+
+class EstimatesAnswer(Struct, frozen=True):
+    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+
+    compared: int
+    within_range: int
+    share_within: float | None
+    """The share of them who waited no less and no more than they were told."""
+    mean_error_seconds: float | None
+    """By how much the wait they were told was off, to either side."""
+
+    @classmethod
+    def of(cls, found: Estimates) -> EstimatesAnswer:
+        """The figures by their names on the wire."""
+        share = round(found.within / found.compared, 4) if found.compared else None
+        return cls(found.compared, found.within, share, rounded(found.error_mean))
+
+
+class StatsAnswer(Struct, frozen=True, kw_only=True):
+    """A queue in figures: now, lately, and so far."""
+
+    queue: str
+    at: datetime
+    waiting: int
+    admitted: int
+    active: int
+    joined_total: int
+    admitted_total: int
+    returned_total: int
+    completed: int
+    expired: int
+    expired_by_reason: dict[Reason, int]
+    joins_per_minute: int
+    admissions_per_minute: int
+    average_wait_seconds: float | None
+    wait_p50_seconds: float | None
+    wait_p90_seconds: float | None
+    wait_p99_seconds: float | None
+    last_admission_at: datetime | None
+    peak_waiting: int
+    estimates: EstimatesAnswer
+
+    @classmethod
+    def of(cls, queue: QueueId, stats: Stats) -> StatsAnswer:
+        """The figures by their names on the wire."""
+        view, totals = stats.view, stats.totals
+        return cls(
+            queue=queue,
+            at=moment(view.now),
+            waiting=view.waiting,
+            admitted=view.admitted,
+            active=view.active,
+            joined_total=totals.joined,
+            admitted_total=totals.admitted,
+            returned_total=totals.returned,
+            completed=totals.completed,
+            expired=totals.expired,
+            expired_by_reason=_by_reason(totals),
+            joins_per_minute=stats.joins_per_minute,
+            admissions_per_minute=stats.admissions_per_minute,
+            average_wait_seconds=rounded(totals.wait_mean),
+            wait_p50_seconds=rounded(totals.wait_p50),
+            wait_p90_seconds=rounded(totals.wait_p90),
+            wait_p99_seconds=rounded(totals.wait_p99),
+            last_admission_at=when(stats.last_admission),
+            peak_waiting=totals.peak_waiting,
+            estimates=EstimatesAnswer.of(totals.estimates),
+        )
+
+
+class CountsAnswer(Struct, frozen=True, kw_only=True):
+    """The counts of some time. Waits are those of the people admitted in it."""
+
+    joined: int
+    admitted: int
+    returned: int
+    completed: int
+    expired: int
+    expired_by_reason: dict[Reason, int]
+    peak_waiting: int
+    average_wait_seconds: float | None
+    wait_p50_seconds: float | None
+    wait_p90_seconds: float | None
+    wait_p99_seconds: float | None
+    estimates: EstimatesAnswer
+
+    @classmethod
+    def of_totals(cls, totals: Totals, **more: Any) -> Self:
+        """The figures by their names on the wire."""
+        return cls(
+            joined=totals.joined,
+            admitted=totals.admitted,
+            returned=totals.returned,
+            completed=totals.completed,
+            expired=totals.expired,
+            expired_by_reason=_by_reason(totals),
+            peak_waiting=totals.peak_waiting,
+            average_wait_seconds=rounded(totals.wait_mean),
+            wait_p50_seconds=rounded(totals.wait_p50),
+            wait_p90_seconds=rounded(totals.wait_p90),
+            wait_p99_seconds=rounded(totals.wait_p99),
+            estimates=EstimatesAnswer.of(totals.estimates),
+            **more,
+        )
+
+
+class HourAnswer(CountsAnswer, frozen=True, kw_only=True):
+    """The counts of one hour. Waits are those of the people admitted in it."""
+
+    start: datetime
+
+    @classmethod
+    def of(cls, hour: Hour) -> HourAnswer:
+        """The figures by their names on the wire."""
+        return cls.of_totals(hour.totals, start=moment(hour.start))
+
+
+class HourList(Struct, frozen=True):
+    """The hours kept, oldest first."""
+
+    hours: list[HourAnswer]
+
+
+def _by_reason(totals: Totals) -> dict[Reason, int]:
+    """All reasons, those that did not occur too."""
+    return {reason: totals.expired_by_reason.get(reason, 0) for reason in Reason}
+
+
+class EventAnswer(Struct, frozen=True, kw_only=True):
+    """One thing that happened."""
+
+    id: str
+    type: EventType
+    at: datetime
+    ticket: int | None
+    detail: str | None
+
+    @classmethod
+    def of(cls, event: Event) -> EventAnswer:
+        """An event as operators see it."""
+        return cls(id=event.id, type=event.type, at=moment(event.at), ticket=event.ticket, detail=event.detail)
+
+
+class EventList(Struct, frozen=True):
+    """What happened, in order; `after` is what to go on from."""
+
+    events: list[EventAnswer]
+    after: str | None

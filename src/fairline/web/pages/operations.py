@@ -1,0 +1,130 @@
+"""The pages for people, as rows."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fairline.web.docs import HTML
+from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
+from fairline.web.pages.board import BoardPages
+from fairline.web.pages.joining import JoinPages
+from fairline.web.pages.kiosk import KioskPages
+from fairline.web.pages.waiting import WaitingPages
+
+_LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
+
+_page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,))
+
+
+def page_operations(board: BoardPages, waiting: WaitingPages, joining: JoinPages, kiosk: KioskPages) -> list[Operation]:
+    """On the wall, on one's own device, at the door."""
+    return [
+        _page(
+            "GET /board/{queues}",
+            "The screen at the counter, of one queue or several.",
+            slow=board.show,
+            query=(_LANGUAGE, Query("theme", str, "`light`, `dark` or `contrast`; otherwise the browser's")),
+            problems=("queue_not_found", "invalid_request"),
+        ),
+        *_waiting(waiting),
+        *_joining(joining),
+        *_kiosk(kiosk),
+    ]
+
+
+def _waiting(waiting: WaitingPages) -> list[Operation]:
+    return [
+        _page(
+            "GET /q/{queue}",
+            "The waiting page. At a counter, whoever has no number is sent to the form.",
+            slow=waiting.show,
+            answers={200: str, 303: None},
+            query=(_LANGUAGE, Query("move", str, "shows the code that takes the number to another device")),
+            sends={303: {"Location": "The form, or the page of the queue that someone was sent on to."}},
+            problems=(*JOIN_REFUSALS, "ticket_expired"),
+        ),
+        _page(
+            "POST /q/{queue}",
+            "The forms of the waiting page: `do` is `join`, `pass` or `leave`.",
+            slow=waiting.act,
+            answers={303: None},
+            sends={303: {"Location": "The waiting page.", **TOKEN_COOKIE}},
+            problems=(*JOIN_REFUSALS, "already_in_line", "rate_limited"),
+        ),
+    ]
+
+
+def _joining(joining: JoinPages) -> list[Operation]:
+    ticket = {"Location": "The ticket's page."}
+    return [
+        _page(
+            "GET /join/{queue}",
+            "The form for taking a number.",
+            slow=joining.show,
+            answers={200: str, 303: None},
+            sends={303: ticket},
+            problems=JOIN_REFUSALS,
+        ),
+        _page(
+            "POST /join/{queue}",
+            "The form, sent: `name`, `phone`, `party_size`, `series` and the `key` it came with.",
+            slow=joining.join,
+            answers={303: None},
+            sends={303: ticket | TOKEN_COOKIE},
+            problems=(*JOIN_REFUSALS, "invalid_request", "already_in_line", "rate_limited"),
+        ),
+        _page(
+            "GET /join/{queue}/qr.svg",
+            "The address of the form as a QR code.",
+            slow=joining.code,
+            media="image/svg+xml",
+            query=(
+                Query("size", int, "pixels a side, from 64 to 4096; 400 unless told"),
+                Query("colour", str, "such as 0b6bcb, dark enough for a camera; black unless told"),
+            ),
+            problems=("queue_not_found", "invalid_request"),
+        ),
+        _page(
+            "GET /join/{queue}/poster",
+            "A page for the wall, to be printed: the name, the QR code and what to do.",
+            slow=joining.poster,
+            query=(Query("lang", str, "one or more languages, such as `de,fr`; otherwise the browser's"),),
+            problems=("queue_not_found",),
+        ),
+        _page(
+            "GET /join/{queue}/move",
+            "Where the link leads that takes a number to another device.",
+            slow=joining.show_move,
+            problems=("queue_not_found",),
+        ),
+        _page(
+            "POST /join/{queue}/move",
+            "Take the number of a `code` to this device.",
+            slow=joining.move,
+            answers={303: None},
+            sends={303: ticket | TOKEN_COOKIE},
+            problems=("queue_not_found", "ticket_expired", "already_in_line"),
+        ),
+    ]
+
+
+def _kiosk(kiosk: KioskPages) -> list[Operation]:
+    return [
+        _page(
+            "GET /join/{queue}/kiosk",
+            "A page for a tablet at the door, once it is opened by its link.",
+            slow=kiosk.show,
+            answers={200: str, 303: None},
+            query=(_LANGUAGE, Query("token", str, "of the link that staff have made")),
+            sends={303: {"Location": "The kiosk.", "Set-Cookie": "What opens it."}},
+            problems=(*JOIN_REFUSALS, "forbidden"),
+        ),
+        _page(
+            "POST /join/{queue}/kiosk",
+            "A number for whoever stands at the kiosk: `series`, `party_size` and the `key` of the press.",
+            slow=kiosk.take,
+            answers={201: str, 200: str, 303: None},
+            sends={303: {"Location": "The kiosk."}},
+            problems=(*JOIN_REFUSALS, "forbidden", "invalid_request", "rate_limited"),
+        ),
+    ]
