@@ -9,9 +9,7 @@ from fairline.arrival import Caller, JoinRequest
 from fairline.queue import QueueId
 from fairline.room import Room, Welcome
 from fairline.ticket import Reason
-
-#: As `every` of a sweep: however long ago the last one was, it was no outage.
-NO_OUTAGE = 1e9
+from tests.store.venue import NO_OUTAGE
 
 OpenRoom: TypeAlias = Callable[[], Awaitable[Room]]
 
