@@ -48,7 +48,7 @@ def test_the_charts_show_what_the_evening_did(night: Night, come: Come) -> None:
     expect(line.locator('[role="status"]')).to_contain_text("Waiting")
 
 
-def test_eventscome_to_as_they_happen_and_can_be_filtered(night: Night, come: Come) -> None:
+def test_events_come_as_they_happen_and_can_be_filtered(night: Night, come: Come) -> None:
     page = live(come())
     joined = night.join()
     mine = shown(page, "events").locator("li", has_text=joined["label"])
