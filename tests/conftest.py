@@ -24,7 +24,14 @@ OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 #: Servers that speak what one of the two main stores speaks: what differs between them shows in these modules, and all
 #: the others run on them with `FAIRLINE_LONG=1`.
 AKIN = {"cluster", "redis", "postgres15"}
-ON_ALL_SERVERS = {"test_contract_join", "test_contract_call", "test_contract_sweep", "test_contract_walk_in"}
+ON_ALL_SERVERS = {
+    "test_contract_join",
+    "test_contract_call",
+    "test_contract_sweep",
+    "test_contract_aside",
+    "test_contract_day",
+    "test_contract_devices",
+}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

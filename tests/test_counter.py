@@ -18,8 +18,8 @@ from fairline.ticket import Action, Reason, Status
 from fairline.token import Keyring
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
+from tests.store.venue import COUNTER
 
-COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
 STAFF = Caller(staff="s")
 MANY = {day: ["08:00-18:00"] for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
 

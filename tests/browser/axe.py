@@ -11,13 +11,27 @@ import io
 import os
 import tarfile
 import urllib.request
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
 
 VERSION = "4.14.0"
 INTEGRITY = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
 
 
-def axe_source() -> str:
+def violations(page: Page, **options: Any) -> list[str]:
+    """What keeps someone from using a page, and where."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(_source())
+    options = {"resultTypes": ["violations"]} | options
+    found = page.evaluate("async (options) => (await axe.run(document, options)).violations", options)
+    return [f"{each['impact']}: {each['id']}: {[node['html'][:200] for node in each['nodes']]}" for each in found]
+
+
+@cache
+def _source() -> str:
     """The script."""
     kept = _cache() / f"axe-core-{VERSION}.tgz"
     if not kept.exists() or not _is_pinned(kept.read_bytes()):

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from fairline.look import LANGUAGES
 from fairline.web.pages.languages import Language, catalogue
-from tests.browser.axe import axe_source
+from tests.browser.axe import violations
 from tests.browser.boards import BOARD_SCENES, SCREEN, a_counter, board_of, finish
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Queue, Venue, eventually
@@ -162,12 +162,10 @@ def test_two_queues_share_one_screen(venue: Venue, come: NewPerson) -> None:
 @pytest.mark.parametrize("scene", ["called", "quiet", "two"])
 def test_a_board_keeps_nobody_out(venue: Venue, come: NewPerson, scene: str) -> None:
     page = BOARD_SCENES[scene](venue, come(bypass_csp=True, viewport=SCREEN), "")
-    page.evaluate(axe_source())
     page.emulate_media(reduced_motion="reduce")
     for theme in ("light", "dark", "contrast"):
         page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]] == []
+        assert violations(page) == []
     assert page.evaluate("document.getAnimations().length") == 0
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), "a wall cannot be scrolled"
     page.set_viewport_size({"width": 390, "height": 844})

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
-from tests.browser.axe import axe_source
+from tests.browser.axe import violations
 from tests.browser.desks import TABLET, Sit, can_call, mine, next_, press, row, said
 from tests.browser.venue import Queue, Venue
 
@@ -287,14 +286,12 @@ def test_the_desk_keeps_nobody_out_and_has_room_for_a_thumb(office: Queue, sit: 
     next_(page).tap()
     expect(mine(page, 1)).to_be_visible()
     row(page, "line", 2).get_by_role("button", name=re.compile("^More")).tap()
-    page.evaluate(axe_source())
     small = "[...document.querySelectorAll('.floor button')].filter(b => b.offsetParent && b.offsetHeight < 44).length"
     page.emulate_media(reduced_motion="reduce")
     for viewport in (TABLET, PHONE):
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme="light" if viewport is TABLET else "dark")
-        found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+        assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
         assert page.evaluate(small) == 0
         box = next_(page).bounding_box()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.browser.axe import axe_source
+from tests.browser.axe import violations
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Venue
 
@@ -22,9 +20,7 @@ def test_the_report_keeps_nobody_out(venue: Venue, come: NewPerson, width: int) 
     page = reader.tab(f"{venue.server.base_url}/api/v1/admin/queues/{queue.name}/report?format=html")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.evaluate(axe_source())
-        found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert [each["id"] for each in found["violations"]] == []
+        assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
     assert page.evaluate("[...document.querySelectorAll('svg path.line')].every(p => p.getTotalLength() > 0)")
     page.emulate_media(media="print", color_scheme="dark")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from fairline.look import LANGUAGES
 from fairline.web.pages.languages import Language, catalogue
-from tests.browser.axe import axe_source
+from tests.browser.axe import violations
 from tests.browser.conftest import NewPerson
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, shows
@@ -18,27 +17,16 @@ from tests.browser.venue import Venue, shows
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="session")
-def axe() -> str:
-    return axe_source()
-
-
 @pytest.mark.parametrize("state", SCENES)
-def test_a_page_keeps_nobody_out(venue: Venue, come: NewPerson, axe: str, state: str) -> None:
+def test_a_page_keeps_nobody_out(venue: Venue, come: NewPerson, state: str) -> None:
     someone = come(bypass_csp=True)  # for axe alone: the page itself is seen to keep to its policy elsewhere
     page = SCENES[state](venue, someone, "en")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.evaluate(axe)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert _told(found["violations"]) == []
+        assert violations(page) == []
         assert _background(page) == {"light": "rgb(255, 255, 255)", "dark": "rgb(16, 19, 26)"}[scheme]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
     assert page.evaluate("document.getAnimations().length") == 0, "nothing moves for whom motion is too much"
-
-
-def _told(violations: list[dict[str, Any]]) -> list[str]:
-    return [f"{each['impact']}: {each['id']}: {each['nodes'][0]['html']}" for each in violations]
 
 
 def _background(page: Page) -> str:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import threading
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import NewPerson
-from tests.browser.venue import Venue, eventually, never_answer, shows
+from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
+
+
+def without_streams(someone: Person, queue: Queue) -> Page:
+    """They wait where streams are blocked, and are heard of by heartbeats."""
+    someone.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = someone.tab(queue.url)
+    shows(page, "heard").to_contain_text("Updated")
+    return page
 
 
 def test_where_streams_are_blocked_heartbeats_do(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(heartbeat_interval_seconds=1, heartbeat_timeout_seconds=3)
     queue.others(2)
     me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
-    page = me.tab(queue.url)
-    shows(page, "heard").to_contain_text("Updated")
+    page = without_streams(me, queue)
     queue.call()
     shows(page, "position").to_have_text("2")
     queue.call()
@@ -97,9 +103,7 @@ def test_offline_is_said_and_coming_back_is_noticed_at_once(venue: Venue, come: 
     queue = venue.queue(heartbeat_interval_seconds=600, heartbeat_timeout_seconds=600)
     queue.others(1)
     me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
-    page = me.tab(queue.url)
-    shows(page, "heard").to_contain_text("Updated")
+    page = without_streams(me, queue)
     me.context.set_offline(True)
     shows(page, "heard").to_contain_text("You are offline")
     queue.call()
@@ -112,9 +116,7 @@ def test_a_hidden_tab_wakes_when_it_is_looked_at(venue: Venue, come: NewPerson) 
     queue = venue.queue(heartbeat_interval_seconds=600, heartbeat_timeout_seconds=600)
     queue.others(1)
     me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
-    page = me.tab(queue.url)
-    shows(page, "heard").to_contain_text("Updated")
+    page = without_streams(me, queue)
     queue.call()
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     shows(page, "position").to_have_text("1")

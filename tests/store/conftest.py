@@ -11,6 +11,9 @@ from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.store.venue import OpenVenue, Venue
 
+#: Where the two differ, the values are wanted.
+pytest.register_assert_rewrite("tests.store.beside")
+
 
 @pytest.fixture
 def venue(store: Store, make_queue: MakeQueue, clock: FakeClock) -> OpenVenue:

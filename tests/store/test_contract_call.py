@@ -6,9 +6,7 @@ import pytest
 
 from fairline.errors import IdempotencyConflict, QueuePaused, TicketNotFound, TransitionRefused
 from fairline.ticket import Action, Status
-from tests.store.venue import OpenVenue
-
-COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+from tests.store.venue import COUNTER, OpenVenue
 
 
 async def test_call_next_calls_the_next_in_the_line(venue: OpenVenue) -> None:

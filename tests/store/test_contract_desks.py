@@ -14,9 +14,7 @@ from fairline.store import Arrival, DeskTotals, Joined, open_store
 from fairline.store.contract import MOST_DESKS
 from fairline.ticket import Action, Status
 from tests.backends import FakeClock
-from tests.store.venue import OpenVenue, Venue
-
-COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+from tests.store.venue import COUNTER, OpenVenue, Venue
 
 
 async def open_desks(v: Venue) -> dict[str, bool]:

@@ -10,9 +10,7 @@ from fairline.errors import InvalidRequest, QueueNotFound
 from fairline.queue import QueueId
 from fairline.store import Arrival, Store
 from fairline.ticket import Action, Person
-from tests.store.venue import OpenVenue, Venue
-
-COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+from tests.store.venue import COUNTER, OpenVenue, Venue
 
 
 async def told(v: Venue) -> list[tuple[int | None, str | None]]:

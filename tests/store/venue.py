@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from fairline.errors import FairlineError
 from fairline.events import Event
 from fairline.queue import QueueId, checked
-from fairline.store import Arrival, Joined, Store
+from fairline.store import Arrival, Joined, Store, Terms
 from fairline.ticket import Action, Reason, Standing, Status, Ticket
 from tests.backends import FakeClock
 
@@ -17,6 +17,9 @@ NO_OUTAGE = 1e9
 #: Who starts a session where the test does not care.
 VISITOR = b"visitor"
 MANY = 1000
+#: A queue whose people are called by hand, and stay however long nothing is heard of them.
+COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+DAY = 86_400_000
 
 
 class Venue:
@@ -157,3 +160,9 @@ class Venue:
 
 
 OpenVenue: TypeAlias = Callable[..., Awaitable[Venue]]
+
+
+async def terms(v: Venue, **more: Any) -> Terms:
+    """The terms of now, by days of UTC."""
+    today = v.clock() // DAY * DAY
+    return Terms((await v.store.settings(v.queue)).version, (today - DAY, today, today + DAY), **more)

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.web.counter import Counter
 from tests.web.running import RunningServer
 
 #: Where it matters which store there is: what people, staff and operators do goes all the way down.
 ON_EVERY_STORE = {
     "test_board",
+    "test_counter_page",
     "test_join_form",
+    "test_kiosk",
     "test_people",
     "test_streams",
     "test_calling",
@@ -41,3 +44,10 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     running = RunningServer(tmp_path_factory.mktemp("server"), store=request.param)
     yield running
     running.stop()
+
+
+@pytest.fixture
+def counter(server: RunningServer) -> Iterator[Counter]:
+    found = Counter(server)
+    with found.closing:
+        yield found

@@ -1,5 +1,5 @@
 """The fast lane is built into a class of uvicorn's that is no public interface. These tests tell when a release moves
-what it leans on, before anything subtler does; the others in test_lane*.py tell whether it still behaves."""
+what it leans on, before anything subtler does; the tests in lane/ tell whether it still behaves."""
 
 from __future__ import annotations
 

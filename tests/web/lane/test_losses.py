@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import secrets
@@ -16,14 +15,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from fairline.queue import QueueId
-from fairline.room import Room
 from fairline.web import connection as limits
 from fairline.web import worker
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
+from tests.web.lane.joins import BOTH_LANES, asked_join, join, joined
 from tests.web.raw import Raw, connected, request, slow
 from tests.web.running import RunningServer
 
-BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
 BOTH_ENDS = pytest.mark.parametrize("go", [Raw.close, Raw.reset], ids=["FIN", "RST"])
 
 
@@ -54,18 +52,8 @@ async def queue(inside: Inside) -> QueueId:
     return await open_queue(inside.room)
 
 
-def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
-    body = json.dumps({"client_id": secrets.token_hex(8)}).encode()
-    return request("POST", lane(f"/api/v1/queues/{queue}/join"), body, **headers)
-
-
-async def joined(room: Room, queue: QueueId) -> int:
-    return (await room.stats(queue)).totals.joined
-
-
 async def token(raw: Raw, queue: QueueId) -> str:
-    await raw.send(join(queue))
-    return str((await raw.answer()).json()["token"])
+    return str((await asked_join(raw, queue))["token"])
 
 
 # The client goes

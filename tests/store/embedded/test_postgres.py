@@ -22,8 +22,7 @@ from fairline.errors import StoreFolderInUse, StoreNotSupported, StoreUnavailabl
 from fairline.store.postgres import embedded
 from fairline.store.postgres.embedded import EmbeddedPostgres, find_server
 from tests.backends import wait_until
-
-linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends a server with its owner on Linux only")
+from tests.store.embedded.servers import linux_only
 
 # Another Fairline: starts a server, says its pid and URL, and goes on until its input closes.
 OWNER = """

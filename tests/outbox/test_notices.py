@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -14,21 +13,20 @@ from structlog.testing import capture_logs
 
 from fairline.arrival import Caller, JoinRequest
 from fairline.counter import Counter as Desk
-from fairline.errors import QueueNotFound
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
 from fairline.keeper.outbox import Patience
 from fairline.mail import Relay, Security
-from fairline.queue import QueueId, checked
+from fairline.queue import QueueId
 from fairline.room import Room, Welcome
-from fairline.store import DeliveryState, Store, open_store
+from fairline.store import DeliveryState, Store
 from fairline.ticket import Action
-from fairline.token import Keyring
 from fairline.web.letters import Letters
 from fairline.web.webhooks import WebhookDesk
 from fairline.webhook import Topic, Webhook
-from tests.backends import HOST, Servers
+from tests.backends import HOST
 from tests.mailbox import Mailbox
+from tests.outbox.hooks import at_work, hook_for, room_of
 from tests.receiver import FINE, Receiver
 from tests.web.inside import until
 
@@ -38,33 +36,17 @@ ALL = ("joined", "nearly", "called", "returned", "transferred")
 PUBLIC = "https://line.example"
 
 
-@pytest.fixture(scope="module", params=["valkey", "postgres"])
-def backend(request: pytest.FixtureRequest, servers: Servers) -> str:
-    return servers.url(request.param)
-
-
-@pytest.fixture
-async def store(backend: str) -> AsyncIterator[Store]:
-    opened = await open_store(backend)
-    yield opened
-    for hook in await opened.registry.webhooks():
-        await opened.registry.remove_webhook(hook.id)
-        await opened.outbox.drop(hook.id)
-    await opened.outbox.drop(BOX)
-    await opened.close()
-
-
 @pytest.fixture
 async def room(store: Store) -> AsyncIterator[Room]:
-    made = Room(store, Keyring(b"a secret of the tests"))
+    made = room_of(store)
     yield made
     await made.close()
 
 
 @pytest.fixture
-async def queue(store: Store, queue: QueueId) -> AsyncIterator[QueueId]:
+def queue_settings() -> dict[str, Any]:
     """A counter where everything is told."""
-    settings = {
+    return {
         "name": "The Bakery",
         "admission": "manual",
         "heartbeat_timeout_seconds": 0,
@@ -72,17 +54,6 @@ async def queue(store: Store, queue: QueueId) -> AsyncIterator[QueueId]:
         "notices": ALL,
         "notice_place": 2,
     }
-    await store.create(queue, checked(settings))
-    yield queue
-    with contextlib.suppress(QueueNotFound):
-        await store.delete(queue)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.down()
 
 
 @pytest.fixture
@@ -98,8 +69,7 @@ def mailer(mailbox: Mailbox) -> Mailer:
 
 
 async def gateway(store: Store, receiver: Receiver, *topics: Topic, person: bool = True) -> Webhook:
-    events = topics or (Topic.NOTICE,)
-    return await WebhookDesk(store, private=True).create(receiver.url, None, events, person, active=True)
+    return await hook_for(store, receiver, None, *(topics or (Topic.NOTICE,)), person=person)
 
 
 @asynccontextmanager
@@ -109,11 +79,8 @@ async def kept(room: Room, keepers: int = 1, **options: Any) -> AsyncIterator[Co
     given = {"private": True, "public_url": PUBLIC, "round_seconds": 0.02, "patience": QUICK, **options}
     made = [Dispatch(room, on_outcome=lambda *what: outcomes.update([what]), **given) for _ in range(keepers)]
     await made[0].take()  # the outbox of mail is open from here on
-    tasks = [asyncio.create_task(each.run()) for each in made]
-    yield outcomes
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
+    async with at_work(*made):
+        yield outcomes
 
 
 async def join(room: Room, queue: QueueId, who: str, *, staff: bool = False, **said: Any) -> Welcome:

@@ -11,20 +11,13 @@ from typing import Any
 
 import pytest
 
-from fairline.queue import QueueId
 from fairline.web import connection as limits
 from fairline.web import worker
 from fairline.web.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, until
-from tests.web.raw import Answer, Raw, chunked, connected, request, slow
+from tests.web.lane.joins import BOTH_LANES, STATUS, join_path
+from tests.web.raw import Answer, Raw, chunked, connected, request
 from tests.web.running import RunningServer
-
-STATUS = "/api/v1/status"
-BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
-
-
-def join_path(queue: QueueId) -> str:
-    return f"/api/v1/queues/{queue}/join"
 
 
 def padded(size: int) -> bytes:

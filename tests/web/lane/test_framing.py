@@ -1,146 +1,19 @@
-"""The bytes of the connection, on the running server: order, framing, forms of requests. Limits and deadlines are in
-test_lane_limits.py, lost connections and the end of the server in test_lane_losses.py."""
+"""Where a request ends: bodies, chunks, expectations, and what is no request or is in doubt."""
 
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from fairline.queue import QueueId
 from fairline.room import Room
-from tests.web.inside import open_queue, room_of
-from tests.web.raw import Raw, asked, chunked, connected, request, slow
+from tests.web.lane.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
+from tests.web.raw import Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer
 
-STATUS = "/api/v1/status"
-BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
-
-
-@pytest.fixture
-async def room(server: RunningServer) -> AsyncIterator[Room]:
-    async with room_of(server) as room:
-        yield room
-
-
-@pytest.fixture
-async def queue(room: Room) -> QueueId:
-    return await open_queue(room)
-
-
-@pytest.fixture
-async def raw(server: RunningServer) -> AsyncIterator[Raw]:
-    """An open connection."""
-    async with connected(server.port) as raw:
-        yield raw
-
-
-def join_path(queue: QueueId) -> str:
-    return f"/api/v1/queues/{queue}/join"
-
-
-def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
-    """Somebody new joins."""
-    body = json.dumps({"client_id": secrets.token_hex(8)}).encode()
-    return request("POST", lane(join_path(queue)), body, **headers)
-
-
-async def joined(room: Room, queue: QueueId) -> int:
-    return (await room.stats(queue)).totals.joined
-
-
-# Order
-
-
-@BOTH_LANES
-async def test_fifty_joins_in_one_packet_are_answered_in_order_once_each(
-    raw: Raw, room: Room, queue: QueueId, lane: Any
-) -> None:
-    await raw.send(b"".join(join(queue, lane) for _ in range(50)))
-    answers = await raw.answers(50)
-    assert [answer.status for answer in answers] == [201] * 50
-    assert [answer.json()["ticket"] for answer in answers] == list(range(1, 51))
-    assert await joined(room, queue) == 50
-    raw.half_close()
-    await raw.ends()
-
-
-async def test_requests_of_both_lanes_are_answered_in_the_order_they_came(raw: Raw, queue: QueueId) -> None:
-    kinds: list[tuple[Callable[[str], bytes], int]] = [
-        (lambda n: join(queue, x_request_id=n), 201),
-        (lambda n: request("GET", "/healthz", x_request_id=n), 200),
-        (lambda n: request("GET", STATUS, x_request_id=n), 401),
-        (lambda n: join(queue, slow, x_request_id=n), 201),
-        (lambda n: request("POST", "/nowhere", b"{}", x_request_id=n), 404),
-        (lambda n: request("POST", join_path(queue), b'{"nonsense":1}', x_request_id=n), 422),
-        (lambda n: request("GET", f"/api/v1/queues/{queue}", x_request_id=n), 200),
-        (lambda n: request("OPTIONS", STATUS, x_request_id=n), 204),
-        (lambda n: request("DELETE", STATUS, x_request_id=n), 405),
-    ]
-    order = [kinds[number * 5 % len(kinds)] for number in range(54)]
-    await raw.send(b"".join(make(f"n-{number}") for number, (make, _) in enumerate(order)))
-    answers = await raw.answers(len(order))
-    assert [answer.headers["x-request-id"] for answer in answers] == [f"n-{n}" for n in range(len(order))]
-    assert [answer.status for answer in answers] == [status for _, status in order]
-
-
-@BOTH_LANES
-async def test_a_long_burst_behind_a_slow_request_is_answered_to_the_last(raw: Raw, lane: Any) -> None:
-    """Each answer starts the next request: fifteen hundred of them must not pile up on the stack."""
-    numbers = [str(number) for number in range(1500)]
-    await raw.send(
-        request("GET", "/readyz", x_request_id="first")
-        + b"".join(request("GET", lane(STATUS), x_request_id=n) for n in numbers)
-    )
-    answers = await raw.answers(1501)
-    assert [answer.headers["x-request-id"] for answer in answers] == ["first", *numbers]
-    assert {answer.status for answer in answers[1:]} == {401}
-
-
-async def test_a_burst_may_be_cut_anywhere(raw: Raw, queue: QueueId) -> None:
-    """Much arrives, then the middle of a header: that is no header without end."""
-    burst = b"".join(request("GET", STATUS, x_request_id=f"n-{n}", x_fill="x" * 100) for n in range(500))
-    for cut in (len(burst) - 90, len(burst) - 3):
-        await raw.send(burst[:cut])
-        assert len(await raw.answers(499)) == 499
-        await raw.send(burst[cut:])
-        assert (await raw.answer()).headers["x-request-id"] == "n-499"
-
-
-@BOTH_LANES
-async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, queue: QueueId, lane: Any) -> None:
-    await raw.send(join(queue, lane) + join(queue, lane) + b"nonsense\r\n\r\n" + join(queue))
-    answers = await raw.answers(3)
-    assert [answer.status for answer in answers] == [201, 201, 400]
-    assert answers[-1].code == "bad_request"
-    assert answers[-1].closes
-    await raw.ends()
-
-
-@BOTH_LANES
-async def test_half_a_request_behind_another_is_refused_in_its_turn(
-    raw: Raw, room: Room, queue: QueueId, lane: Any
-) -> None:
-    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
-    await raw.send(join(queue, lane) + head + b"2\r\n{}\r\nnonsense\r\n")
-    first, second = await raw.answers(2)
-    assert (first.status, second.status, second.code) == (201, 400, "bad_request")
-    await raw.ends()
-    assert await joined(room, queue) == 1
-
-
-async def test_a_body_never_becomes_part_of_the_request_before(raw: Raw, room: Room, queue: QueueId) -> None:
-    """The first has no body; the second is refused by its headers, and has one."""
-    first = request("POST", slow(join_path(queue)), b"")
-    second = request("POST", "/nowhere", b'{"nonsense":1}', x_fill="x" * 20_000)
-    await raw.send(first + second)
-    assert [answer.status for answer in await raw.answers(2)] == [201, 431]
-
-
-# Framing
+# Bodies
 
 
 @BOTH_LANES
@@ -173,11 +46,6 @@ async def test_what_trails_a_body_is_not_believed(raw: Raw, queue: QueueId, lane
     assert refused.code == "token_missing"
     assert refused.headers["x-request-id"] != "mine"
     assert status.status == 200
-
-
-async def asked_join(raw: Raw, queue: QueueId) -> Any:
-    await raw.send(join(queue))
-    return (await raw.answer()).json()
 
 
 @BOTH_LANES
@@ -355,99 +223,3 @@ async def test_http_1_0_has_no_chunks(raw: Raw, room: Room, queue: QueueId) -> N
     assert (await raw.answer()).code == "bad_request"
     await raw.ends()
     assert await joined(room, queue) == 0
-
-
-# Forms of addresses
-
-
-@pytest.mark.parametrize(
-    ("method", "url", "status"),
-    [
-        ("GET", "http://fairline.test/healthz", 200),
-        ("GET", "http://fairline.test/api/v1/status?queue=q", 401),
-        ("GET", "http://fairline.test", 404),
-        ("GET", "http://fairline.test?x=y", 404),
-        ("GET", "//healthz", 404),
-        ("GET", "//", 404),
-        ("GET", "/api//v1/status", 404),
-        ("GET", "/api/../healthz", 404),
-        ("GET", "/he%61lthz", 200),
-        ("GET", "/%68%65%61%6C%74%68%7A", 200),
-        ("GET", "/api%2Fv1/status", 401),
-        ("GET", "/%zz%f%", 404),
-        ("GET", "/%00%ff%c0%ae", 404),
-        ("GET", "/healthz#part", 200),
-        ("GET", "/api/v1/status?queue=q#part", 401),
-        ("OPTIONS", "*", 204),
-        ("TRACE", "/api/v1/status", 405),
-    ],
-)
-async def test_an_address_may_be_written_in_any_proper_form(raw: Raw, method: str, url: str, status: int) -> None:
-    await raw.send(request(method, url) + request("GET", "/healthz"))
-    answer, after = await raw.answers(2)
-    assert (answer.status, after.status) == (status, 200)
-    if status >= 400:
-        assert answer.code
-
-
-@BOTH_LANES
-async def test_a_fragment_is_no_part_of_a_query(raw: Raw, queue: QueueId, lane: Any) -> None:
-    token = (await asked_join(raw, queue))["token"]
-    await raw.send(request("GET", f"{lane(STATUS)}?token={token}#part"))
-    assert (await raw.answer()).status == 200
-
-
-@BOTH_LANES
-async def test_a_name_may_be_percent_encoded(raw: Raw, queue: QueueId, lane: Any) -> None:
-    name = "".join(f"%{ord(letter):02x}" for letter in queue)
-    await raw.send(join(QueueId(name), lane) + request("GET", f"/api/v1/queues/{name}"))
-    first, state = await raw.answers(2)
-    assert (first.status, state.status) == (201, 200)
-    assert first.json()["queue"] == queue
-
-
-async def test_an_absolute_address_joins_as_well(raw: Raw, room: Room, queue: QueueId) -> None:
-    await raw.send(request("POST", f"http://fairline.test{join_path(queue)}", b"{}"))
-    assert (await raw.answer()).status == 201
-    assert await joined(room, queue) == 1
-
-
-@pytest.mark.parametrize("url", ["shop.test:443", "/healthz"])
-async def test_connect_is_refused(raw: Raw, url: str) -> None:
-    await raw.send(request("CONNECT", url) + request("GET", "/healthz"))
-    answer = await raw.answer()
-    assert (answer.status, answer.code, answer.closes) == (405, "method_not_allowed", True)
-    await raw.ends()
-
-
-# Upgrades
-
-
-@BOTH_LANES
-@pytest.mark.parametrize("to", ["websocket", "h2c"])
-async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, room: Room, queue: QueueId, lane: Any, to: str) -> None:
-    """The request is answered as it is, its body belongs to it, and the next one is a request again."""
-    wish = {"connection": "Upgrade, HTTP2-Settings", "upgrade": to, "http2_settings": "AAMAAABkAAQCAAAAAAIAAAAA"}
-    token = (await asked_join(raw, queue))["token"]
-    smuggled = request("GET", lane("/healthz"))
-    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked", **wish)
-    requests = [
-        request("GET", lane(STATUS), None, token=token, **wish),
-        join(queue, lane, **wish),
-        request("POST", lane("/api/v1/heartbeat"), smuggled, token=token, **wish),
-        head + chunked(b'{"client_id":"upgraded to"}', 5),
-        request("GET", STATUS, token=token),
-    ]
-    await raw.send(b"".join(requests))
-    answers = await raw.answers(5)
-    assert [answer.status for answer in answers] == [200, 201, 422, 201, 200]
-    assert await joined(room, queue) == 3
-    await raw.dribble(requests[1])
-    assert (await raw.answer()).status == 200
-    raw.half_close()
-    await raw.ends()
-
-
-async def test_a_refused_connection_leaves_the_server_well(server: RunningServer) -> None:
-    assert (await asked(server.port, request("GET", "/readyz"))).status == 200
-    assert not server.logs("http.failed")

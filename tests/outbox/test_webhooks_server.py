@@ -25,20 +25,6 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     running.stop()
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.down()
-
-
-@pytest.fixture(scope="module")
-def admin(server: RunningServer) -> Iterator[httpx.Client]:
-    headers = {"authorization": f"Bearer {server.admin_key}"}
-    with httpx.Client(base_url=f"{server.base_url}/api/v1/admin", headers=headers, timeout=20) as client:
-        yield client
-
-
 def join(server: RunningServer) -> None:
     assert httpx.post(f"{server.base_url}/api/v1/queues/demo/join").status_code == 201
 

@@ -23,7 +23,7 @@ from tests.mailbox import Mailbox
 from tests.web.running import RunningServer
 
 NEARLY = "곧 차례입니다(현재 2번째). 가까이에서 기다려 주세요."
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HOW_TO = (ROOT / "docs" / "how-to" / "notices.md").read_text(encoding="utf-8")
 
 
@@ -47,13 +47,6 @@ def server(
     running = RunningServer(tmp_path_factory.mktemp("notices"), store=request.param, environ=environ)
     yield running
     running.stop()
-
-
-@pytest.fixture(scope="module")
-def admin(server: RunningServer) -> Iterator[httpx.Client]:
-    headers = {"authorization": f"Bearer {server.admin_key}"}
-    with httpx.Client(base_url=f"{server.base_url}/api/v1/admin", headers=headers, timeout=20) as client:
-        yield client
 
 
 class Gateway:

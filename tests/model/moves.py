@@ -1,0 +1,129 @@
+"""How a ticket goes from one state to another, with everything that belongs to it: deadlines, figures, events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fairline.errors import TicketNotFound, TransitionRefused
+from fairline.events import EventType
+from fairline.queue import Admission, QueueStatus
+from fairline.ticket import TRANSITIONS, Action, Reason, Status, goes_to
+from tests.model.records import Entry
+from tests.model.state import State
+
+EVENT_OF = {
+    Action.ADMIT: EventType.ADMITTED,
+    Action.CALL: EventType.CALLED,
+    Action.RECALL: EventType.RECALLED,
+    Action.RETURN: EventType.RETURNED,
+    Action.START: EventType.STARTED,
+    Action.COMPLETE: EventType.COMPLETED,
+    Action.TRANSFER: EventType.TRANSFERRED,
+}
+
+
+class Moves(State):
+    """A queue whose tickets move along the table of transitions."""
+
+    def _wanted(self, number: int, action: Action) -> Entry:
+        """The ticket of a number, if the table lets it go this way."""
+        t = self.find(number)
+        if t is None:
+            raise TicketNotFound(self.queue, number)
+        if goes_to(t.status, action, held=t.held) is None:
+            raise TransitionRefused(action, t.found, t.reason)
+        return t
+
+    def _move(self, t: Entry, action: Action, reason: Reason | None = None, detail: str = "") -> None:
+        """Along the table, with everything that belongs to it."""
+        s, now, clock = self.settings, self.now(), self.clock
+        empty = not self.line()
+        before, t.status = t.status, TRANSITIONS[t.status, action]
+        t.leaving = t.held = False
+        match t.status:
+            case Status.WAITING:
+                t.admitted, t.counter, t.due = 0, "", self._waiting_due()
+                self.peak = max(self.peak, len(self.line()))
+                self.empty_at = now if empty else self.empty_at
+            case Status.ADMITTED:
+                if before is Status.WAITING:
+                    t.admitted = self.last_admission = now
+                    self.waits.append(max(0, now - t.joined))
+                    self.flow.called += 1
+                t.due = clock + s.claim_seconds * 1000
+            case Status.ACTIVE:
+                t.started, t.cap = now, clock + s.session_max_seconds * 1000
+                t.due = self._active_due(t)
+            case Status.COMPLETED | Status.EXPIRED:
+                t.ended, t.due = now, clock + s.retain_seconds * 1000
+                t.reason = reason if t.status is Status.EXPIRED else None
+                self.completed += t.status is Status.COMPLETED
+                if t.reason:
+                    self.expired[t.reason] += 1
+                self._measure_end(t, before)
+        self._event(EVENT_OF.get(action, EventType.EXPIRED), t.number, detail or t.reason or t.counter)
+
+    # Deadlines
+
+    def _waiting_due(self) -> float | None:
+        s = self.settings
+        timeout = s.heartbeat_timeout_seconds
+        return self.clock + (timeout + s.grace_seconds) * 1000 if timeout else None
+
+    def _active_due(self, t: Entry) -> float:
+        return min(self.clock + self.settings.session_seconds * 1000, t.cap)
+
+    def _lapse_reason(self, t: Entry) -> Reason:
+        if t.status is Status.WAITING:
+            return Reason.LEFT if t.leaving else Reason.HEARTBEAT_TIMEOUT
+        if t.status is Status.ADMITTED:
+            return Reason.NO_SHOW if self.settings.admission is Admission.MANUAL else Reason.CLAIM_TIMEOUT
+        return Reason.SESSION_TIMEOUT
+
+    # Places and tokens
+
+    def _next_place(self, line: Sequence[float], level: int) -> float:
+        aside = [t.place for t in self.aside()]
+        return self.order.next_place(line, level, self.settings.priority_policy, self.settings.priority_skip, aside)
+
+    def _tokens(self, every: float) -> float:
+        rate, bucket, most = self.settings.admission_rate, self.bucket, self._most()
+        since = 0 if bucket.at is None else max(0, self.now() - bucket.at)
+        tokens = most if bucket.tokens is None else bucket.tokens
+        # Whoever waits for a token loses none by a late tick, up to two of them; otherwise burst is the most.
+        limit = max(most, min(1.0, tokens) + 2 * rate * round(every * 1000) / 1000) if bucket.held else most
+        return min(limit, tokens + rate * since / 1000)
+
+    def _most(self) -> float:
+        s = self.settings
+        return max(1.0, s.admission_rate) if s.burst is None else s.burst
+
+    def _lets_in(self) -> bool:
+        s = self.settings
+        return s.status is QueueStatus.ACTIVE and s.admission is Admission.AUTO and s.admission_rate > 0
+
+    # What is measured
+
+    def _measure(self) -> None:
+        """Fade what was seen of the line, and add the time since. Time nobody kept does not count."""
+        flow, now = self.flow, self.now()
+        seconds = 0 if flow.at is None else max(0, now - flow.at) / 1000
+        if seconds > 60:
+            seconds = 0
+        fade, waiting = math.exp(-seconds / 600), len(self.line())
+        flow.waited = flow.waited * fade + waiting * seconds
+        flow.span = flow.span * fade + (seconds if waiting else 0)
+        flow.left *= fade
+        flow.called *= fade
+        flow.inside += (len(self.having(Status.ADMITTED)) + len(self.having(Status.ACTIVE))) * seconds
+        flow.at = now
+
+    def _measure_end(self, t: Entry, before: Status) -> None:
+        if before is Status.WAITING:
+            self.flow.left += 1
+        else:
+            self.flow.stays = min(self.flow.stays + 1, 200)
+            self.flow.stay += (max(0, self.now() - t.admitted) / 1000 - self.flow.stay) / self.flow.stays
+            keep = 1 - 1 / min(2000, max(200, 2 * self.settings.max_active))
+            self.flow.inside, self.flow.out = self.flow.inside * keep, self.flow.out * keep + 1

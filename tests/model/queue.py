@@ -1,0 +1,249 @@
+"""The model that every store is compared with: all the operations on a queue, over a plain list of tickets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from fairline.errors import (
+    FairlineError,
+    HolderInLine,
+    IdempotencyConflict,
+    NoRoom,
+    QueuePaused,
+    SessionTaken,
+    SettingsChanged,
+    TicketNotFound,
+    TransitionRefused,
+)
+from fairline.events import EventType
+from fairline.queue import QueueSettings, QueueStatus
+from fairline.store.contract import Configured, Lapsed, Swept, Visit, Visitor
+from fairline.ticket import LIVE, REASONS, REINSTATED, Action, Standing, Status, Ticket, Went
+from tests.model.arrivals import Arrivals
+from tests.model.records import Desk, Entry, Pressed, Revocation
+
+CALLS_KEPT = 86_400_000
+
+
+class Model(Arrivals):
+    """One queue. The operations have the names and the answers of the store's."""
+
+    def configure(self, settings: QueueSettings, version: int) -> Configured:
+        if version != self.version:
+            raise SettingsChanged(version, self.version)
+        self.settings = settings
+        self.version += 1
+        self._event(EventType.SETTINGS_CHANGED, detail=str(self.version))
+        return Configured(settings, self.version)
+
+    # People who wait
+
+    def beat(self, numbers: Sequence[int]) -> list[Standing | None]:
+        return [self._beat(n) for n in numbers]
+
+    def _beat(self, number: int) -> Standing | None:
+        t = self.find(number)
+        if t and t.status is Status.WAITING:
+            t.leaving, t.due = False, self._waiting_due()
+        return self.standing(t) if t else None
+
+    def unload(self, numbers: Sequence[int]) -> list[Standing | None]:
+        return [self._unload(n) for n in numbers]
+
+    def _unload(self, number: int) -> Standing | None:
+        t = self.find(number)
+        if t and t.status is Status.WAITING and not t.leaving:
+            t.leaving, t.due = True, self.clock + self.settings.grace_seconds * 1000
+        return self.standing(t) if t else None
+
+    def prioritise(self, number: int, level: int) -> Ticket:
+        t = self._wanted(number, Action.PRIORITISE)
+        others = [other.place for other in self.line() if other is not t]
+        place = self._next_place(others, level)
+        if place < t.place or level > t.level:
+            t.policy = self.settings.priority_policy
+        t.place, t.level = min(t.place, place), max(t.level, level)
+        self._event(EventType.PRIORITISED, t.number, str(level))
+        return self.ticket(t)
+
+    def let_pass(self, number: int, places: int, seen: int | None) -> Ticket:
+        t = self._wanted(number, Action.PASS)
+        line = self.line()
+        rank = line.index(t)
+        behind = line[rank + 1 : rank + 1 + places]
+        if behind and (seen is None or rank + 1 <= seen):
+            dealt = self.order.let_pass([other.place for other in line], rank, places, t.level)
+            for other, place in zip([*behind, t], dealt, strict=True):
+                other.place, other.policy = place, None
+            self._event(EventType.PASSED, number, str(len(behind)))
+        return self.ticket(t)
+
+    # Letting in
+
+    def admit(self, at_most: int, *, every: float, lease: float) -> list[int]:
+        bucket, now = self.bucket, self.now()
+        if bucket.ticked is not None and 0 <= now - bucket.ticked < lease * 1000:
+            return []
+        self._measure()
+        tokens = self._tokens(every)
+        bucket.at = bucket.ticked = now
+        if not self._lets_in():
+            bucket.tokens, bucket.held = min(tokens, self._most()), False
+            return []
+        free, line = self._room(), self.line()
+        going = line[: min(math.floor(tokens), free, at_most)]
+        for t in going:
+            self._move(t, Action.ADMIT)
+        bucket.tokens = tokens - len(going)
+        waits_on = len(line) > len(going) and free > len(going)
+        bucket.held = waits_on and (bucket.tokens < 1 or len(going) == at_most)
+        return [t.number for t in going]
+
+    def call_next(self, count: int, *, counter: str, key: bytes, number: int | None) -> list[Ticket]:
+        press = (count, number, counter)
+        if key and (before := self.calls.get(key)):
+            if before.press != press:
+                raise IdempotencyConflict
+            return [ticket for ticket in self.look_up(before.numbers) if ticket]
+        if self.settings.status is not QueueStatus.ACTIVE:
+            raise QueuePaused(self.queue, self.settings.status)
+        wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
+        called = wanted[: min(count if number is None else 1, self._room())]
+        answers = []
+        if called and counter:
+            self._note_desk(counter, len(called))
+        for t in called:
+            t.counter = counter
+            self._move(t, Action.CALL)
+            answers.append(self.ticket(t))
+        if key and called:
+            self.calls[key] = Pressed(press, [t.number for t in called], self.clock + CALLS_KEPT)
+        return answers
+
+    def _note_desk(self, name: str, many: int) -> None:
+        now, before = self.now(), self.desks.get(name)
+        idle = self.settings.desk_idle_seconds * 1000
+        if before and 0 < now - before.called < idle and self.empty_at <= before.called:
+            cycle = (now - before.called) // before.many
+            self.cycles = [cycle, *self.cycles][: self.settings.wait_sample]
+        self.desks[name] = Desk(now, many)
+
+    # Inside, and out
+
+    def visit(self, what: Visit, visitors: Iterable[Visitor]) -> list[Standing | FairlineError]:
+        return [self._visit(what, *visitor) for visitor in visitors]
+
+    def _visit(self, what: Visit, number: int, by: bytes, views: int) -> Standing | FairlineError:
+        t = self.find(number)
+        if t is None:
+            return TicketNotFound(self.queue, number)
+        if t.status is Status.ADMITTED and what != "touch":
+            t.by = by
+            self._move(t, Action.START)
+        if t.status is not Status.ACTIVE:
+            return TransitionRefused(Action.TOUCH if what == "touch" else Action.START, t.found, t.reason)
+        if t.by != by:
+            return SessionTaken()
+        if what != "start" and views:
+            t.views += views
+            t.due = self._active_due(t)
+        return self.standing(t)
+
+    def transfer(self, number: int, went: Went) -> Ticket:
+        t = self.find(number)
+        if t is None or t.went != went:
+            t = self._wanted(number, Action.TRANSFER)
+            t.went = went
+            self._move(t, Action.TRANSFER, REASONS[Action.TRANSFER], f"{went.queue} {went.number}")
+        return self.ticket(t)
+
+    def act(self, action: Action, numbers: Iterable[int]) -> list[Standing | FairlineError]:
+        return [self._answer(partial(self._act, action, n)) for n in numbers]
+
+    def _act(self, action: Action, number: int) -> Standing:
+        t = self._wanted(number, action)
+        if action is Action.REINSTATE:
+            self._reinstate(t)
+        elif action in (Action.HOLD, Action.RELEASE):
+            if t.status is Status.ADMITTED:
+                self._move(t, Action.RETURN)
+            elif not self.line():
+                self.empty_at = self.now()
+            t.held = action is Action.HOLD
+            self._event(EventType.HELD if t.held else EventType.RELEASED, t.number)
+        else:
+            self._move(t, action, REASONS.get(action))
+        return self.standing(t)
+
+    def _reinstate(self, t: Entry) -> None:
+        if t.reason not in REINSTATED:
+            raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
+        if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):
+            raise HolderInLine(self.queue)
+        if not self._room():
+            raise NoRoom(self.queue)
+        self.expired[t.reason] -= 1
+        t.status, t.reason, t.ended = Status.ADMITTED, None, 0
+        t.due = self.clock + self.settings.claim_seconds * 1000
+        self._event(EventType.REINSTATED, t.number, t.counter)
+
+    def _answer(self, ask: Callable[[], Standing]) -> Standing | FairlineError:
+        try:
+            return ask()
+        except FairlineError as error:
+            return error
+
+    def revoke(self, number: int, reason: str) -> Ticket:
+        t = self._wanted(number, Action.REVOKE)
+        self._move(t, Action.REVOKE, REASONS[Action.REVOKE])
+        self.revocations[number] = Revocation(reason, self.clock + self.settings.session_max_seconds * 1000)
+        return self.ticket(t)
+
+    def revoked(self) -> dict[int, str]:
+        return {number: it.reason for number, it in sorted(self.revocations.items())}
+
+    # Keeping
+
+    def sweep(self, at_most: int, *, every: float, lease: float) -> Swept:
+        now, every_ms = self.now(), round(every * 1000)
+        away = now - self.swept_at
+        if 0 <= away < lease * 1000:
+            return Swept([], more=at_most <= 0)
+        if away < 0:
+            self.stopped += away  # the store's clock was set back; the queue's goes on from where it was
+        elif away > 1.5 * every_ms:
+            self.stopped += away - every_ms
+            self._event(EventType.CLOCK_STOPPED, detail=f"{(away - every_ms) / 1000:.17g}")
+        self.swept_at = now
+        due = sorted(self._all_due())[:at_most]
+        lapsed = []
+        for _, member in due:
+            t = self.find(int(member)) if member.isdigit() else None
+            if t is None:
+                self._clear(member)
+            elif t.status in LIVE:
+                reason = self._lapse_reason(t)
+                self._move(t, Action.LAPSE, reason)
+                lapsed.append(Lapsed(t.number, reason))
+            else:
+                self.tickets.remove(t)
+        return Swept(lapsed, more=len(due) >= at_most)
+
+    def _all_due(self) -> Iterable[tuple[float, bytes]]:
+        """Everything whose time has come, with the name it has among the deadlines."""
+        every = [(t.due, str(t.number).encode()) for t in self.tickets if t.due is not None]
+        every += [(call.due, b"k" + key) for key, call in self.calls.items()]
+        every += [(it.due, b"r%d" % number) for number, it in self.revocations.items()]
+        every += [(it.due, b"p" + name.encode()) for name, it in self.passes_issued.items()]
+        return [(due, member) for due, member in every if due <= self.clock]
+
+    def _clear(self, member: bytes) -> None:
+        kind, name = member[:1], member[1:]
+        if kind == b"k":
+            del self.calls[name]
+        elif kind == b"r":
+            del self.revocations[int(name)]
+        else:
+            del self.passes_issued[name.decode()]

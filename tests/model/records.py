@@ -1,0 +1,110 @@
+"""What a model keeps of a queue: tickets, desks, passes, presses, and what is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairline.events import EventType
+from fairline.line import PriorityPolicy
+from fairline.queue import OnePer
+from fairline.ticket import Person, Reason, Status, Went
+
+Holder = tuple[OnePer, bytes]
+Happened = tuple[EventType, int, int | None, str | None]
+
+
+@dataclass
+class Entry:
+    """One ticket. `due` and `cap` are in the queue's time, the others in the store's."""
+
+    number: int
+    level: int
+    place: float
+    policy: PriorityPolicy | None
+    """By which it has this level and place; None where someone let others pass."""
+    joined: int
+    client: bytes
+    holder: Holder | None
+    key: bytes
+    fingerprint: bytes
+    person: Person
+    due: float | None
+    status: Status = Status.WAITING
+    reason: Reason | None = None
+    leaving: bool = False
+    admitted: int = 0
+    started: int = 0
+    ended: int = 0
+    cap: float = 0
+    views: int = 0
+    by: bytes = b""
+    counter: str = ""
+    held: bool = False
+    went: Went | None = None
+
+    @property
+    def found(self) -> str:
+        return "held" if self.held else self.status.value
+
+
+@dataclass
+class Desk:
+    """A desk: when it last called, and how many."""
+
+    called: int
+    many: int
+
+
+@dataclass
+class Issued:
+    """A priority pass."""
+
+    level: int
+    uses: int
+    expires: int
+    due: float
+    used: int = 0
+
+
+@dataclass
+class Pressed:
+    """A *call next* with an idempotency key."""
+
+    press: tuple[int, int | None, str]
+    numbers: list[int]
+    due: float
+
+
+@dataclass
+class Revocation:
+    """Why a ticket was revoked."""
+
+    reason: str
+    due: float
+
+
+@dataclass
+class Flow:
+    """What is measured of the line and the inside."""
+
+    at: int | None = None
+    span: float = 0
+    waited: float = 0
+    left: float = 0
+    called: float = 0
+    stay: float = 0
+    stays: int = 0
+    inside: float = 0
+    out: float = 0
+
+
+@dataclass
+class Bucket:
+    """Tokens, and when they were counted."""
+
+    tokens: float | None = None
+    at: int | None = None
+    ticked: int | None = None
+    """When a keeper last looked."""
+    held: bool = False
+    """Someone waited for nothing but the next token."""

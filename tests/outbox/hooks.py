@@ -1,0 +1,73 @@
+"""Webhooks and the keepers who look after them, on a store of the test's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fairline.keeper.dispatch import Dispatch
+from fairline.keeper.outbox import Patience
+from fairline.queue import QueueId
+from fairline.room import Room
+from fairline.store import Arrival, BoxCounts, Store
+from fairline.ticket import Person
+from fairline.token import Keyring
+from fairline.web.webhooks import WebhookDesk
+from fairline.webhook import Topic, Webhook
+from tests.receiver import Receiver
+from tests.web.inside import until
+
+#: As patient as a test can be.
+QUICK = Patience(tries=4, first=0.05, factor=2, most=0.2)
+
+
+async def hook_for(
+    store: Store, receiver: Receiver, queue: QueueId | None, *events: Topic, person: bool = False
+) -> Webhook:
+    return await WebhookDesk(store, private=True).create(receiver.url, queue, events, person, active=True)
+
+
+def room_of(store: Store) -> Room:
+    return Room(store, Keyring(b"a secret of the tests"))
+
+
+@asynccontextmanager
+async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
+    """Keepers look after the outboxes until they are told to end."""
+    tasks = [asyncio.create_task(keeper.run()) for keeper in keepers]
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+@asynccontextmanager
+async def kept(store: Store, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[str]]:
+    """So many keepers look after the webhooks; counts what became of the tries."""
+    outcomes: Counter[str] = Counter()
+    given = {"private": True, "round_seconds": 0.02, "patience": QUICK, **options}
+
+    def note(_: str, became: str) -> None:
+        outcomes[became] += 1
+
+    async with at_work(*(Dispatch(room_of(store), on_outcome=note, **given) for _ in range(keepers))):
+        yield outcomes
+
+
+async def join(store: Store, queue: QueueId, count: int = 1, **person: Any) -> None:
+    await store.join(queue, [Arrival(person=Person(**person))] * count)
+
+
+async def held(store: Store, hook: Webhook) -> BoxCounts:
+    (counts,) = await store.outbox.counts([hook.id])
+    return counts
+
+
+async def holds(store: Store, hook: Webhook, pending: int, dead: int) -> None:
+    async def does() -> bool:
+        return await held(store, hook) == (pending, dead)
+
+    await until(does)

@@ -1,0 +1,200 @@
+"""Joining: who holds a ticket, what a retry is, and who goes ahead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fairline import identity as identity_module
+from fairline.arrival import Caller
+from fairline.errors import AlreadyInLine, IdempotencyConflict, InvalidRequest, PassInvalid, PassNotFound, RateLimited
+from fairline.queue import QueueId
+from fairline.room import Room, Welcome
+from fairline.ticket import Status
+from fairline.token import Keyring, PriorityClaims
+from tests.conftest import MakeQueue
+from tests.room.people import admit, join, joined_total
+
+# Who holds a ticket
+
+
+async def test_the_same_client_comes_back_to_the_same_ticket(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue()
+    first = await join(room, queue, client_id="client-ann", name="Ann")
+    again = await join(room, queue, client_id="client-ann", name="Somebody Else")
+    assert (first.created, again.created) == (True, False)
+    assert again.standing.number == first.standing.number == 1
+    assert (await join(room, queue, client_id="client-ben")).standing.number == 2
+    assert (await room.ticket(queue, 1)).person.name == "Ann"
+
+
+async def test_the_same_client_keeps_the_ticket_inside_and_gets_a_new_one_after(
+    room: Room, make_queue: MakeQueue
+) -> None:
+    queue = await make_queue()
+    await join(room, queue, client_id="client-ann")
+    await admit(room, queue)
+    held = await join(room, queue, client_id="client-ann")
+    assert (held.standing.number, held.standing.status) == (1, Status.ADMITTED)
+    await room.start(queue, 1, "browser")
+    assert (await join(room, queue, client_id="client-ann")).standing.status is Status.ACTIVE
+    await room.complete(queue, 1)
+    new = await join(room, queue, client_id="client-ann")
+    assert (new.created, new.standing.number) == (True, 2)
+
+
+@pytest.mark.parametrize(("one_per", "details"), [("user", {"user_id": "ann"}), ("phone", {"phone": "+43 1 23456"})])
+async def test_someone_elses_details_never_open_their_place(
+    room: Room, make_queue: MakeQueue, one_per: str, details: dict[str, Any]
+) -> None:
+    queue = await make_queue(one_per=one_per, join_limit_per_phone=0)
+    first = await join(room, queue, client_id="client-ann", **details)
+    thieves: list[dict[str, Any]] = [{"client_id": "client-thief"}, {}, {"idempotency_key": "1"}]
+    for thief in thieves:
+        with pytest.raises(AlreadyInLine):
+            await join(room, queue, **thief, **details)
+    for wrong in ((0, 0), (2, 0), (-1, 0), (first.standing.number, 1)):
+        with pytest.raises(AlreadyInLine):
+            await join(room, queue, Caller(holds=wrong), **details)
+    assert await joined_total(room, queue) == 1
+
+    proven = await join(room, queue, Caller(holds=(first.standing.number, 0)), **details)
+    assert (proven.standing.number, proven.created) == (1, False)
+    same_client = await join(room, queue, client_id="client-ann", **details)
+    assert same_client.standing.number == 1
+
+
+async def test_what_is_kept_of_a_client_and_an_address_is_a_digest(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue()
+    await join(room, queue, Caller(address="203.0.113.9", user_agent="Agent \ud800\x00"), client_id="client-ann")
+    ticket = await room.ticket(queue, 1)
+    assert "203.0.113.9" not in str(ticket)
+    assert "client-ann" not in str(ticket)
+    assert ticket.client
+    assert ticket.person.address
+    assert ticket.person.user_agent == "Agent ??"
+
+
+# Idempotency
+
+
+async def test_a_retried_join_is_the_same_join(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue(one_per="none")
+    body: dict[str, Any] = {"idempotency_key": "key-1", "name": "Ann", "metadata": {"b": 1, "a": [1, {"d": 2, "c": 3}]}}
+    first = await join(room, queue, **body)
+    reordered = body | {"metadata": {"a": [1, {"c": 3, "d": 2}], "b": 1}}
+    again = await join(room, queue, **reordered)
+    assert (again.standing.number, again.created) == (first.standing.number, False)
+    with pytest.raises(IdempotencyConflict):
+        await join(room, queue, **body | {"name": "Ben"})
+    assert (await join(room, queue, **body | {"idempotency_key": "key-2"})).created
+    assert await joined_total(room, queue) == 2
+
+
+async def test_the_same_key_of_another_member_of_staff_is_a_new_join(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue(one_per="none")
+    numbers = [
+        (await join(room, queue, caller, idempotency_key="key-1", name="Ann")).standing.number
+        for caller in (Caller(staff="a"), Caller(staff="b"), Caller(), Caller(staff="a"), Caller(staff="b"), Caller())
+    ]
+    assert numbers == [1, 2, 3, 1, 2, 3]
+
+
+async def test_staff_who_give_another_level_with_the_same_key_are_told(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue(one_per="none")
+    await join(room, queue, Caller(staff="a", priority=1), idempotency_key="key-1")
+    with pytest.raises(IdempotencyConflict):
+        await join(room, queue, Caller(staff="a", priority=3), idempotency_key="key-1")
+
+
+async def test_a_key_counts_for_one_queue(room: Room, make_queue: MakeQueue) -> None:
+    first = await make_queue()
+    second = QueueId(f"{first}-2")
+    await room.create(second, {})
+    for queue in (first, second):
+        assert (await join(room, queue, idempotency_key="key-1")).created
+
+
+# Priority
+
+
+async def test_a_pass_goes_ahead_as_often_as_it_may(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue(one_per="client")
+    for _ in range(4):
+        await join(room, queue)
+    pass_id, text = await room.issue_pass(queue, 3, uses=2)
+    ahead = await join(room, queue, client_id="client-vip", priority_pass=text)
+    assert (ahead.standing.position, ahead.standing.priority) == (1, 3)
+    held = await join(room, queue, client_id="client-vip", priority_pass=text)
+    assert held.standing.number == ahead.standing.number
+    assert [(each.id, each.used) for each in await room.passes(queue)] == [(pass_id, 1)], "coming back uses nothing up"
+    assert (await join(room, queue, priority_pass=text)).standing.position == 2
+    with pytest.raises(PassInvalid, match="used up"):
+        await join(room, queue, priority_pass=text)
+    assert await joined_total(room, queue) == 6
+
+
+async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
+    room: Room, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = await make_queue()
+    other = QueueId(f"{queue}-2")
+    await room.create(other, {})
+    pass_id, text = await room.issue_pass(queue, 3, seconds=3600)
+    claims = room.keyring.priorities.check(text, 0)
+    stranger = Keyring(b"the secret of some other server.").priorities
+    never_issued = PriorityClaims(queue=queue, expires=claims.expires, id="0" * 16, level=3)
+    bad = {
+        text[:-1] + ("A" if text[-1] != "A" else "B"): "token_invalid",
+        "let me in": "token_invalid",
+        stranger.sign(claims): "token_invalid",
+        (await room.issue_pass(other, 3))[1]: "for another queue",
+        room.keyring.priorities.sign(never_issued): "withdrawn",
+    }
+    for forged, problem in bad.items():
+        with pytest.raises(PassInvalid, match=problem):
+            await join(room, queue, priority_pass=forged, client_id="client-ann")
+
+    with monkeypatch.context() as later:
+        later.setattr(identity_module, "time", SimpleNamespace(time=lambda: float(claims.expires)))
+        with pytest.raises(PassInvalid, match="token_expired"):
+            await join(room, queue, priority_pass=text)
+    await room.withdraw_pass(queue, pass_id)
+    with pytest.raises(PassInvalid, match="withdrawn"):
+        await join(room, queue, priority_pass=text)
+    with pytest.raises(PassNotFound):
+        await room.withdraw_pass(queue, pass_id)
+    assert await joined_total(room, queue) == 0
+    assert (await join(room, queue)).standing.number == 1
+
+
+async def test_a_pass_refused_in_a_batch_refuses_nobody_else(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue()
+    _, text = await room.issue_pass(queue, 2)
+    outcomes = await asyncio.gather(
+        *(join(room, queue, priority_pass=text if n % 2 else None) for n in range(8)), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes[::2]] == [Welcome] * 4
+    assert Counter(type(outcome) for outcome in outcomes[1::2]) == {Welcome: 1, PassInvalid: 3}
+
+
+async def test_staff_give_levels_and_are_not_held_to_limits(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue(join_limit_per_ip=1, one_per="none")
+    counter = Caller(address="203.0.113.9", staff="ann")
+    for _ in range(5):
+        await join(room, queue, counter)
+    ahead = await join(room, queue, Caller(address="203.0.113.9", staff="ann", priority=3))
+    assert (ahead.standing.position, ahead.standing.priority) == (1, 3)
+    for level in (-1, 4):
+        with pytest.raises(InvalidRequest, match="priority"):
+            await join(room, queue, Caller(staff="ann", priority=level))
+    await join(room, queue, Caller(address="203.0.113.9"))
+    with pytest.raises(RateLimited) as refused:
+        await join(room, queue, Caller(address="203.0.113.9"))
+    assert refused.value.who == "address"
+    assert refused.value.retry_after == 60
+    assert await joined_total(room, queue) == 7

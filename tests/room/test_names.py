@@ -1,0 +1,101 @@
+"""Names and limits: what is no queue is told by every call, and so is one try too many."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fairline.arrival import Caller, JoinRequest
+from fairline.errors import InvalidRequest, InvalidSettings, QueueExists, QueueNotFound, RateLimited
+from fairline.queue import QueueId
+from fairline.room import Room
+from fairline.ticket import Action
+from tests.backends import FakeClock
+from tests.conftest import MakeQueue
+
+
+async def test_one_try_too_many_is_told_when_to_come_back(room: Room, make_queue: MakeQueue, clock: FakeClock) -> None:
+    queue = await make_queue()
+    for _ in range(3):
+        await room.limit(queue, "token", "t-1", "beat", 3, 10)
+        clock.advance(1)
+    with pytest.raises(RateLimited) as refused:
+        await room.limit(queue, "token", "t-1", "beat", 3, 10)
+    assert (refused.value.who, refused.value.retry_after) == ("token", 7)
+    await room.limit(queue, "token", "t-2", "beat", 3, 10)
+    await room.limit(queue, "token", "t-1", "status", 3, 10)
+    clock.advance(7)
+    await room.limit(queue, "token", "t-1", "beat", 3, 10)
+
+
+BAD_NAMES = ["", " ", "a b", "a/b", "a{b}", "-a", ".a", "a" * 65, "a\n", "ä", "a\x00", "a:b", "*"]
+
+
+@pytest.mark.parametrize("name", [*BAD_NAMES, "\ud800"], ids=ascii)
+async def test_a_queue_has_a_name_that_fits_into_keys_and_addresses(room: Room, name: str) -> None:
+    with pytest.raises(InvalidSettings, match="id: must be"):
+        await room.create(name, {})
+
+
+async def test_a_queue_is_made_once(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue(name="First")
+    with pytest.raises(QueueExists):
+        await room.create(queue, {"name": "Second"})
+    assert (await room.settings(queue)).settings.name == "First"
+    assert queue in await room.queues()
+
+
+EVERY_CALL: dict[str, Callable[[Room, QueueId], Awaitable[object]]] = {
+    "join": lambda room, queue: room.join(queue, JoinRequest(), Caller()),
+    "beat": lambda room, queue: room.beat(queue, 1),
+    "status": lambda room, queue: room.status(queue, 1),
+    "unload": lambda room, queue: room.unload(queue, 1),
+    "leave": lambda room, queue: room.leave(queue, 1),
+    "look": lambda room, queue: room.look(queue, [1]),
+    "start": lambda room, queue: room.start(queue, 1, "me"),
+    "touch": lambda room, queue: room.touch(queue, 1, "me"),
+    "visit": lambda room, queue: room.visit(queue, 1, "me"),
+    "complete": lambda room, queue: room.complete(queue, 1),
+    "call_next": lambda room, queue: room.call_next(queue),
+    "call": lambda room, queue: room.call(queue, 1),
+    "act": lambda room, queue: room.act(queue, Action.CANCEL, 1),
+    "prioritise": lambda room, queue: room.prioritise(queue, 1, 1),
+    "revoke": lambda room, queue: room.revoke(queue, 1, "abuse"),
+    "issue_pass": lambda room, queue: room.issue_pass(queue, 1),
+    "withdraw_pass": lambda room, queue: room.withdraw_pass(queue, "abc"),
+    "passes": lambda room, queue: room.passes(queue),
+    "configure": lambda room, queue: room.configure(queue, {"name": "x"}),
+    "configure at a version": lambda room, queue: room.configure(queue, {"name": "x"}, 1),
+    "set_stock": lambda room, queue: room.set_stock(queue, 1),
+    "set_stock once": lambda room, queue: room.set_stock(queue, 1, once=True),
+    "settings": lambda room, queue: room.settings(queue),
+    "delete": lambda room, queue: room.delete(queue),
+    "delete at a version": lambda room, queue: room.delete(queue, 1),
+    "history": lambda room, queue: room.history(queue, None, 10),
+    "restore": lambda room, queue: room.restore(queue, 1),
+    "view": lambda room, queue: room.view(queue),
+    "ticket": lambda room, queue: room.ticket(queue, 1),
+    "tickets": lambda room, queue: room.tickets(queue, None, None, 10),
+    "tickets of someone": lambda room, queue: room.tickets(queue, None, None, 10, "Ada"),
+    "events": lambda room, queue: room.events(queue, None),
+    "last_event": lambda room, queue: room.last_event(queue),
+    "stats": lambda room, queue: room.stats(queue),
+    "hourly": lambda room, queue: room.hourly(queue),
+    "limit": lambda room, queue: room.limit(queue, "token", "t-1", "beat", 3, 10),
+}
+
+
+@pytest.mark.parametrize("call", EVERY_CALL)
+async def test_a_queue_that_is_not_there_is_told_by_every_call(room: Room, queue: QueueId, call: str) -> None:
+    for _ in range(2):
+        with pytest.raises(QueueNotFound, match=queue):
+            await EVERY_CALL[call](room, queue)
+    assert queue not in await room.queues()
+
+
+@pytest.mark.parametrize("call", EVERY_CALL)
+async def test_a_name_that_no_queue_can_have_is_refused_by_every_call(room: Room, call: str) -> None:
+    for name in BAD_NAMES:
+        with pytest.raises((QueueNotFound, InvalidRequest, InvalidSettings)):
+            await EVERY_CALL[call](room, QueueId(name))

@@ -1,0 +1,34 @@
+"""What a store still keeps of tickets that are gone."""
+
+from __future__ import annotations
+
+from fairline.queue import QueueId
+from fairline.store import Store
+from fairline.store.postgres.client import connect
+from fairline.store.postgres.migrate import Connection
+from fairline.store.postgres.store import PostgresStore
+from fairline.store.valkey.keys import key
+from fairline.store.valkey.store import ValkeyStore
+from tests.backends import OWNERS
+
+
+async def left_over(store: Store, queue: QueueId) -> dict[str, int]:
+    """How much of each part of a queue that holds tickets there is."""
+    if isinstance(store, ValkeyStore):
+        parts = ("line", "held", "due", "tickets", "holders", "admitted", "active", "ended", "revoked", "passes")
+        found: dict[str, int] = {part: await store._client.exists(key(queue, part)) for part in parts}
+    else:
+        assert isinstance(store, PostgresStore)
+        tables = ("line", "blocks", "tickets", "holders", "join_keys", "presses", "revoked", "passes")
+        async with await connect(OWNERS[store._client.url]) as connection:
+            found = {table: await _rows(connection, table, queue) for table in tables}
+    return {part: there for part, there in found.items() if there}
+
+
+async def _rows(connection: Connection, table: str, queue: QueueId) -> int:
+    counted = await connection.execute(
+        f"SELECT count(*) FROM fairline.{table} t JOIN fairline.queues q ON q.key = t.queue WHERE q.id = %s", [queue]
+    )
+    row = await counted.fetchone()
+    assert row
+    return int(row[0])

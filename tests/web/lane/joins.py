@@ -1,0 +1,35 @@
+"""Joins as bytes for either lane, and how many of them were done."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+import pytest
+
+from fairline.queue import QueueId
+from fairline.room import Room
+from tests.web.raw import Raw, request, slow
+
+STATUS = "/api/v1/status"
+BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
+
+
+def join_path(queue: QueueId) -> str:
+    return f"/api/v1/queues/{queue}/join"
+
+
+def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
+    """Somebody new joins."""
+    body = json.dumps({"client_id": secrets.token_hex(8)}).encode()
+    return request("POST", lane(join_path(queue)), body, **headers)
+
+
+async def joined(room: Room, queue: QueueId) -> int:
+    return (await room.stats(queue)).totals.joined
+
+
+async def asked_join(raw: Raw, queue: QueueId) -> Any:
+    await raw.send(join(queue))
+    return (await raw.answer()).json()

@@ -1,0 +1,85 @@
+"""The ticket page of a counter: what staff do is told there, and it goes on to another phone."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from tests.web.counter import Counter, form_of, send
+
+
+def test_at_a_counter_nobody_joins_but_by_the_form_and_nobody_is_sent_to_a_site(counter: Counter) -> None:
+    queue, me = counter.queue(), counter.someone()
+    for answer in (me.get(f"/q/{queue}"), me.post(f"/q/{queue}", data={"do": "join"})):
+        assert (answer.status_code, urlsplit(answer.headers["location"]).path) == (303, f"/join/{queue}")
+    assert counter.tickets(queue) == []
+    send(me, queue, form_of(me, queue))
+    (called,) = counter.staff.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"}).json()["tickets"]
+    page = me.get(f"/q/{queue}")
+    assert page.headers["x-fairline-state"] == "admitted"
+    assert "Go to Desk 2" in page.text
+    assert "fairline_session" not in page.text
+    for action, state in (("start", "inside"), ("complete", "finished")):
+        counter.staff.post(f"/queues/{queue}/tickets/{called['ticket']}/{action}")
+        assert me.get(f"/q/{queue}").headers["x-fairline-state"] == state
+
+
+def test_what_staff_do_is_told_in_a_counters_words(counter: Counter) -> None:
+    queue, me = counter.queue(), counter.someone()
+    send(me, queue, form_of(me, queue))
+    (ticket,) = counter.tickets(queue)
+
+    def told(action: str) -> tuple[str, str]:
+        assert counter.staff.post(f"/queues/{queue}/tickets/{ticket['ticket']}/{action}").is_success
+        page = me.get(f"/q/{queue}")
+        return page.headers["x-fairline-state"], page.text
+
+    for action, state, words in (
+        ("hold", "held", "You are on hold"),
+        ("release", "waiting", "You are next"),
+        ("call", "admitted", "Please come to the desk."),
+        ("no-show", "expired", "they can call you again"),
+        ("reinstate", "admitted", "It is your turn"),
+        ("return", "waiting", "You are next"),
+        ("call", "admitted", "It is your turn"),
+        ("start", "inside", "You are being served"),
+    ):
+        found, text = told(action)
+        assert found == state
+        assert words in text
+
+
+def test_letting_someone_pass_twice_with_one_look_is_once(counter: Counter) -> None:
+    queue, me = counter.queue(), counter.someone()
+    send(me, queue, form_of(me, queue))
+    mine = counter.tickets(queue)[0]["ticket"]
+    for _ in range(3):
+        other = counter.someone()
+        send(other, queue, form_of(other, queue))
+    assert 'name="position" value="1"' in me.get(f"/q/{queue}").text
+    for _ in range(2):
+        assert me.post(f"/q/{queue}", data={"do": "pass", "position": "1"}).status_code == 303
+    assert [ticket["ticket"] for ticket in counter.tickets(queue)].index(mine) == 1
+    me.post(f"/q/{queue}", data={"do": "pass", "position": "⅞"})
+    assert [ticket["ticket"] for ticket in counter.tickets(queue)].index(mine) == 2
+
+
+def test_a_number_moves_to_another_phone_and_does_not_copy(counter: Counter) -> None:
+    queue, old, new = counter.queue(), counter.someone(), counter.someone()
+    send(old, queue, form_of(old, queue))
+    moving = old.get(f"/q/{queue}?move=1")
+    assert moving.headers["x-fairline-state"] == "moving"
+    assert 'src="data:image/svg+xml' in moving.text
+    assert new.get(f"/join/{queue}/move").headers["x-fairline-state"] == "move"
+    code = old.post(f"/api/v1/move?queue={queue}").json()["code"]
+    answer = new.post(f"/join/{queue}/move", data={"code": code})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/q/{queue}")
+    assert new.get(f"/q/{queue}").headers["x-fairline-state"] == "waiting"
+    gone = old.get(f"/q/{queue}")
+    assert (gone.status_code, gone.headers["x-fairline-state"]) == (410, "moved")
+    again = counter.someone().post(f"/join/{queue}/move", data={"code": code})
+    assert (again.status_code, again.headers["x-fairline-state"]) == (410, "move_over")
+    damaged = counter.someone().post(f"/join/{queue}/move", data={"code": "x"})
+    assert (damaged.status_code, damaged.headers["x-fairline-state"]) == (410, "move_over")
+    assert old.post(f"/q/{queue}", data={"do": "leave"}).status_code == 303
+    assert len(counter.tickets(queue)) == 1
+    assert counter.tickets(queue)[0]["status"] == "waiting", "the old phone has nothing to give up"

@@ -1,0 +1,105 @@
+"""What a counter has on the wall and at the door: a code, a poster, and a kiosk that takes numbers for many."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from tests.web.counter import ANOTHER_DAY, Counter
+
+# On the wall
+
+
+def test_the_code_is_a_picture_of_the_address(counter: Counter) -> None:
+    queue = counter.queue()
+    answer = counter.someone().get(f"/join/{queue}/qr.svg?size=300&colour=%230b6bcb")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert 'width="300" height="300"' in answer.text
+    assert "#0b6bcb" in answer.text
+    for query, field in (("size=9", "size"), ("size=x", "size"), ("colour=red", "colour"), ("colour=ffff00", "colour")):
+        refused = counter.someone().get(f"/join/{queue}/qr.svg?{query}")
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+
+
+def test_the_poster_says_it_in_the_languages_asked_for(counter: Counter) -> None:
+    queue = counter.queue(name="Bo's <b>")
+    text = counter.someone().get(f"/join/{queue}/poster?lang=ar,de,xx,de").text
+    assert '<html lang="ar" dir="rtl">' in text
+    assert text.count("Nummer ziehen und warten") == 1
+    assert "Bo&#39;s &lt;b&gt;" in text
+    assert f"{urlsplit(counter.server.base_url).netloc}/join/{queue}" in text
+
+
+# At the door
+
+
+def open_kiosk(counter: Counter, queue: str, **body: Any) -> httpx.Client:
+    made = counter.staff.post(f"/queues/{queue}/kiosk", json=body)
+    assert made.status_code == 201, made.text
+    tablet = counter.someone()
+    answer = tablet.get(made.json()["url"])
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/join/{queue}/kiosk")
+    assert "token=" not in answer.headers["location"]
+    return tablet
+
+
+def press(tablet: httpx.Client, queue: str, key: str = "", **fields: str) -> httpx.Response:
+    return tablet.post(f"/join/{queue}/kiosk", data={"key": key or secrets.token_hex(8), **fields})
+
+
+def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(counter: Counter) -> None:
+    queue = counter.queue(
+        series=["A", "B"], texts={"series_B": "Beards"}, join_limit_per_ip=1, ask_party_size="optional"
+    )
+    tablet = open_kiosk(counter, queue)
+    start = tablet.get(f"/join/{queue}/kiosk")
+    assert start.headers["x-fairline-state"] == "start"
+    assert re.search(r'value="B">Beards</button>', start.text)
+    labels = []
+    for _ in range(5):
+        taken = press(tablet, queue, series="B", party_size="4")
+        assert (taken.status_code, taken.headers["x-fairline-state"]) == (201, "taken")
+        labels += re.findall(r"</small>(B\d+)</p>", taken.text)[:1]
+        assert "set-cookie" not in taken.headers, "the tablet holds nobody's ticket"
+    assert labels == [f"B000{n}" for n in range(1, 6)]
+    first, again = press(tablet, queue, "same"), press(tablet, queue, "same")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert len(counter.tickets(queue)) == 6
+    assert counter.tickets(queue)[0]["party_size"] == 4
+    wrong_size = press(tablet, queue, party_size="99")
+    assert wrong_size.status_code == 422
+    assert "A whole number from 1 to 20" in wrong_size.text
+
+
+def test_a_kiosk_is_open_only_by_its_link_and_as_long_as_its_key(counter: Counter) -> None:
+    queue, other = counter.queue(), counter.queue()
+    stranger = counter.someone()
+    assert stranger.get(f"/join/{queue}/kiosk").status_code == 403
+    assert press(stranger, queue).status_code == 403
+    assert stranger.get(f"/join/{queue}/kiosk?token=forged").status_code == 403
+    made = counter.staff.post("/keys", json={"role": "operator", "name": "door"}).json()
+    with httpx.Client(base_url=counter.staff.base_url, headers={"Authorization": f"Bearer {made['key']}"}) as desk:
+        link = desk.post(f"/queues/{queue}/kiosk").json()["url"]
+    tablet = counter.someone()
+    tablet.get(link)
+    assert press(tablet, queue).status_code == 201
+    assert tablet.get(link.replace(queue, other)).status_code == 403, "a link is for one queue"
+    assert counter.staff.delete(f"/keys/{made['id']}").status_code == 204
+    assert press(tablet, queue).status_code == 403
+    assert len(counter.tickets(queue)) == 1
+
+
+def test_a_kiosk_says_when_nobody_is_taken_and_is_not_made_where_paper_would_lapse(counter: Counter) -> None:
+    queue = counter.queue(opening_hours=ANOTHER_DAY)
+    tablet = open_kiosk(counter, queue)
+    for answer in (tablet.get(f"/join/{queue}/kiosk"), press(tablet, queue)):
+        assert (answer.status_code, answer.headers["x-fairline-state"]) == (503, "refused")
+        assert "Closed" in answer.text
+    assert counter.tickets(queue) == []
+    refused = counter.staff.post(f"/queues/{counter.queue(heartbeat_timeout_seconds=60)}/kiosk")
+    assert refused.status_code == 422
+    assert "heartbeat_timeout_seconds" in refused.json()["detail"]
