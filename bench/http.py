@@ -96,7 +96,7 @@ async def _prepare(served: Served, folder: Path) -> dict[str, Path]:
         base_url=f"http://{HOST}:{served.port}", headers=headers, limits=limits, timeout=30
     ) as client:
         for queue in ("line", "joins"):
-            await made(client, queue, {"admission": "manual"})
+            await made(client, queue, {"admission_rate": 0})
         await made(client, "inside", {"admission_rate": 10_000, "max_active": 2000})
         waiting = await join(client, "line", WAITING)
         inside = await sessions(client, await join(client, "inside", 1000))

@@ -6,10 +6,17 @@ import logging
 import sys
 from typing import Any
 
+import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
 from fairline.settings import LogFormat
+
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def _json(line: Any, **_: Any) -> str:
+    return _encode(line).decode()
 
 
 def set_up_logs(kind: LogFormat) -> None:
@@ -19,14 +26,14 @@ def set_up_logs(kind: LogFormat) -> None:
     frames = structlog.dev.RichTracebackFormatter(show_locals=False)
     exceptions = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(exception_formatter=frames) if text else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer(exception_formatter=frames)
+        if text
+        else structlog.processors.JSONRenderer(serializer=_json)
     )
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.StackInfoRenderer(),
             *([] if text else [exceptions]),
             renderer,
         ],

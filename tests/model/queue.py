@@ -63,7 +63,8 @@ class Model(Arrivals):
         others = [other.place for other in self.line() if other is not t]
         place = self._next_place(others, level)
         if place < t.place or level > t.level:
-            t.policy = self.settings.priority_policy
+            # A level of another policy's time, and a place of this one: neither promises anything of the other.
+            t.policy = self.settings.priority_policy if level >= t.level else None
         t.place, t.level = min(t.place, place), max(t.level, level)
         self._event(EventType.PRIORITISED, t.number, str(level))
         return self.ticket(t)
