@@ -60,6 +60,7 @@ OTHER: dict[str, Any] = {
     "ticket_prefix": "RDEMO123",
     "ask_name": "required",
     "ask_phone": "no",
+    "ask_email": "required",
     "ask_party_size": "optional",
     "retain_seconds": 0.0,
     "message": "Heute nur ein Schalter.",
