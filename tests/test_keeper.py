@@ -19,10 +19,10 @@ from fairline import keeper as keeper_module
 from fairline.errors import StoreUnavailable
 from fairline.events import Event, EventType
 from fairline.keeper import STEP, Keeper
-from fairline.queue import QueueId, checked
+from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Arrival, Lapsed, Reply, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
-from fairline.ticket import Action, Reason, Status
+from fairline.ticket import Action, Came, Reason, Status
 from tests.backends import FakeClock, Valkey
 
 TICK, SWEEP = 0.1, 0.2
@@ -480,3 +480,16 @@ async def test_nobody_lapses_while_no_web_worker_can_be_reached(
         await store.registry.mark_alive("web", "w:1")
         await keeper.sweep()
     assert (await store.view(queue)).waiting == 0
+
+
+async def test_a_sweep_finishes_transfers_that_broke_off(
+    open_stores: OpenStores, queue: QueueId, clock: FakeClock
+) -> None:
+    (store,) = await open_stores(1, clock)
+    here, there = await make(store, queue, 1), await make(store, queue_id(f"{queue}-there"))
+    before = (await store.look_up(here, [1])).items[0]
+    assert before
+    await store.join(there, [Arrival(held=True, came=Came(here, 1, before.joined))])
+    clock.advance(20)
+    await Keeper(store).sweep()
+    assert [(await store.view(each)).waiting for each in (here, there)] == [0, 1]

@@ -20,7 +20,7 @@ from fairline.errors import FairlineError
 from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.outbox import Outbox
-from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
+from fairline.ticket import Action, Came, Person, Reason, Standing, Status, Ticket, Went
 from fairline.webhook import Webhook
 
 T = TypeVar("T")
@@ -86,6 +86,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
     """Which of the queue's series its label counts in; the first where it is empty."""
     held: bool = False
     """Joins put aside, to be released later."""
+    came: Came | None = None
+    """The ticket of another queue that this one takes the place of: remembered until it is released, or ends."""
     person: Person = Person()
 
 
@@ -136,6 +138,13 @@ class Revision(Struct, frozen=True):
     settings: QueueSettings
     first: bool
     """The queue was made with these."""
+
+
+class Arriving(Struct, frozen=True):
+    """Someone who is put aside until they are out of the queue they come from."""
+
+    ticket: Ticket
+    came: Came
 
 
 class Lapsed(Struct, frozen=True):
@@ -580,6 +589,9 @@ class Store(Protocol):
 
     async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
         """Those who are put aside, by their old place."""
+
+    async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
+        """Those who joined put aside from another queue and have not been released since, by number."""
 
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         """Who was called and did not come, and ended from `since` on: newest tickets first. Looks at the last

@@ -30,6 +30,7 @@ from fairline.store.contract import (
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
+    Arriving,
     Clock,
     Closed,
     Configured,
@@ -71,7 +72,7 @@ from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, last_minute, series, totals
-from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket, Went
+from fairline.ticket import REASONS, Action, Came, Reason, Standing, Status, Ticket, Went
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -194,6 +195,7 @@ class PostgresStore:
             [a.through for a in arrivals],
             [a.series for a in arrivals],
             [a.held for a in arrivals],
+            [_json(a.came).decode() if a.came else None for a in arrivals],
         )
         view, rows = await self._call("join", queue, *_terms(terms), *columns)
         if terms is not None and terms.version != view[2]:
@@ -362,6 +364,11 @@ class PostgresStore:
     async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
         answer = await self._client.call("list_tickets", queue, Status.WAITING.value, 2, None, limit, queue=queue)
         return [ticket_of(row) for row in decode(answer)[2]]
+
+    async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
+        rows, came = decode(await self._client.call("arriving", queue, limit, queue=queue))
+        pairs = zip(rows, came, strict=True)
+        return [Arriving(ticket_of(row), msgspec.convert(origin, Came)) for row, origin in pairs]
 
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         answer = await self._client.call("missed", queue, since, limit, MISSED_LOOKED_AT, queue=queue)

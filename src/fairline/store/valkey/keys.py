@@ -30,6 +30,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
 | `fl:{q}:held`              | sorted set | who waits but is put aside: number by place                               |
 | `fl:{q}:desks`             | sorted set | desks by when they last called or opened; below 0 they are closed         |
+| `fl:{q}:arriving`          | hash       | number -> the ticket of another queue it comes from, until it is released |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 
 So do all keys of an outbox; its tag begins with a sign that no queue's name can begin with:
@@ -76,6 +77,7 @@ PARTS = (
     "shown",
     "held",
     "desks",
+    "arriving",
 )
 
 

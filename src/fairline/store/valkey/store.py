@@ -31,6 +31,7 @@ from fairline.store.contract import (
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
+    Arriving,
     Clock,
     Closed,
     Configured,
@@ -60,7 +61,7 @@ from fairline.store.valkey.answers import event, joined, outcomes, revision, row
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.keys import PARTS, QUEUES, key, rate_key
 from fairline.store.valkey.outbox import ValkeyOutbox
-from fairline.store.valkey.record import pack_person, pack_went, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import pack_came, pack_person, pack_went, unpack_came, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
 
@@ -192,7 +193,7 @@ class ValkeyStore:
             address = limit_key("ip", a.address) if a.address and a.limited else 0
             phone = limit_key("phone", a.phone) if a.phone and a.limited else 0
             args += (a.client, a.user, a.phone, a.address, a.key, a.fingerprint, a.priority, a.pass_id, address, phone)
-            args += (pack_person(a.person), int(a.through), a.series, int(a.held), int(a.limited))
+            args += (pack_person(a.person), int(a.through), a.series, int(a.held), int(a.limited), pack_came(a.came))
         view, items = await self._run("join", queue, args, limits)
         if terms is not None and terms.version != view.version:
             raise SettingsChanged(terms.version, view.version)
@@ -366,6 +367,13 @@ class ValkeyStore:
     async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
         view, (_, *items) = await self._run("list", queue, [Status.WAITING.value, "2:-inf", limit])
         return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
+
+    async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
+        view, items = await self._run("arriving", queue, [limit])
+        return [
+            Arriving(unpack_ticket(int(number), row, view.stopped), unpack_came(came))
+            for came, number, *row in rows_of(items, 5)
+        ]
 
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         view, items = await self._run("missed", queue, [since, limit, MISSED_LOOKED_AT])

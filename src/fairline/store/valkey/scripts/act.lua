@@ -10,6 +10,7 @@ local function set_held(t, held)
   call('ZREM', set_of(t), t.number)
   t.held = held
   call('ZADD', set_of(t), text(t.place), t.number)
+  if not held then call('HDEL', ARRIVING, t.number) end
   event(held and 'held' or 'released', t.number)
   return save(t)
 end

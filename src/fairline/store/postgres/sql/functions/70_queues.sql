@@ -164,6 +164,19 @@ BEGIN
   RETURN whole_tickets(_c.queue, coalesce(_numbers, '{}'));
 END $$;
 
+-- arriving: who is put aside until they are out of the queue they come from, by number; each with where that is.
+CREATE FUNCTION arriving(_id text, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _numbers bigint[];
+  _came json;
+BEGIN
+  SELECT array_agg(number ORDER BY number), json_agg(came ORDER BY number) INTO _numbers, _came FROM (
+    SELECT number, came FROM tickets WHERE queue = _c.queue AND held AND came IS NOT NULL ORDER BY number LIMIT _many
+  ) page;
+  RETURN json_build_array(whole_tickets(_c.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
+END $$;
+
 -- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
 CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
