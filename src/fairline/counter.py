@@ -174,9 +174,9 @@ class Counter:
 
     async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
         """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
-        figures = await self._store.desk_figures(queue)
         if since is None and until is None:
-            return figures
+            return await self._store.desk_figures(queue)
+        figures = await self._store.desk_figures(queue, older=True)
         hours = [hour for hour in figures.hours if (since or 0) <= hour.start < (until or math.inf)]
         return DeskFigures(_together(hours), hours)
 

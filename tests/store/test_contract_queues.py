@@ -256,6 +256,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "close_day": lambda s, q: s.close_day(q, 1, 1),
     "set_desk": lambda s, q: s.set_desk(q, "A", is_open=True),
     "desks": lambda s, q: s.desks(q),
+    "arriving": lambda s, q: s.arriving(q, 1),
     "desk_figures": lambda s, q: s.desk_figures(q),
     "prioritise": lambda s, q: s.prioritise(q, 1, 1),
     "admit": lambda s, q: s.admit(q, 1),

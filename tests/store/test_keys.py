@@ -41,6 +41,8 @@ async def busy(valkey_url: str, queue: QueueId, clock: FakeClock) -> AsyncIterat
     await store.issue_pass(queue, "vip", 1, 1, 60)
     await store.revoke(queue, 1, "abuse")
     await store.note_shown(queue, [Shown(6, 1, 1, 1)])
+    clock.advance(3 * 86_400)
+    await store.sweep(queue, 100)  # nobody swept for so long: time stood still for all of them
     await store.limit(queue, "ip:1", "verify", 1, 60)
     yield v
     await store.close()

@@ -16,7 +16,10 @@ from fairline.errors import Invalid
 def report(
     queue: Queue,
     day: Annotated[
-        str | None, typer.Option("--day", help="A day by the queue's time zone: today, yesterday, or its date.")
+        str | None,
+        typer.Option(
+            "--day", help="One of the last nine days by the queue's time zone: today, yesterday, or its date."
+        ),
     ] = None,
     since: Annotated[str | None, typer.Option("--from", help="From this time on: 2027-01-15T18:00:00Z")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Up to this time.")] = None,

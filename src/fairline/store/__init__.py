@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from fairline.errors import StoreNotSupported
 from fairline.store.contract import (
+    DAYS_KEPT,
     MAX_BATCH,
     MOST_PASSED,
     AdminKey,
@@ -50,6 +51,7 @@ from fairline.store.embedded import EmbeddedServer
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
 
 __all__ = [
+    "DAYS_KEPT",
     "EMBEDDED",
     "MAX_BATCH",
     "MOST_PASSED",

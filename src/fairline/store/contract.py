@@ -39,6 +39,12 @@ GONE_MS = 60_000
 #: How far back `calls` looks: among so many of the newest events.
 CALLS_WITHIN = 10_000
 
+#: The hours of today and of so many days before are kept, wherever midnight is: with one more for a clock that was set
+#: forward. The last of them are at hand; the older ones are packed, and read only where they are asked for.
+DAYS_KEPT = 8
+HOURS_KEPT = (DAYS_KEPT + 1) * 24 + 1
+HOURS_AT_HAND = 48
+
 #: Among so many that ended last, those who did not come are looked for.
 MISSED_LOOKED_AT = 2000
 
@@ -568,8 +574,8 @@ class Store(Protocol):
     async def desks(self, queue: QueueId) -> list[DeskState]:
         """The desks that are named or were seen, by name."""
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        """What each desk did."""
+    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
+        """What each desk did: so far, and in each of the last HOURS_AT_HAND; with `older`, in all of HOURS_KEPT."""
 
     # Passes
 
@@ -614,11 +620,11 @@ class Store(Protocol):
         """The queue in figures."""
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        """The hours kept (at least 24), oldest first."""
+        """The last HOURS_AT_HAND in which something was counted, oldest first."""
 
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
-        """The hours kept that begin from `since` on and before `until`, in milliseconds, and what they come to; all
-        there ever was where neither is given."""
+        """Those of the last HOURS_KEPT that begin from `since` on and before `until`, in milliseconds, and what they
+        come to; where neither is given, all there ever was, with the last HOURS_AT_HAND."""
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         """So many points of `step` minutes each, oldest first and without a hole; the last has the present one. The

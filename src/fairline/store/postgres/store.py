@@ -332,9 +332,8 @@ class PostgresStore:
         now, found = await self._call("all_desks", queue)
         return desk_states(settings, now, dict(found))
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        _, _, fields, _ = await self._call("figures", queue)
-        return Counts(fields).desk_figures()
+    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
+        return (await self._counts(queue, older=older)).desk_figures()
 
     # Passes
 
@@ -403,16 +402,22 @@ class PostgresStore:
         )
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        _, _, fields, _ = await self._call("figures", queue)
-        return Counts(fields).hourly()
+        return (await self._counts(queue)).hourly()
 
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
-        _, _, fields, _ = await self._call("figures", queue)
-        return Counts(fields).report(since, until)
+        older = since is not None or until is not None
+        return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view, noted = await self._call("series", queue, step * points)
         return series(view_of(view), dict(noted), step, points)
+
+    async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
+        _, _, fields, _ = await self._call("figures", queue)
+        counts = Counts(fields)
+        if not older:
+            return counts
+        return counts.with_older(decode(await self._client.call("older_hours", queue, queue=queue)))
 
     async def _call(self, name: str, queue: QueueId, *args: Any) -> Any:
         """Run an operation that takes the queue and the time."""

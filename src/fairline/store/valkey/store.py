@@ -332,10 +332,10 @@ class ValkeyStore:
             found = await self._client.zrange(key(queue, "desks"), 0, -1, withscores=True)
         return desk_states(settings, view.now, {name.decode(): int(score) for name, score in found})
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
+    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
         await self.view(queue)
         async with mapped_errors():
-            return (await self._counts(queue)).desk_figures()
+            return (await self._counts(queue, older=older)).desk_figures()
 
     # Passes
 
@@ -438,7 +438,8 @@ class ValkeyStore:
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
         await self.view(queue)
         async with mapped_errors():
-            return (await self._counts(queue)).report(since, until)
+            older = since is not None or until is not None
+            return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view = await self.view(queue)
@@ -449,9 +450,13 @@ class ValkeyStore:
         found = await self._client.hmget(key(queue, "minutes"), [*wanted])
         return {minute: _counted(kept) for minute, kept in zip(wanted, found, strict=True) if kept}
 
-    async def _counts(self, queue: QueueId) -> Counts:
+    async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
         found = await self._client.hgetall(key(queue, "stats"))
-        return Counts((field.decode(), int(value)) for field, value in found.items())
+        counts = Counts((field.decode(), int(value)) for field, value in found.items())
+        if not older:
+            return counts
+        packed = await self._client.hgetall(key(queue, "hours"))
+        return counts.with_older((int(hour), _counted(kept)) for hour, kept in packed.items())
 
     async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         check_batch(numbers)

@@ -3,7 +3,6 @@
 -- ARGV  1 now  2 action  3… numbers
 -- Returns for each: outcome (done, refused, missing; of reinstate also no_room, held)  rank  due  record.
 local action, reply = ARGV[2], {}
-local KEPT_HOURS = 48
 
 -- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.
 local function set_held(t, held)
@@ -26,7 +25,7 @@ end
 -- Take back what was counted of an end, in the hour it was counted in.
 local function uncount(t, name)
   local hour = floor(t.ended / HOUR)
-  if hour >= floor(now / HOUR) - KEPT_HOURS then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
+  if hour >= floor(now / HOUR) - HOURS_AT_HAND then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
   call('HINCRBY', STATS, 'total:' .. name, -1)
 end
 

@@ -91,6 +91,7 @@ BEGIN
   DELETE FROM revisions WHERE queue = _c.queue;
   DELETE FROM minutes WHERE queue = _c.queue;
   DELETE FROM shown WHERE queue = _c.queue;
+  DELETE FROM hours WHERE queue = _c.queue;
   DELETE FROM serials WHERE queue = _c.queue;
   DELETE FROM desks WHERE queue = _c.queue;
   DELETE FROM counters WHERE queue = _c.queue;
@@ -219,6 +220,14 @@ BEGIN
   RETURN json_build_array(view_of(_c.queue, moment(_at)), _c.admitted_at, (
     SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue),
     minutes_from(_c.queue, moment(_at) / 60000 - 1));
+END $$;
+
+-- older_hours: the counts of the hours that are packed away.
+CREATE FUNCTION older_hours(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(hour, counts)), '[]') FROM hours WHERE queue = _c.queue);
 END $$;
 
 -- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
