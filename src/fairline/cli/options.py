@@ -66,8 +66,9 @@ def _on_a_server(run: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(run)
     def connected(ctx: typer.Context, **given: Any) -> None:
-        before, after = ctx.obj, Told(*(given.pop(name) for name in Told._fields))
-        ctx.obj = Api(*(after or before for after, before in zip(after, before, strict=True)))
+        before: Told = ctx.obj
+        after = Told(*(given.pop(name) for name in Told._fields))
+        ctx.obj = Api(after.server or before.server, after.key or before.key, after.data or before.data)
         run(ctx=ctx, **given)
 
     kinds = get_type_hints(run, include_extras=True)
