@@ -8,9 +8,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+import httpx
 import pytest
 from rich.console import Console
 
@@ -75,8 +77,6 @@ def test_an_evening_is_tried_out_with_the_settings_of_a_queue(run: object) -> No
 
 
 def test_a_person_is_called_served_and_done(run: object, server: RunningServer) -> None:
-    import httpx
-
     assert callable(run)
     run("queue", "create", "desk", "admission=manual", "ticket_prefix=DESK")
     for name in ("Ada", "Grace"):
@@ -91,8 +91,6 @@ def test_a_person_is_called_served_and_done(run: object, server: RunningServer) 
 
 
 def test_a_line_at_a_counter(run: object, server: RunningServer) -> None:
-    import httpx
-
     assert callable(run)
     run("queue", "create", "office", "admission=manual", 'series=["A"]', 'opening_hours={"monday": ["00:00-24:00"]}')
     run("queue", "set", "office", "opening_hours={}")
@@ -111,9 +109,16 @@ def test_a_line_at_a_counter(run: object, server: RunningServer) -> None:
 def test_keys_are_made_listed_taken_away_and_rotated(run: object, server: RunningServer) -> None:
     assert callable(run)
     made = json.loads(run("keys", "create", "--role", "viewer", "--name", "the board", "--json"))
+    key = ("--key", made["key"])
     assert "the board" in run("keys", "list")
     seen = fairline("queue", "--key", made["key"], "--server", server.base_url, "list")
     assert seen.returncode == 0
+    after = fairline("queue", "list", "--key", made["key"], "--server", server.base_url)
+    assert (after.returncode, after.stdout) == (0, seen.stdout)
+    corrected = fairline("queue", "--server", "http://127.0.0.1:9", "list", "--server", server.base_url, *key)
+    assert (corrected.returncode, corrected.stdout) == (0, seen.stdout), "what is said last counts"
+    ends = fairline("ticket", "call-next", "mine", "--server", "http://127.0.0.1:9", *key)
+    assert "http://127.0.0.1:9" in ends.stderr
     refused = fairline("queue", "--key", made["key"], "--server", server.base_url, "create", "mine")
     assert refused.returncode == 1
     assert "admin" in refused.stderr
@@ -174,8 +179,6 @@ def test_what_was_done_is_read_from_the_audit_log(here: Here) -> None:
 
 
 def test_a_person_is_searched_for(here: Here, server: RunningServer) -> None:
-    import httpx
-
     here("queue", "create", "crowd", "admission=manual", "ticket_prefix=CROWD")
     for body in ({"name": "Ada", "phone": "+44 20 7946 0001"}, {"name": "Grace"}):
         httpx.post(f"{server.base_url}/api/v1/queues/crowd/join", json=body).raise_for_status()
@@ -264,6 +267,41 @@ def test_secrets_are_for_the_owner_alone(server: RunningServer) -> None:
         assert stat.S_IMODE((server.data / name).stat().st_mode) == 0o600
 
 
+def test_tables_fit_into_80_columns(run: object, server: RunningServer) -> None:
+    assert callable(run)
+    run("queue", "create", "citizens-office", "admission=manual", "heartbeat_timeout_seconds=0")
+    httpx.post(f"{server.base_url}/api/v1/queues/citizens-office/join", json={"name": "Zoë [Müller]"})
+    run("ticket", "call-next", "citizens-office", "--counter", "Desk 1, second floor")
+    run("ticket", "no-show", "citizens-office", "1")
+    narrow = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data), "COLUMNS": "80"}
+    whole = {
+        ("audit", "--queue", "citizens-office"): ("queue.status_changed", "citizens-office", "first key", "no_show"),
+        ("report", "citizens-office"): (
+            "joined",
+            "let in",
+            "all there was",
+            "Desk 1, second floor",
+            f"{now():%d %b }",
+        ),
+        ("ticket", "list", "citizens-office"): (
+            "RCITIZENS-OFFICE-000001",
+            "Zoë [Müller]",
+            "no_show",
+            f"{now():%Y-%m-%d }",
+        ),
+    }
+    for words, parts in whole.items():
+        shown = fairline(*words, **narrow).stdout
+        assert max(map(len, shown.splitlines())) <= 80
+        for part in parts:
+            assert part in shown, f"{part} is broken in\n{shown}"
+    assert run("audit").splitlines()[1].split() == ["when", "key", "role", "did", "queue", "ticket", "what"]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
 def test_help_teaches(tmp_path: Path) -> None:
     for words in ((), ("queue",), ("ticket",), ("keys",), ("serve",), ("doctor",), ("audit",)):
         done = fairline(*words, "--help")
@@ -273,8 +311,6 @@ def test_help_teaches(tmp_path: Path) -> None:
 
 
 def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_path: Path) -> None:
-    import httpx
-
     assert callable(run)
     run("queue", "create", "reported", "admission=manual", "name=Night sale")
     httpx.post(f"{server.base_url}/api/v1/queues/reported/join").raise_for_status()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +14,11 @@ from fairline.arrival import Caller, JoinRequest
 from fairline.counter import Counter
 from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMoved, TransitionRefused
 from fairline.keeper.schedules import Schedules
+from fairline.keeper.transfers import Transfers
 from fairline.queue import QueueId, checked, queue_id
 from fairline.room import Room
-from fairline.store import Store
-from fairline.ticket import Action, Reason, Status
+from fairline.store import Joined, Store
+from fairline.ticket import Action, Reason, Status, Went
 from fairline.token import Keyring
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
@@ -54,6 +58,24 @@ class Breaking:
         return breaks
 
 
+class Meanwhile:
+    """A store in which something else happens just before one of its operations."""
+
+    def __init__(self, store: Store, before: str, does: Callable[[], Awaitable[Any]]) -> None:
+        self._store, self._before, self._does = store, before, does
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name != self._before:
+            return found
+
+        async def after(*args: Any, **options: Any) -> Any:
+            await self._does()
+            return await found(*args, **options)
+
+        return after
+
+
 @pytest.mark.parametrize("after", ["join", "transfer", "act"])
 async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
     store: Store, room: Room, make_queue: MakeQueue, there: QueueId, after: str
@@ -77,6 +99,86 @@ async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
     assert await lines() == [0, 2]
     assert (await room.ticket(there, 2)).position == 2
     assert len((await room.tickets(there, None, None, 10)).tickets) == 2
+
+
+async def broken_off(store: Store, room: Room, here: QueueId, there: QueueId, steps: int) -> int:
+    """The first steps of a transfer, as a worker that dies leaves them; answers the ticket there."""
+    await room.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
+    ticket = await room.ticket(here, 1)
+    (joined,) = (await store.join(there, [room.identity.transferred(here, ticket, 0)])).items
+    assert isinstance(joined, Joined)
+    if steps > 1:
+        await store.transfer(here, 1, Went(there, joined.ticket.number, joined.ticket.joined, "as it was then"))
+    return joined.ticket.number
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+async def test_a_transfer_that_breaks_off_is_finished_by_the_keepers_within_a_minute(
+    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock, steps: int
+) -> None:
+    here = await make_queue(**COUNTER)
+    number = await broken_off(store, room, here, there, steps)
+    keepers = [Transfers(store) for _ in range(4)]
+    await keepers[0].keep(there)
+    assert (await room.ticket(there, number)).held, "the worker may be at it still"
+    clock.advance(45)
+    await asyncio.gather(*(keeper.keep(there) for keeper in keepers))
+    before, after = await room.ticket(here, 1), await room.ticket(there, number)
+    assert (before.reason, before.went and before.went.number) == (Reason.TRANSFERRED, number)
+    assert (after.status, after.position) == (Status.WAITING, 1)
+    assert [(await store.view(queue)).waiting for queue in (here, there)] == [0, 1]
+    assert (await Counter(room).transfer(here, 1, there)).went == before.went
+    await room.act(there, Action.HOLD, number)
+    await keepers[0].keep(there)
+    assert (await room.ticket(there, number)).held, "what staff put aside stays there"
+
+
+@pytest.mark.parametrize("instead", ["leave", "elsewhere", "reinstated"])
+async def test_a_transfer_that_broke_off_is_undone_where_they_went_another_way(
+    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock, instead: str
+) -> None:
+    here = await make_queue(**COUNTER)
+    number = await broken_off(store, room, here, there, 1)
+    if instead == "elsewhere":
+        third = queue_id(f"{here}-third")
+        await store.create(third, checked(COUNTER))
+        await Counter(room).transfer(here, 1, third)
+    elif instead == "leave":
+        await room.act(here, Action.LEAVE, 1)
+    else:
+        await room.call_next(here)
+        await room.act(here, Action.NO_SHOW, 1)
+    clock.advance(45)
+    await Transfers(store).keep(there)
+    assert (await room.ticket(there, number)).reason is Reason.CANCELLED
+    assert await store.arriving(there, 10) == []
+    if instead == "reinstated":
+        await room.act(here, Action.REINSTATE, 1)
+        went = (await Counter(room).transfer(here, 1, there)).went
+        assert went
+        assert (await room.ticket(there, went.number)).position == 1, "the ticket that was undone is not given again"
+
+
+async def test_who_came_from_a_queue_that_is_gone_is_not_lost(
+    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock
+) -> None:
+    here = await make_queue(**COUNTER)
+    number = await broken_off(store, room, here, there, 2)
+    await store.delete(here)
+    clock.advance(45)
+    await Transfers(store).keep(there)
+    assert (await room.ticket(there, number)).position == 1
+
+
+async def test_a_transfer_of_someone_who_leaves_meanwhile_leaves_nothing_behind(
+    store: Store, room: Room, make_queue: MakeQueue, there: QueueId
+) -> None:
+    here = await make_queue(**COUNTER)
+    number = await broken_off(store, room, here, there, 1)
+    leaving = Room(Meanwhile(store, "transfer", partial(room.act, here, Action.LEAVE, 1)), room.keyring)
+    with pytest.raises(TransitionRefused, match="left"):
+        await Counter(leaving).transfer(here, 1, there)
+    assert (await room.ticket(there, number)).reason is Reason.CANCELLED
 
 
 async def test_who_was_sent_on_is_sent_on_once(room: Room, make_queue: MakeQueue, there: QueueId, store: Store) -> None:

@@ -75,6 +75,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "max_party_size": ("a whole number from 1 to 1,000", [1, 1000], [0, 1001]),
     "ask_name": ("one of no, optional, required", ["no", "optional", "required"], [None, "yes", True]),
     "ask_phone": ("one of no, optional, required", ["no", "required"], [None, "maybe"]),
+    "ask_email": ("one of no, optional, required", ["no", "optional", "required"], [None, "yes"]),
     "ask_party_size": ("one of no, optional, required", ["no", "required"], [None, 2]),
     "retain_seconds": ("a number from 0 to 604,800", [0, 604_800], [-1, 604_801]),
     "closed_message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),

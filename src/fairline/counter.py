@@ -17,7 +17,7 @@ from fairline.estimate import Forecast
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.room import Room, Welcome, desk_name, printed
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
-from fairline.ticket import Action, Standing, Status, Ticket, Went, goes_to
+from fairline.ticket import LIVE, Action, Standing, Status, Ticket, Went, goes_to
 from fairline.token import MoveClaims
 
 #: How long a link to another device works.
@@ -89,7 +89,8 @@ class Counter:
 
         The two queues may be on two nodes, so this is three steps: they join there, put aside, by a key that only this
         transfer has; they end here; they are released there. Wherever it breaks off, they count in one line at most,
-        the record here says where they are from the second step on, and doing it again goes on from there.
+        the record here says where they are from the second step on, and doing it again goes on from there; so does the
+        keeper, by itself (keeper/transfers.py).
         """
         if to == queue:
             raise InvalidRequest("queue", "must be another queue than the one they are in")
@@ -101,27 +102,36 @@ class Counter:
             if goes_to(ticket.status, Action.TRANSFER, held=ticket.held) is None:
                 raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
             went = await self._join_there(queue, ticket, to, ticket.priority if priority is None else priority)
-            ticket = await self._store.transfer(queue, number, went)
+            try:
+                ticket = await self._store.transfer(queue, number, went)
+            except TransitionRefused:  # they have left meanwhile, or another press has sent them elsewhere
+                await self._act_there(to, Action.CANCEL, went.number)
+                raise
         elif ticket.went.queue != to:
             raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
         if ticket.went is not None:
-            await self._release(to, ticket.went.number)
+            await self._act_there(to, Action.RELEASE, ticket.went.number)
         return ticket
 
     async def _join_there(self, queue: QueueId, ticket: Ticket, to: QueueId, priority: int) -> Went:
-        reply = await self._store.join(to, [self._room.identity.transferred(queue, ticket, priority)])
-        (joined,) = reply.items
-        if not isinstance(joined, Joined):
-            raise joined
-        if not joined.created and not joined.by_key:
-            raise HolderInLine(to)
+        over = 0
+        while True:
+            reply = await self._store.join(to, [self._room.identity.transferred(queue, ticket, priority, over)])
+            (joined,) = reply.items
+            if not isinstance(joined, Joined):
+                raise joined
+            if not joined.created and not joined.by_key:
+                raise HolderInLine(to)
+            if joined.ticket.status in LIVE:
+                break
+            over = joined.ticket.number  # of an earlier try that came to nothing
         settings = await self._room.settings_at(to, reply.view)
         there = joined.ticket
         return Went(to, there.number, there.joined, printed(to, settings, there))
 
-    async def _release(self, queue: QueueId, number: int) -> None:
-        with suppress(TransitionRefused, TicketNotFound):  # it was released before, or is over already
-            await self._room.act(queue, Action.RELEASE, number)
+    async def _act_there(self, queue: QueueId, action: Action, number: int) -> None:
+        with suppress(TransitionRefused, TicketNotFound):  # it was done before, or is over already
+            await self._room.act(queue, action, number)
 
     # To another device
 
@@ -164,9 +174,9 @@ class Counter:
 
     async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
         """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
-        figures = await self._store.desk_figures(queue)
         if since is None and until is None:
-            return figures
+            return await self._store.desk_figures(queue)
+        figures = await self._store.desk_figures(queue, older=True)
         hours = [hour for hour in figures.hours if (since or 0) <= hour.start < (until or math.inf)]
         return DeskFigures(_together(hours), hours)
 

@@ -14,7 +14,7 @@ from fairline.errors import InvalidRequest, PassInvalid, TokenError
 from fairline.look import LANGUAGES, spoken
 from fairline.queue import QueueId
 from fairline.store import Arrival
-from fairline.ticket import Person, Ticket
+from fairline.ticket import Came, Person, Ticket
 from fairline.token import Keyring
 
 _fingerprint = msgspec.json.Encoder(order="deterministic").encode
@@ -61,20 +61,22 @@ class Identity:
             ),
         )
 
-    def transferred(self, queue: QueueId, ticket: Ticket, priority: int) -> Arrival:
+    def transferred(self, queue: QueueId, ticket: Ticket, priority: int, after: int = 0) -> Arrival:
         """Someone who comes from another queue: the same person, by a key that only this transfer has. Put aside until
-        they are out of the line they come from."""
+        they are out of the line they come from. `after` is the ticket they had there by an earlier try that came to
+        nothing."""
         person = ticket.person
         return Arrival(
             client=ticket.client,
             user=self.digest("user", person.user_id),
             phone=self.digest("phone", person.phone),
             address=bytes.fromhex(person.address or ""),
-            key=self.digest("key", f"transfer\n{queue}\n{ticket.number}\n{ticket.joined}"),
+            key=self.digest("key", f"transfer\n{queue}\n{ticket.number}\n{ticket.joined}\n{after}"),
             fingerprint=b"transfer",
             priority=priority,
             limited=False,
             held=True,
+            came=Came(queue, ticket.number, ticket.joined),
             person=person,
         )
 

@@ -152,6 +152,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """Whether the form for taking a number asks for a name."""
     ask_phone: Ask = Ask.OPTIONAL
     """Whether it asks for a phone number."""
+    ask_email: Ask = Ask.NO
+    """Whether it asks for an e-mail address."""
     ask_party_size: Ask = Ask.NO
     """Whether it asks how many come together; the kiosk asks too."""
     retain_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 3600.0

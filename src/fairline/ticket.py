@@ -162,6 +162,14 @@ class Went(Struct, frozen=True):
     label: str
 
 
+class Came(Struct, frozen=True):
+    """Where someone comes from who is being transferred: the ticket they have there."""
+
+    queue: str
+    number: int
+    joined: int
+
+
 class Standing(Struct, frozen=True, kw_only=True):
     """Where a ticket stands now: all that someone who waits is told. Times are milliseconds since 1970 by the store's
     clock."""

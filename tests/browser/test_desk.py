@@ -307,3 +307,16 @@ def test_the_desk_is_where_a_counter_begins(office: Queue, venue: Venue, sit: Si
     queue_page = page.get_by_role("link", name=office.name).get_attribute("href")
     answer = page.request.get(f"{venue.server.base_url}{queue_page}")
     assert f'href="{queue_page}/desk"' in answer.text()
+
+
+def test_the_report_of_each_day_that_is_kept_is_one_press_away(office: Queue, sit: Sit) -> None:
+    page = sit(office, "Desk 1")
+    days = page.get_by_label("Day of the report")
+    texts = days.locator("option").all_inner_texts()
+    assert (len(texts), texts[:2]) == (9, ["Today", "Yesterday"])
+    days.select_option(index=8)
+    with page.expect_popup() as opened:
+        page.get_by_role("button", name="Report").click()
+    first = datetime.now(UTC) - timedelta(days=8)
+    expect(opened.value.locator("body")).to_contain_text(f"{first:%A}")
+    assert f"day={first:%Y-%m-%d}" in opened.value.url

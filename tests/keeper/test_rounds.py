@@ -13,9 +13,9 @@ import pytest
 from fairline.errors import StoreUnavailable
 from fairline.events import EventType
 from fairline.keeper import STEP, Keeper
-from fairline.queue import QueueId
-from fairline.store import Lapsed, Reply
-from fairline.ticket import Action, Reason, Status
+from fairline.queue import QueueId, queue_id
+from fairline.store import Arrival, Lapsed, Reply
+from fairline.ticket import Action, Came, Reason, Status
 from tests.backends import FakeClock
 from tests.keeper.crew import SWEEP, TICK, OpenStores, all_events, comes_true, count_of, happened, make, running
 
@@ -200,3 +200,16 @@ async def test_a_queue_that_fails_does_not_stop_the_others_and_is_not_passed_ove
         await keeper.tick()
     assert await count_of(store, good, Status.ADMITTED) == 1
     assert not keeper.alive
+
+
+async def test_a_sweep_finishes_transfers_that_broke_off(
+    open_stores: OpenStores, queue: QueueId, clock: FakeClock
+) -> None:
+    (store,) = await open_stores(1, clock)
+    here, there = await make(store, queue, 1), await make(store, queue_id(f"{queue}-there"))
+    before = (await store.look_up(here, [1])).items[0]
+    assert before
+    await store.join(there, [Arrival(held=True, came=Came(here, 1, before.joined))])
+    clock.advance(20)
+    await Keeper(store).sweep()
+    assert [(await store.view(each)).waiting for each in (here, there)] == [0, 1]

@@ -15,9 +15,9 @@ from fairline.arrival import Caller, JoinRequest
 from fairline.counter import Counter as Desk
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
-from fairline.keeper.outbox import Patience
+from fairline.keeper.outbox import ROUND_SECONDS, Patience
 from fairline.mail import Relay, Security
-from fairline.queue import QueueId
+from fairline.queue import QueueId, checked
 from fairline.room import Room, Welcome
 from fairline.store import DeliveryState, Store
 from fairline.ticket import Action
@@ -176,11 +176,46 @@ async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(
     assert outcomes["webhook", "overtaken"] == outcomes["mail", "overtaken"] == 1
 
 
-async def until_empty(store: Store, *boxes: str) -> None:
+@pytest.mark.long
+@pytest.mark.timeout(300)
+async def test_after_a_minute_in_which_nobody_could_be_reached_everyone_is_told_once(
+    room: Room, queue: QueueId, receiver: Receiver, mailbox: Mailbox
+) -> None:
+    """In real time, by keepers as they are: what was tried five times in vain is tried again a minute later."""
+    now = await room.store.settings(queue)
+    told_of = checked({"notices": ("joined", "called")}, now.settings)
+    await room.store.configure(queue, told_of, now.version)
+    hook = await gateway(room.store, receiver)
+    receiver.down()
+    mailbox.down()
+    loop = asyncio.get_running_loop()
+    people = range(1, 31)
+    async with kept(room, 2, mailer=mailer(mailbox), patience=Patience(), round_seconds=ROUND_SECONDS) as outcomes:
+        began = loop.time()
+        for number in people:
+            await join(room, queue, f"p{number}", phone=f"+414466818{number:02}", email=f"p{number}@example.com")
+            await room.call_next(queue, counter="Desk 2")
+            await asyncio.sleep(began + 2 * number - loop.time())
+        assert loop.time() - began >= 60
+        assert outcomes["webhook", "retried"] >= 60 <= outcomes["mail", "retried"]
+        assert outcomes["webhook", "sent"] == outcomes["mail", "sent"] == 0
+        receiver.up()
+        mailbox.up()
+        await until_empty(room.store, hook.id, BOX, seconds=150)
+    everyone = Counter((notice, number) for number in people for notice in ("joined", "called"))
+    assert Counter(told(receiver)) == everyone
+    assert len(set(receiver.ids)) == len(everyone)
+    assert Counter(mail.to for mail in mailbox.mails) == {f"p{number}@example.com": 2 for number in people}
+    assert outcomes["webhook", "sent"] == outcomes["mail", "sent"] == len(everyone)
+    assert not outcomes["webhook", "dead"]
+    assert not outcomes["mail", "dead"]
+
+
+async def until_empty(store: Store, *boxes: str, seconds: float = 20) -> None:
     async def is_empty() -> bool:
         return not any(each.pending for each in await store.outbox.counts(boxes))
 
-    await until(is_empty)
+    await until(is_empty, seconds)
 
 
 async def test_nearly_is_told_late_rather_than_never_but_once_across_restarts(

@@ -128,6 +128,19 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
     assert "example.com" not in log.read_text(encoding="utf-8")
 
 
+def test_whoever_left_an_address_in_the_form_is_written_to(
+    server: RunningServer, admin: httpx.Client, mailbox: Mailbox
+) -> None:
+    body = {"id": "barber", "name": "Barber Bo", "admission": "manual", "notices": ["called"], "ask_email": "optional"}
+    assert admin.post("/queues", json=body | {"heartbeat_timeout_seconds": 0}).status_code == 201
+    form = f"{server.base_url}/join/barber?lang=fr"
+    fields = {"key": "one", "email": "zoe@example.com"}
+    assert httpx.post(form, data=fields, headers={"accept": "text/html"}).status_code == 303
+    assert admin.post("/queues/barber/call-next", json={"counter": "2"}).status_code == 200
+    wait_until(lambda: mailbox.texts("zoe@example.com") != [], "nobody was written to")
+    assert "votre tour" in mailbox.texts("zoe@example.com")[0]
+
+
 def test_what_operators_see_of_mail(server: RunningServer, admin: httpx.Client, mailbox: Mailbox) -> None:
     known = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data), "FAIRLINE_ADMIN_KEY": None}
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from fairline.errors import HolderInLine, InvalidRequest, NoRoom, TransitionRefused
-from fairline.ticket import Action, Reason, Status, Went
+from fairline.errors import HolderInLine, InvalidRequest, NoRoom, QueueNotFound, TransitionRefused
+from fairline.ticket import Action, Came, Reason, Status, Went
 from tests.store.venue import COUNTER, OpenVenue
 
 # Held
@@ -260,3 +260,22 @@ async def test_who_joins_put_aside_waits_for_the_release(venue: OpenVenue) -> No
     assert await v.line() == [1, 3]
     await v.act(Action.RELEASE, 2)
     assert await v.line() == [1, 2, 3]
+
+
+async def test_who_is_on_the_way_from_another_queue_is_listed_until_released_or_ended(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    came = [Came("elsewhere", number, 100 + number) for number in range(12)]
+    for each in came:
+        await v.join(held=True, came=each)
+    await v.join(held=True)
+    found = await v.store.arriving(v.queue, 100)
+    assert [(each.ticket.number, each.came) for each in found] == list(enumerate(came, 1))
+    assert found[0].ticket == await v.ticket(1)
+    assert [each.ticket.number for each in await v.store.arriving(v.queue, 3)] == [1, 2, 3]
+    await v.act(Action.RELEASE, 1)
+    await v.act(Action.HOLD, 1)  # by staff, who mean it
+    await v.store.act(v.queue, Action.CANCEL, range(2, 12))
+    assert [each.ticket.number for each in await v.store.arriving(v.queue, 100)] == [12]
+    await v.store.delete(v.queue)
+    with pytest.raises(QueueNotFound):
+        await v.store.arriving(v.queue, 100)

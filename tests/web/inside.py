@@ -82,9 +82,9 @@ async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
     return queue
 
 
-async def until(true: Callable[[], Any]) -> None:
+async def until(true: Callable[[], Any], seconds: float = 20) -> None:
     """Wait until something holds, looking again and again."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(seconds):
         while True:
             found = true()
             if await found if inspect.isawaitable(found) else found:

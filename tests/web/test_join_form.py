@@ -29,6 +29,18 @@ def test_a_form_makes_a_ticket_and_leads_to_its_page(counter: Counter) -> None:
     assert ticket["label"].rpartition("-")[2] in page.text
 
 
+def test_a_form_that_asks_for_an_e_mail_address_keeps_it(counter: Counter) -> None:
+    queue, me = counter.queue(ask_email="required"), counter.someone()
+    key = form_of(me, queue)
+    assert wrong(send(me, queue, key)) == {"email": "Please tell us your e-mail address."}
+    assert send(me, queue, key, email=" ada@example.com ").status_code == 303
+    assert counter.tickets(queue)[0]["email"] == "ada@example.com"
+    unasked, other = counter.queue(), counter.someone()
+    assert 'id="email"' not in other.get(f"/join/{unasked}").text
+    assert send(other, unasked, "k", email="ada@example.com").status_code == 303
+    assert counter.tickets(unasked)[0]["email"] is None, "what is not asked is not kept"
+
+
 def test_twenty_taps_at_once_are_one_ticket(counter: Counter) -> None:
     queue, me = counter.queue(), counter.someone()
     key = form_of(me, queue)
@@ -115,6 +127,9 @@ def test_a_form_on_another_site_takes_no_number(counter: Counter) -> None:
         ({"name": "x" * 10_000}, {"name": "At most 100 characters, please."}),
         ({"name": "a\x00b"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
         ({"name": "a\nb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
+        ({"email": "ada"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
+        ({"email": "a@b.example\nBcc: x"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
+        ({"email": "x" * 999}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         (
             {"party_size": "0"},
             {"party_size": "A whole number from 1 to 20, please. With more people, ask at the desk."},
@@ -133,7 +148,7 @@ def test_a_form_on_another_site_takes_no_number(counter: Counter) -> None:
 def test_a_mistake_is_told_at_its_field_and_nobody_joins(
     counter: Counter, fields: dict[str, str], found: dict[str, str]
 ) -> None:
-    queue, me = counter.queue(ask_party_size="optional"), counter.someone()
+    queue, me = counter.queue(ask_party_size="optional", ask_email="optional"), counter.someone()
     answer = send(me, queue, form_of(me, queue), **fields)
     assert wrong(answer) == found
     (field,) = found
@@ -160,13 +175,14 @@ def test_a_body_that_is_too_large_is_413(counter: Counter) -> None:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_mistakes_are_in_words_of_every_language(lang: str) -> None:
-    settings = checked({"ask_name": "required", "ask_phone": "required", "ask_party_size": "required"})
+    asked = dict.fromkeys(("ask_name", "ask_phone", "ask_email", "ask_party_size"), "required")
+    settings = checked(asked)
     words = Language(lang, counter=True)
     found = [
         *mistakes(Filled(key="k"), settings, words).values(),
-        *mistakes(Filled(key="k", name="x" * 101, phone="1", party_size="x"), settings, words).values(),
+        *mistakes(Filled(key="k", name="x" * 101, phone="1", email="@", party_size="x"), settings, words).values(),
     ]
-    assert len(set(found)) == 6
+    assert len(set(found)) == 8
     assert not any("{" in each for each in found)
     assert mistakes(Filled(key="k"), QueueSettings(), words) == {}
 

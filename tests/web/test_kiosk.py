@@ -53,7 +53,11 @@ def press(tablet: httpx.Client, queue: str, key: str = "", **fields: str) -> htt
 
 def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(counter: Counter) -> None:
     queue = counter.queue(
-        series=["A", "B"], texts={"series_B": "Beards"}, join_limit_per_ip=1, ask_party_size="optional"
+        series=["A", "B"],
+        texts={"series_B": "Beards"},
+        join_limit_per_ip=1,
+        ask_party_size="optional",
+        ask_email="required",
     )
     tablet = open_kiosk(counter, queue)
     start = tablet.get(f"/join/{queue}/kiosk")

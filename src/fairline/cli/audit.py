@@ -11,6 +11,8 @@ from fairline.cli.client import Api
 from fairline.cli.options import Data, Json, Key, Server
 
 _COLUMNS = ("when", "key", "role", "did", "queue", "ticket", "what")
+#: What stands below what in a narrow terminal.
+_STACKS = (("when",), ("key", "role"), ("queue", "ticket"), ("did", "what"))
 
 
 def audit(
@@ -27,7 +29,7 @@ def audit(
     if json:
         show.as_json(found)
         return
-    show.rows("Audit log", _COLUMNS, map(_line, found["entries"]), "Nothing was done yet.")
+    show.rows("Audit log", _COLUMNS, map(_line, found["entries"]), "Nothing was done yet.", stacks=_STACKS)
     if found["cursor"]:
         show.console.print(f"[dim]There is more: add --before {found['cursor']}[/]")
 

@@ -8,11 +8,10 @@ import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
-from fairline.cli.options import Json, api, connect
+from fairline.cli.options import Json, ServerCommands, api
 from fairline.store import Role
 
-app = typer.Typer(no_args_is_help=True, help="Admin keys with their roles, and the rotation of signing keys.")
-app.callback()(connect)
+app = ServerCommands("Admin keys with their roles, and the rotation of signing keys.")
 
 
 @app.command("list")

@@ -8,11 +8,10 @@ import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
-from fairline.cli.options import Json, api, connect
+from fairline.cli.options import Json, ServerCommands, api
 from fairline.cli.webhook import show_dead
 
-app = typer.Typer(no_args_is_help=True, help="Notices by e-mail, and dead letters.")
-app.callback()(connect)
+app = ServerCommands("Notices by e-mail, and dead letters.")
 
 
 @app.command()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
 from fairline.cli.client import Api
 from fairline.errors import InvalidRequest
+
+Run = TypeVar("Run", bound=Callable[..., None])
 
 Server = Annotated[
     str | None,
@@ -26,16 +31,60 @@ Settings = Annotated[
 ]
 
 
+class Told(NamedTuple):
+    """Which server was named so far, and how to get in."""
+
+    server: str | None
+    key: str | None
+    data: Path | None
+
+
+class ServerCommands(typer.Typer):
+    """A group of commands on a running server. Which one, is said before a command or after it: `fairline queue
+    --server URL list`, `fairline queue list --server URL`; what is said after it counts."""
+
+    def __init__(self, about: str) -> None:
+        super().__init__(no_args_is_help=True, help=about)
+        self.callback()(_remember)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Run], Run]:
+        add = super().command(name, **options)
+
+        def added(run: Run) -> Run:
+            add(_on_a_server(run))
+            return run
+
+        return added
+
+
+def _remember(ctx: typer.Context, server: Server = None, key: Key = None, data: Data = None) -> None:
+    ctx.obj = Told(server, key, data)
+
+
+def _on_a_server(run: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options that say which server it talks to."""
+
+    @wraps(run)
+    def connected(ctx: typer.Context, **given: Any) -> None:
+        before: Told = ctx.obj
+        after = Told(*(given.pop(name) for name in Told._fields))
+        ctx.obj = Api(after.server or before.server, after.key or before.key, after.data or before.data)
+        run(ctx=ctx, **given)
+
+    kinds = get_type_hints(run, include_extras=True)
+    own = [each.replace(annotation=kinds[each.name]) for each in signature(run).parameters.values()]
+    more = {"server": Server, "key": Key, "data": Data}
+    told = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in more.items()]
+    connected.__signature__ = Signature([*own, *told])  # type: ignore[attr-defined]
+    connected.__annotations__ = kinds | more
+    return connected
+
+
 def api(ctx: typer.Context) -> Api:
     """The server the command talks to."""
     found = ctx.obj
     assert isinstance(found, Api)
     return found
-
-
-def connect(ctx: typer.Context, server: Server = None, key: Key = None, data: Data = None) -> None:
-    """Remember which server is meant; options stand before the command: fairline queue --server URL list."""
-    ctx.obj = Api(server, key, data)
 
 
 def pairs(given: list[str]) -> dict[str, Any]:

@@ -8,17 +8,13 @@ import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
-from fairline.cli.options import Json, Queue, Settings, api, connect, pairs
+from fairline.cli.options import Json, Queue, ServerCommands, Settings, api, pairs
 from fairline.errors import InvalidRequest
 
 #: A value that is longer is cut in a table.
 LONGEST = 60
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Look at queues and change them: fairline queue set sale admission_rate=40 max_active=2000",
-)
-app.callback()(connect)
+app = ServerCommands("Look at queues and change them: fairline queue set sale admission_rate=40 max_active=2000")
 
 
 @app.command("list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,10 @@ from fairline.errors import Invalid
 def report(
     queue: Queue,
     day: Annotated[
-        str | None, typer.Option("--day", help="A day by the queue's time zone: today, yesterday, or its date.")
+        str | None,
+        typer.Option(
+            "--day", help="One of the last nine days by the queue's time zone: today, yesterday, or its date."
+        ),
     ] = None,
     since: Annotated[str | None, typer.Option("--from", help="From this time on: 2027-01-15T18:00:00Z")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Up to this time.")] = None,
@@ -58,11 +62,13 @@ def _table(found: dict[str, object]) -> None:
     assert isinstance(hours, list)
     assert isinstance(totals, dict)
     columns = ("hour", "joined", "let in", "completed", "left", "longest line", "waited", "p50", "p90", "promises kept")
+    short = ("hour", "joined", "let in", "done", "left", "line", "waited", "p50", "p90", "kept")
     lines = [
-        *([hour["start"], *_figures(hour)] for hour in hours),
+        *([f"{datetime.fromisoformat(hour['start']):%d %b %H:%M}", *_figures(hour)] for hour in hours),
         ["together" if found["from"] or found["to"] else "all there was", *_figures(totals)],
     ]
-    show.rows(f"Report of {found['name']}" + (f", {found['day']}" if found["day"] else ""), columns, lines, "")
+    title = f"Report of {found['name']}" + (f", {found['day']}" if found["day"] else "")
+    show.rows(title, columns, lines, "", short=short)
     _desks(found["desks"])
 
 
@@ -72,12 +78,11 @@ def _desks(desks: object) -> None:
     if not desks:
         return
     columns = ("desk", "called", "served", "no-shows", "people waited", "came after", "served in")
+    short = ("desk", "called", "served", "no-shows", "waited", "came", "took")
     counts = ("called", "served", "no_shows")
     times = ("average_wait_seconds", "average_claim_seconds", "average_service_seconds")
-    lines = [
-        [desk["name"], *(desk[name] for name in counts), *(_seconds(desk[name]) for name in times)] for desk in desks
-    ]
-    show.rows("Desks", columns, lines, "")
+    lines = [[desk["name"], *(desk[name] for name in counts), *(_span(desk[name]) for name in times)] for desk in desks]
+    show.rows("Desks", columns, lines, "", short=short)
 
 
 def _figures(counts: dict[str, object]) -> list[object]:
@@ -88,10 +93,16 @@ def _figures(counts: dict[str, object]) -> list[object]:
     share = estimates["share_within"]
     return [
         *(counts[name] for name in names),
-        *(_seconds(counts[name]) for name in waits),
+        *(_span(counts[name]) for name in waits),
         None if share is None else f"{share:.0%}",
     ]
 
 
-def _seconds(found: object) -> str | None:
-    return f"{found:,.0f} s" if isinstance(found, int | float) else None
+def _span(found: object) -> str | None:
+    """Seconds in a few letters: 45 s, 12 min, 1 h 05."""
+    if not isinstance(found, int | float):
+        return None
+    seconds, minutes = round(found), round(found / 60)
+    if seconds < 90:
+        return f"{seconds} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02}"

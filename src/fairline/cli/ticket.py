@@ -8,13 +8,14 @@ import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
-from fairline.cli.options import Json, Number, Queue, api, connect
+from fairline.cli.options import Json, Number, Queue, ServerCommands, api
 from fairline.ticket import Status
 
-app = typer.Typer(no_args_is_help=True, help="Look people up, call them, act on one.")
-app.callback()(connect)
+app = ServerCommands("Look people up, call them, act on one.")
 
 _COLUMNS = ("number", "label", "status", "position", "priority", "joined", "name", "counter", "reason")
+#: What stands below what in a narrow terminal.
+_STACKS = (("number",), ("label", "name"), ("status", "reason"), ("position", "priority"), ("joined", "counter"))
 #: What can be done to one ticket, in words.
 _ACTIONS = {
     "recall": "Call someone again who was called.",
@@ -46,7 +47,7 @@ def list_tickets(
     if json:
         show.as_json(found)
         return
-    show.rows(f"Tickets of {queue}", _COLUMNS, map(_line, found["tickets"]), "Nobody is there.")
+    _table(f"Tickets of {queue}", found["tickets"], "Nobody is there.")
     if found["cursor"]:
         more = "There may be more" if search else "There are more"
         show.console.print(f"[dim]{more}; raise --limit (now {limit}), or use the API's cursor.[/]")
@@ -71,7 +72,7 @@ def call_next(
 ) -> None:
     """Call the next people by hand."""
     found = api(ctx).post(f"/queues/{part(queue)}/call-next", {"count": count, "counter": counter})
-    show.rows("Called", _COLUMNS, map(_line, found["tickets"]), "Nobody could be called: nobody waits, or no room.")
+    _table("Called", found["tickets"], "Nobody could be called: nobody waits, or no room.")
 
 
 @app.command()
@@ -141,6 +142,10 @@ def _add_action(name: str, about: str) -> None:
 
 for _name, _about in _ACTIONS.items():
     _add_action(_name, _about)
+
+
+def _table(title: str, tickets: list[dict[str, Any]], empty: str) -> None:
+    show.rows(title, _COLUMNS, map(_line, tickets), empty, stacks=_STACKS)
 
 
 def _line(ticket: dict[str, Any]) -> tuple[Any, ...]:

@@ -8,11 +8,10 @@ import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
-from fairline.cli.options import Json, api, connect
+from fairline.cli.options import Json, ServerCommands, api
 from fairline.webhook import Topic
 
-app = typer.Typer(no_args_is_help=True, help="Signed deliveries of events, and dead letters.")
-app.callback()(connect)
+app = ServerCommands("Signed deliveries of events, and dead letters.")
 
 Id = Annotated[str, typer.Argument(help="The webhook's id.", metavar="ID")]
 

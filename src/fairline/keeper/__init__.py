@@ -1,4 +1,5 @@
-"""The keeper: lets people in, ends what is past its deadline, and ends the day, on every queue.
+"""The keeper: lets people in, ends what is past its deadline, finishes transfers that broke off, and ends
+the day, on every queue.
 
 Every worker runs one. Each step is atomic in the store, so any number of keepers is safe; a short lease only saves them
 needless work. After an outage the sweep itself sees that nobody kept the time, and the queues' clocks stand still for
@@ -18,6 +19,7 @@ import structlog
 
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper.schedules import Schedules
+from fairline.keeper.transfers import Transfers
 from fairline.queue import QueueId
 from fairline.store import Lapsed, Store
 
@@ -64,6 +66,7 @@ class Keeper:
         self._on_lapsed = on_lapsed
         self._on_round = on_round
         self._schedules = Schedules(store)
+        self._transfers = Transfers(store)
         self._queues: list[QueueId] = []
         self.ticked_at = 0.0
         self.swept_at = 0.0
@@ -97,6 +100,7 @@ class Keeper:
         await self._store.registry.mark_alive("keeper", process_name())
         await self._each(self._sweep)
         await self._each(self._schedules.keep)
+        await self._each(self._transfers.keep)
         self.swept_at = time.monotonic()
 
     async def _web_is_away(self) -> bool:

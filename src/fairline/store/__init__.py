@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 
 from fairline.errors import StoreNotSupported
 from fairline.store.contract import (
+    DAYS_KEPT,
     MAX_BATCH,
     MOST_PASSED,
     Arrival,
+    Arriving,
     Clock,
     Closed,
     Configured,
@@ -34,6 +36,7 @@ from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliverySta
 from fairline.store.registry import AdminKey, Alive, Caution, Deed, Entry, Part, Registry, Role
 
 __all__ = [
+    "DAYS_KEPT",
     "EMBEDDED",
     "MAX_BATCH",
     "MOST_PASSED",
@@ -41,6 +44,7 @@ __all__ = [
     "AdminKey",
     "Alive",
     "Arrival",
+    "Arriving",
     "BoxCounts",
     "Caution",
     "Clock",

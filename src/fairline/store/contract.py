@@ -22,7 +22,7 @@ from fairline.store.desks import DeskState
 from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.outbox import Outbox
 from fairline.store.registry import Registry
-from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
+from fairline.ticket import Action, Came, Person, Reason, Standing, Status, Ticket, Went
 
 T = TypeVar("T")
 
@@ -36,6 +36,12 @@ MAX_BATCH = 1000
 REVISIONS_KEPT = 200
 #: How far back `calls` looks: among so many of the newest events.
 CALLS_WITHIN = 10_000
+
+#: The hours of today and of so many days before are kept, wherever midnight is: with one more for a clock that was set
+#: forward. The last of them are at hand; the older ones are packed, and read only where they are asked for.
+DAYS_KEPT = 8
+HOURS_KEPT = (DAYS_KEPT + 1) * 24 + 1
+HOURS_AT_HAND = 48
 
 #: Among so many that ended last, those who did not come are looked for.
 MISSED_LOOKED_AT = 2000
@@ -83,6 +89,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
     """Which of the queue's series its label counts in; the first where it is empty."""
     held: bool = False
     """Joins put aside, to be released later."""
+    came: Came | None = None
+    """The ticket of another queue that this one takes the place of: remembered until it is released, or ends."""
     person: Person = Person()
 
 
@@ -133,6 +141,13 @@ class Revision(Struct, frozen=True):
     settings: QueueSettings
     first: bool
     """The queue was made with these."""
+
+
+class Arriving(Struct, frozen=True):
+    """Someone who is put aside until they are out of the queue they come from."""
+
+    ticket: Ticket
+    came: Came
 
 
 class Lapsed(Struct, frozen=True):
@@ -332,8 +347,8 @@ class Store(Protocol):
     async def desks(self, queue: QueueId) -> list[DeskState]:
         """The desks that are named or were seen, by name."""
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        """What each desk did."""
+    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
+        """What each desk did: so far, and in each of the last HOURS_AT_HAND; with `older`, in all of HOURS_KEPT."""
 
     # Passes
 
@@ -353,6 +368,9 @@ class Store(Protocol):
 
     async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
         """Those who are put aside, by their old place."""
+
+    async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
+        """Those who joined put aside from another queue and have not been released since, by number."""
 
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         """Who was called and did not come, and ended from `since` on: newest tickets first. Looks at the last
@@ -375,11 +393,11 @@ class Store(Protocol):
         """The queue in figures."""
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        """The hours kept (at least 24), oldest first."""
+        """The last HOURS_AT_HAND in which something was counted, oldest first."""
 
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
-        """The hours kept that begin from `since` on and before `until`, in milliseconds, and what they come to; all
-        there ever was where neither is given."""
+        """Those of the last HOURS_KEPT that begin from `since` on and before `until`, in milliseconds, and what they
+        come to; where neither is given, all there ever was, with the last HOURS_AT_HAND."""
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         """So many points of `step` minutes each, oldest first and without a hole; the last has the present one. The

@@ -107,6 +107,11 @@ class Counts:
                 _, hour, name = found.groups()
                 (self.hours[int(hour)] if hour else self.total)[name] = value
 
+    def with_older(self, hours: Iterable[tuple[int, Mapping[str, int]]]) -> Counts:
+        """The same with hours that are packed away. One that was packed between two looks is not counted twice."""
+        self.hours.update((hour, dict(counts)) for hour, counts in hours)
+        return self
+
     def hourly(self) -> list[Hour]:
         """All hours kept, oldest first."""
         return [Hour(start=hour * HOUR_MS, totals=totals(counts)) for hour, counts in sorted(self.hours.items())]

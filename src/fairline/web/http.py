@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
+from fairline.web.bodies import invalid
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -37,7 +38,6 @@ encode = msgspec.json.Encoder().encode
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
-_FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
 _NO_PARAMS: dict[str, str] = {}
 _ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
 
@@ -136,20 +136,6 @@ class Request:
 @lru_cache(maxsize=1024)
 def _args(query: bytes) -> Mapping[str, str]:
     return MappingProxyType(dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)))
-
-
-def invalid(error: msgspec.ValidationError, kind: Any = None) -> InvalidRequest:
-    """What is wrong with a body of this type, and where."""
-    problem, _, path = str(error).partition(" - at `$")
-    field = path.strip("`.").removeprefix(".")
-    if found := _FIELD.fullmatch(problem):
-        missing, name = found[1] == "missing required", found[2][:80]
-        known = getattr(kind, "__struct_encode_fields__", None) if not field else None
-        there_are = f" There are: {', '.join(known) or 'none'}." if known is not None else ""
-        return InvalidRequest(
-            f"{field}.{name}" if field else name, "is missing" if missing else f"is no field of this call.{there_are}"
-        )
-    return InvalidRequest(field, problem)
 
 
 class Response:

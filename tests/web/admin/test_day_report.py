@@ -64,6 +64,15 @@ def test_another_day_has_none_of_it(admin: httpx.Client, office: str) -> None:
     assert (found["totals"]["joined"], found["desks"], found["desk_hours"]) == (0, [], [])
 
 
+def test_each_of_the_last_nine_days_has_a_report(admin: httpx.Client, queue: str) -> None:
+    today = datetime.now(UTC).date()
+    for days in range(9):
+        found = report(admin, queue, day=str(today - timedelta(days))).json()
+        assert found["day"] == str(today - timedelta(days))
+    refused = report(admin, queue, day="last monday").json()["detail"]
+    assert f"a date from {today - timedelta(8)} to {today}" in refused
+
+
 def test_the_csv_by_desk_has_a_line_for_each_desk_and_hour(admin: httpx.Client, office: str) -> None:
     answer = report(admin, office, day="today", format="csv", by="desk")
     today = datetime.now(ZoneInfo(VENUE)).date()
@@ -98,6 +107,7 @@ def test_where_no_desk_calls_there_is_nothing_of_desks(admin: httpx.Client, queu
     [
         ({"day": "2020-01-01"}, "day"),
         ({"day": "tomorrow"}, "day"),
+        ({"day": f"{datetime.now(UTC) - timedelta(9):%Y-%m-%d}"}, "day"),
         ({"day": "today", "from": "2027-01-01"}, "day"),
         ({"by": "desk"}, "by"),
         ({"by": "person", "format": "csv"}, "by"),

@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from fairline.webhook import Topic
+
 URL = "https://shop.example/fairline"
 
 
@@ -30,6 +32,20 @@ def test_what_cannot_be_a_webhook_is_refused(admin: httpx.Client, body: dict[str
     answer = admin.post("/webhooks", json=body)
     assert answer.status_code == 422
     assert problem in answer.json()["detail"]
+
+
+def test_an_event_that_there_is_not_is_answered_with_those_there_are(admin: httpx.Client) -> None:
+    made = admin.post("/webhooks", json={"url": URL, "active": False}).json()
+    for answer in (
+        admin.post("/webhooks", json={"url": URL, "events": ["joined", "calld"]}),
+        admin.patch(f"/webhooks/{made['id']}", json={"events": ["joined", "calld"]}),
+    ):
+        problem = answer.json()
+        assert (answer.status_code, problem["field"]) == (422, "events[1]")
+        assert f"must be one of {', '.join(Topic)}; got 'calld'" in problem["detail"]
+    assert admin.delete(f"/webhooks/{made['id']}").status_code == 204
+    role = admin.post("/keys", json={"role": "boss"}).json()["detail"]
+    assert role == "role: must be one of viewer, operator, admin; got 'boss'"
 
 
 @pytest.mark.parametrize("queue", ["nowhere", "../etc", ""])

@@ -39,6 +39,7 @@ from fairline.store.contract import (
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
+    Arriving,
     Clock,
     Closed,
     Configured,
@@ -76,7 +77,7 @@ from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, series, stats_of
-from fairline.ticket import REASONS, Action, Reason, Standing, Status, Ticket, Went
+from fairline.ticket import REASONS, Action, Came, Reason, Standing, Status, Ticket, Went
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -192,6 +193,7 @@ class PostgresStore:
             [a.through for a in arrivals],
             [a.series for a in arrivals],
             [a.held for a in arrivals],
+            [_json(a.came).decode() if a.came else None for a in arrivals],
         )
         view, rows = await self._call("join", queue, *_terms(terms), *columns)
         if terms is not None and terms.version != view[2]:
@@ -326,9 +328,8 @@ class PostgresStore:
         now, found = await self._call("all_desks", queue)
         return desk_states(settings, now, dict(found))
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        _, _, fields, _ = await self._call("figures", queue)
-        return Counts(fields).desk_figures()
+    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
+        return (await self._counts(queue, older=older)).desk_figures()
 
     # Passes
 
@@ -357,6 +358,11 @@ class PostgresStore:
         answer = await self._client.call("list_tickets", queue, Status.WAITING.value, 2, None, limit, queue=queue)
         return [ticket_of(row) for row in decode(answer)[2]]
 
+    async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
+        rows, came = decode(await self._client.call("arriving", queue, limit, queue=queue))
+        pairs = zip(rows, came, strict=True)
+        return [Arriving(ticket_of(row), msgspec.convert(origin, Came)) for row, origin in pairs]
+
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         answer = await self._client.call("missed", queue, since, limit, MISSED_LOOKED_AT, queue=queue)
         return [ticket_of(row) for row in decode(answer)]
@@ -383,16 +389,22 @@ class PostgresStore:
         return stats_of(view_of(view), Counts(fields), dict(noted), last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
-        _, _, fields, _ = await self._call("figures", queue)
-        return Counts(fields).hourly()
+        return (await self._counts(queue)).hourly()
 
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
-        _, _, fields, _ = await self._call("figures", queue)
-        return Counts(fields).report(since, until)
+        older = since is not None or until is not None
+        return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view, noted = await self._call("series", queue, step * points)
         return series(view_of(view), dict(noted), step, points)
+
+    async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
+        _, _, fields, _ = await self._call("figures", queue)
+        counts = Counts(fields)
+        if not older:
+            return counts
+        return counts.with_older(decode(await self._client.call("older_hours", queue, queue=queue)))
 
     async def _call(self, name: str, queue: QueueId, *args: Any) -> Any:
         """Run an operation that takes the queue and the time."""

@@ -18,11 +18,13 @@ class FigureReader:
     def __init__(self, client: Connection) -> None:
         self._client = client
 
-    async def counts(self, queue: QueueId) -> Counts:
-        """What was counted by hour and so far."""
+    async def counts(self, queue: QueueId, *, older: bool = False) -> Counts:
+        """What was counted by hour and so far; with `older`, the hours that are packed away too."""
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "stats"))
-        return Counts((field.decode(), int(value)) for field, value in found.items())
+            packed = await self._client.hgetall(key(queue, "hours")) if older else {}
+        counts = Counts((field.decode(), int(value)) for field, value in found.items())
+        return counts.with_older((int(hour), _counted(kept)) for hour, kept in packed.items())
 
     async def minutes(self, queue: QueueId, wanted: range) -> Minutes:
         """What was counted in each of these minutes, where anything was."""

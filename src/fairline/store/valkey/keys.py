@@ -22,7 +22,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 |                            |            | `k` + that of a call -> fingerprint and numbers                           |
 | `fl:{q}:admitted`, `:active`, `:ended` | sorted set | the other tickets, number by number, by their state           |
 | `fl:{q}:events`            | stream     | what happened, trimmed                                                    |
-| `fl:{q}:stats`             | hash       | counts by hour (`h…:`) and so far (`total:`)                              |
+| `fl:{q}:stats`             | hash       | counts by hour (`h…:`), of the last two days, and so far (`total:`)       |
 | `fl:{q}:minutes`           | hash       | minute -> its counts, packed together                                     |
 | `fl:{q}:shown`             | hash       | number -> the wait that was shown at joining, until it is compared        |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
@@ -30,6 +30,8 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
 | `fl:{q}:held`              | sorted set | who waits but is put aside: number by place                               |
 | `fl:{q}:desks`             | sorted set | desks by when they last called or opened; below 0 they are closed         |
+| `fl:{q}:hours`             | hash       | hour -> its counts, packed together, once it is older than two days       |
+| `fl:{q}:arriving`          | hash       | number -> the ticket of another queue it comes from, until it is released |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 
 So do all keys of an outbox; its tag begins with a sign that no queue's name can begin with:
@@ -76,6 +78,8 @@ PARTS = (
     "shown",
     "held",
     "desks",
+    "arriving",
+    "hours",
 )
 
 

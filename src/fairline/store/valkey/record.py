@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.ticket import Person, Reason, Standing, Status, Ticket, Went
+from fairline.ticket import Came, Person, Reason, Standing, Status, Ticket, Went
 
 _HEAD = struct.Struct("<BBBBdd")
 _TIMES = struct.Struct("<ddddI")
@@ -91,6 +91,16 @@ def unpack_person(packed: bytes) -> Person:
 def pack_went(went: Went) -> bytes:
     """Where someone went: no script looks into it."""
     return _encode((went.queue, went.number, went.joined, went.label))
+
+
+def pack_came(came: Came | None) -> bytes:
+    """Where someone comes from; nothing for most people."""
+    return _encode((came.queue, came.number, came.joined)) if came else b""
+
+
+def unpack_came(packed: bytes) -> Came:
+    """What `pack_came` packed."""
+    return Came(*_decode(packed))
 
 
 def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:

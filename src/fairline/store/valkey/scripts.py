@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT
 from fairline.ticket import REASONS, Action, Reason, Status, goes_to
 
 _INCLUDE = re.compile(r"^--#include (\w+)$", re.MULTILINE)
@@ -47,6 +48,7 @@ def tables() -> str:
             f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
             f"local TRANSITIONS = {{{', '.join(map(moves, Status))}}}",
             f"local HELD_TRANSITIONS = {moves(Status.WAITING, held=True)}",
+            f"local HOURS_AT_HAND, HOURS_KEPT = {HOURS_AT_HAND}, {HOURS_KEPT}",
         )
     )
 

@@ -35,6 +35,7 @@ from fairline.store.contract import (
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
     Arrival,
+    Arriving,
     Clock,
     Closed,
     Configured,
@@ -62,7 +63,7 @@ from fairline.store.valkey.events import EventStream
 from fairline.store.valkey.figures import FigureReader
 from fairline.store.valkey.keys import PARTS, QUEUES, key, rate_key
 from fairline.store.valkey.outbox import ValkeyOutbox
-from fairline.store.valkey.record import pack_person, pack_went, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import pack_came, pack_person, pack_went, unpack_came, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.settings import pack_settings, pack_terms, unpack_settings
 from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
@@ -180,7 +181,7 @@ class ValkeyStore:
             address = limit_key("ip", a.address) if a.address and a.limited else 0
             phone = limit_key("phone", a.phone) if a.phone and a.limited else 0
             args += (a.client, a.user, a.phone, a.address, a.key, a.fingerprint, a.priority, a.pass_id, address, phone)
-            args += (pack_person(a.person), int(a.through), a.series, int(a.held), int(a.limited))
+            args += (pack_person(a.person), int(a.through), a.series, int(a.held), int(a.limited), pack_came(a.came))
         view, items = await self._run("join", queue, args, limits)
         if terms is not None and terms.version != view.version:
             raise SettingsChanged(terms.version, view.version)
@@ -317,8 +318,8 @@ class ValkeyStore:
             found = await self._client.zrange(key(queue, "desks"), 0, -1, withscores=True)
         return desk_states(settings, view.now, {name.decode(): int(score) for name, score in found})
 
-    async def desk_figures(self, queue: QueueId) -> DeskFigures:
-        return (await self._counts(queue)).desk_figures()
+    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
+        return (await self._counts(queue, older=older)).desk_figures()
 
     # Passes
 
@@ -350,6 +351,13 @@ class ValkeyStore:
         view, (_, *items) = await self._run("list", queue, [Status.WAITING.value, "2:-inf", limit])
         return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
 
+    async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
+        view, items = await self._run("arriving", queue, [limit])
+        return [
+            Arriving(unpack_ticket(int(number), row, view.stopped), unpack_came(came))
+            for came, number, *row in rows_of(items, 5)
+        ]
+
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         view, items = await self._run("missed", queue, [since, limit, MISSED_LOOKED_AT])
         return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
@@ -376,16 +384,17 @@ class ValkeyStore:
         return (await self._counts(queue)).hourly()
 
     async def report(self, queue: QueueId, since: int | None, until: int | None) -> Report:
-        return (await self._counts(queue)).report(since, until)
+        older = since is not None or until is not None
+        return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         view = await self.view(queue)
         minutes = await self._figures.minutes(queue, minutes_of(step, points, view.now))
         return series(view, minutes, step, points)
 
-    async def _counts(self, queue: QueueId) -> Counts:
+    async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
         await self.view(queue)  # or QueueNotFound
-        return await self._figures.counts(queue)
+        return await self._figures.counts(queue, older=older)
 
     async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         check_batch(numbers)

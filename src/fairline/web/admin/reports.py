@@ -19,7 +19,7 @@ from fairline.counter import Counter
 from fairline.errors import InvalidRequest
 from fairline.hours import zone_named
 from fairline.queue import QueueId, QueueSettings
-from fairline.store import Report, Role
+from fairline.store import DAYS_KEPT, Report, Role
 from fairline.ticket import Reason
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
@@ -130,7 +130,11 @@ class Reports(Calls):
                 self.report,
                 {200: ReportAnswer},
                 query=(
-                    Query("day", str, "a day by the queue's time zone: today, yesterday, or its date; for from and to"),
+                    Query(
+                        "day",
+                        str,
+                        "one of the last nine days by the queue's time zone: today, yesterday, or its date",
+                    ),
                     Query("from", str, "from this time on, such as 2027-01-15T18:00:00Z; whole hours"),
                     Query("to", str, "up to this time; whole hours"),
                     Query("format", str, "json, csv or html; json unless told"),
@@ -222,18 +226,23 @@ def _day(call: Call, settings: QueueSettings, now: int) -> Asked | None:
         return None
     if call.request.args.get("from") or call.request.args.get("to"):
         raise InvalidRequest("day", "must stand alone: it says from when and to when")
-    calendar = settings.calendar
-    today = calendar.today(now)
-    kept = {"today": today, "yesterday": today - timedelta(1)}
-    day = {**kept, **{str(each): each for each in kept.values()}}.get(text)
+    kept = days_kept(settings, now)
+    today, yesterday, *_, first = kept
+    day = {"today": today, "yesterday": yesterday, **{str(each): each for each in kept}}.get(text)
     if day is None:
         raise InvalidRequest(
             "day",
-            f"must be today ({today}) or yesterday by the queue's time zone, {settings.time_zone}: hours are kept for "
-            f"two days; got {text!r:.80}",
+            f"must be today, yesterday, or a date from {first} to {today} by the queue's time zone, "
+            f"{settings.time_zone}: hours are kept for so long; got {text!r:.80}",
         )
-    begins, ends = calendar.day(day)
+    begins, ends = settings.calendar.day(day)
     return Asked(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
+
+
+def days_kept(settings: QueueSettings, now: int) -> list[date]:
+    """The days that there can be a report of, newest first."""
+    today = settings.calendar.today(now)
+    return [today - timedelta(days) for days in range(DAYS_KEPT + 1)]
 
 
 def _span_asked(call: Call) -> Asked:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Mapping
+from datetime import date
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,6 +22,7 @@ from fairline.store import AdminKey, Role
 from fairline.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
 from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
 from fairline.web.admin.ledger import Ledger
+from fairline.web.admin.reports import days_kept
 from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.dashboard.form import form
@@ -87,9 +89,11 @@ class DashboardPages:
         try:
             staff = await self._access.check(request, Role.VIEWER)
             queue = request.params.get("queue", "")
+            days: list[date] = []
             if queue:
-                await self._room.settings(named_queue(queue))
-            return self._page(sheet, name, staff, queue)
+                view, settings = await self._room.view(named_queue(queue))
+                days = days_kept(settings, view.now)
+            return self._page(sheet, name, staff, queue, days)
         except QueueNotFound:
             return self._notice(404, "No such queue", "It was removed, or its name is another one.")
         except StoreError as error:
@@ -141,7 +145,7 @@ class DashboardPages:
 
     # Drawing
 
-    def _page(self, sheet: Sheet, name: str, staff: AdminKey, queue: str) -> Response:
+    def _page(self, sheet: Sheet, name: str, staff: AdminKey, queue: str, days: list[date]) -> Response:
         data: dict[str, Any] = {
             "page": name,
             "queue": queue,
@@ -152,7 +156,7 @@ class DashboardPages:
             data |= {"form": form(), "actions": _actions(), "reinstated": sorted(REINSTATED)}
         if name == "webhooks":
             data["events"] = [*Topic]
-        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS}
+        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS, "days": days}
         allowed = _allows(staff, sheet.needs)
         return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)
 

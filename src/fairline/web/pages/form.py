@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from fairline.arrival import JoinRequest
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, RateLimited
+from fairline.mail import LONGEST_ADDRESS, checked_address
 from fairline.phone import example, normalised
 from fairline.queue import Ask, QueueSettings
 from fairline.web.pages.languages import Language
 
 LONGEST_NAME = 100
 LONGEST_PHONE = 40
+EMAIL_EXAMPLE = "ada@example.com"
 #: A press of the form has a key of about so many characters; longer ones are none of ours.
 LONGEST_KEY = 64
 #: As much of what was filled in as is shown again.
@@ -29,6 +31,7 @@ class Filled(Struct, frozen=True, kw_only=True):
     key: str
     name: str = ""
     phone: str = ""
+    email: str = ""
     party_size: str = ""
     series: str = ""
 
@@ -41,15 +44,15 @@ class Filled(Struct, frozen=True, kw_only=True):
     def of(cls, fields: dict[str, str]) -> Filled:
         """What a browser has sent. One that sends no key of ours cannot be known again, and is a new form."""
         key = fields.get("key", "")
-        told = {name: fields.get(name, "").strip() for name in ("name", "phone", "party_size", "series")}
+        told = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
         return cls(key=key if 1 <= len(key) <= LONGEST_KEY else new_key(), **told)
 
     def request(self, settings: QueueSettings) -> JoinRequest:
         """The join it asks for, of what the queue asks; to be checked before."""
-        asks_name, asks_phone = settings.ask_name is not Ask.NO, settings.ask_phone is not Ask.NO
         return JoinRequest(
-            name=self.name if asks_name and self.name else None,
-            phone=self.phone if asks_phone and self.phone else None,
+            name=_asked(self.name, settings.ask_name),
+            phone=_asked(self.phone, settings.ask_phone),
+            email=_asked(self.email, settings.ask_email),
             party_size=self.party(settings) or 1,
             series=self.series if self.series in settings.series else "",
             idempotency_key=self.key,
@@ -67,9 +70,14 @@ class Filled(Struct, frozen=True, kw_only=True):
             key=self.key,
             name=self.name[:SHOWN],
             phone=self.phone[:SHOWN],
+            email=self.email[:LONGEST_ADDRESS],
             party_size=self.party_size[:6],
             series=self.series[:6],
         )
+
+
+def _asked(text: str, ask: Ask) -> str | None:
+    return text if text and ask is not Ask.NO else None
 
 
 def new_key() -> str:
@@ -82,6 +90,7 @@ def mistakes(filled: Filled, settings: QueueSettings, t: Language) -> dict[str, 
     found = {
         "name": _name_mistake(filled.name, settings.ask_name, t),
         "phone": _phone_mistake(filled.phone, settings, t),
+        "email": _email_mistake(filled.email, settings.ask_email, t),
         "party_size": _party_mistake(filled, settings, t),
     }
     return {field: words for field, words in found.items() if words}
@@ -110,9 +119,25 @@ def _phone_mistake(phone: str, settings: QueueSettings, t: Language) -> str:
 
 
 def phone_example(settings: QueueSettings, t: Language) -> str:
-    """A number as one would write it; kept together where the words around it run the other way."""
-    number = example(settings.phone_region)
-    return f"\u2066{number}\u2069" if t.direction == "rtl" else number
+    """A number as one would write it."""
+    return _kept_together(example(settings.phone_region), t)
+
+
+def _kept_together(text: str, t: Language) -> str:
+    """What is read from left to right, also where the words around it run the other way."""
+    return f"\u2066{text}\u2069" if t.direction == "rtl" else text
+
+
+def _email_mistake(email: str, ask: Ask, t: Language) -> str:
+    if ask is Ask.NO:
+        return ""
+    if not email:
+        return t("email_missing") if ask is Ask.REQUIRED else ""
+    try:
+        checked_address(email)
+    except InvalidRequest:
+        return t("email_bad", example=_kept_together(EMAIL_EXAMPLE, t))
+    return ""
 
 
 def _party_mistake(filled: Filled, settings: QueueSettings, t: Language) -> str:
@@ -136,5 +161,5 @@ def refusal_in_words(error: FairlineError, settings: QueueSettings, t: Language)
     if isinstance(error, AlreadyInLine):
         return {"phone" if settings.ask_phone is not Ask.NO else "": t("taken_already")}
     if isinstance(error, InvalidRequest):
-        return {error.field if error.field in ("name", "phone", "party_size") else "": t("form_bad")}
+        return {error.field if error.field in ("name", "phone", "email", "party_size") else "": t("form_bad")}
     return {}

@@ -203,7 +203,7 @@ def _without_person(filled: Filled) -> Filled:
 
 def _without_person_asked(settings: QueueSettings) -> QueueSettings:
     """What is asked at a kiosk: at most how many come. Nobody types their name where others look on."""
-    return msgspec.structs.replace(settings, ask_name=Ask.NO, ask_phone=Ask.NO)
+    return msgspec.structs.replace(settings, ask_name=Ask.NO, ask_phone=Ask.NO, ask_email=Ask.NO)
 
 
 def _cookie(queue: str) -> str:

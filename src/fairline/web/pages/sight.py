@@ -336,7 +336,12 @@ class FormSight(Sight):
         self.most = settings.max_party_size
         self.series = [Series(name, self.words.series(name)) for name in settings.series]
         self.phone_hint = self.words("form_example", example=phone_example(settings, self.words))
-        self._asks = {"name": settings.ask_name, "phone": settings.ask_phone, "party_size": settings.ask_party_size}
+        self._asks = {
+            "name": settings.ask_name,
+            "phone": settings.ask_phone,
+            "email": settings.ask_email,
+            "party_size": settings.ask_party_size,
+        }
 
     @property
     def needs(self) -> str:

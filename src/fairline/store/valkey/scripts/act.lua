@@ -3,13 +3,13 @@
 -- ARGV  1 now  2 action  3… numbers
 -- Returns for each: outcome (done, refused, missing; of reinstate also no_room, held)  rank  due  record.
 local action, reply = ARGV[2], {}
-local KEPT_HOURS = 48
 
 -- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.
 local function set_held(t, held)
   call('ZREM', set_of(t), t.number)
   t.held = held
   call('ZADD', set_of(t), text(t.place), t.number)
+  if not held then call('HDEL', ARRIVING, t.number) end
   event(held and 'held' or 'released', t.number)
   return save(t)
 end
@@ -25,7 +25,7 @@ end
 -- Take back what was counted of an end, in the hour it was counted in.
 local function uncount(t, name)
   local hour = floor(t.ended / HOUR)
-  if hour >= floor(now / HOUR) - KEPT_HOURS then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
+  if hour >= floor(now / HOUR) - HOURS_AT_HAND then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
   call('HINCRBY', STATS, 'total:' .. name, -1)
 end
 

@@ -1,13 +1,13 @@
 -- common.lua: what every script on a queue begins with: its keys, its clock, its settings, its tickets.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
---       12 passes  13 history  14 minutes  15 shown  16 held  17 desks  18… limits (join.lua and limit.lua)
+--       12 passes  13 history  14 minutes  15 shown  16 held  17 desks  18 arriving  19 hours  20… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
 -- The tables STATUS, REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS come before this, made from
--- ticket.py.
+-- ticket.py; and how many hours are kept, from contract.py.
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local REVOKED, PASSES, HISTORY, MINUTES, SHOWN = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local HELD, DESKS = KEYS[16], KEYS[17]
+local HELD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
@@ -216,6 +216,7 @@ local function move(t, action, reason, detail)
     call('ZREM', set_of(t), t.number)
     call('ZADD', SET_OF[to], to == STATUS.waiting and text(t.place) or t.number, t.number)
   end
+  if t.held then call('HDEL', ARRIVING, t.number) end
   t.state, t.leaving, t.held = to, false, false
   local due
   if to == STATUS.waiting then

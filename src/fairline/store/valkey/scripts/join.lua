@@ -5,7 +5,7 @@
 --       then for each arrival: client  user  phone  address (digests or '')  idempotency key (digest or '')
 --       fingerprint of the body  level  pass id or ''  limit key of the address, of the phone (index in KEYS, 0 = none)
 --       person (packed)  1 to go straight through or not at all, else 0  series or ''  1 to be held, else 0
---       1 if the limits hold for them, else 0
+--       1 if the limits hold for them, else 0  where they come from (as record.py packs it) or ''
 -- Returns for each: outcome  detail  number  rank  due  record. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
 -- closed, closing, series. Nothing at all where the terms are those of other settings.
@@ -127,6 +127,7 @@ local function join(a, holder)
   set_due(number, waiting_due())
   if holder ~= '' then call('HSET', HOLDERS, holder, number) end
   if a.key ~= '' then call('HSET', HOLDERS, 'j' .. a.key, number .. ' ' .. a.fingerprint) end
+  if a.came ~= '' then call('HSET', ARRIVING, number, a.came) end
   use_up(a)
   count('joined')
   event('joined', number, a.level > 0 and a.level or '')
@@ -138,12 +139,13 @@ local function join(a, holder)
   put_outcome('joined', '', number, record)
 end
 
-for i = 6, #ARGV, 15 do
+for i = 6, #ARGV, 16 do
   local a = {
     client = ARGV[i], user = ARGV[i + 1], phone = ARGV[i + 2], address = ARGV[i + 3], key = ARGV[i + 4],
     fingerprint = ARGV[i + 5], level = tonumber(ARGV[i + 6]), pass = ARGV[i + 7],
     address_key = KEYS[tonumber(ARGV[i + 8])], phone_key = KEYS[tonumber(ARGV[i + 9])], person = ARGV[i + 10],
     through = ARGV[i + 11] == '1', series = ARGV[i + 12], held = ARGV[i + 13] == '1', limited = ARGV[i + 14] == '1',
+    came = ARGV[i + 15],
   }
   local again = a.key ~= '' and call('HGET', HOLDERS, 'j' .. a.key)
   local holder = holder_of(a)

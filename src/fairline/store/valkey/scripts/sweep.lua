@@ -46,15 +46,31 @@ local function clear(member)
   call('ZREM', DUE, member)
 end
 
--- Once an hour, drop hours older than two days, and minutes older than a day and an hour.
+-- Pack away the hours that are not looked at every moment any more: one field each.
+local function pack_hours(hour)
+  local older = {}
+  local fields = call('HGETALL', STATS)
+  for i = 1, #fields, 2 do
+    local kind, at, name = string.match(fields[i], '^([hm])(%d+):(.*)$')
+    local age = kind == 'h' and hour - tonumber(at) or 0
+    if age > HOURS_AT_HAND and age <= HOURS_KEPT then
+      older[at] = older[at] or {}
+      older[at][name] = tonumber(fields[i + 1])
+    end
+    if age > HOURS_AT_HAND or kind == 'm' then call('HDEL', STATS, fields[i]) end -- minutes were kept here once
+  end
+  for at, counts in pairs(older) do call('HSET', HOURS, at, cmsgpack.pack(counts)) end
+end
+
+-- Once an hour, pack hours older than two days, drop those that are not kept any more, and minutes older than a day and
+-- an hour.
 local function trim_stats()
   local hour, minute = floor(now / HOUR), floor(now / MINUTE)
   if Q.stats_hour == hour then return end
   call('HSET', QUEUE, 'stats_hour', text(hour))
-  for _, field in ipairs(call('HKEYS', STATS)) do
-    local kind, at = string.match(field, '^([hm])(%d+):')
-    -- Minutes were kept among the hours once.
-    if kind == 'm' or kind == 'h' and tonumber(at) < hour - 48 then call('HDEL', STATS, field) end
+  pack_hours(hour)
+  for _, field in ipairs(call('HKEYS', HOURS)) do
+    if hour - tonumber(field) > HOURS_KEPT then call('HDEL', HOURS, field) end
   end
   for _, field in ipairs(call('HKEYS', MINUTES)) do
     if tonumber(field) < minute - 1500 then call('HDEL', MINUTES, field) end

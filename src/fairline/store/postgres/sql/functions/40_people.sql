@@ -85,7 +85,7 @@ CREATE FUNCTION "join"(
   _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
   _clients bytea[], _users bytea[], _phones bytea[], _addresses bytea[], _keys bytea[],
   _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[], _through boolean[],
-  _series text[], _held boolean[]
+  _series text[], _held boolean[], _came json[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
@@ -117,9 +117,9 @@ BEGIN
   END IF;
   FOR _a IN
     SELECT * FROM unnest(_clients, _users, _phones, _addresses, _keys, _fingerprints, _levels, _passes, _limited,
-      _people, _through, _series, _held)
+      _people, _through, _series, _held, _came)
       WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, through, series,
-        held, i)
+        held, came, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
@@ -202,6 +202,7 @@ BEGIN
     _t.holder := _holder;
     _t.key := nullif(_a.key, '');
     _t.person := _a.person;
+    _t.came := _a.came;
     INSERT INTO tickets SELECT _t.*;
     IF _a.level > 0 THEN
       _c.turns[_a.level] := greatest(_c.turns[_a.level], _t.place >> 24);

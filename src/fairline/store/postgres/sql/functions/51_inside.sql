@@ -130,7 +130,7 @@ BEGIN
   IF NOT FOUND OR NOT allows(_t, CASE WHEN _held THEN 'hold' ELSE 'release' END) THEN
     RETURN 'refused';
   END IF;
-  UPDATE tickets SET held = _held WHERE queue = _q.key AND number = _number;
+  UPDATE tickets SET held = _held, came = NULL WHERE queue = _q.key AND number = _number;
   IF _held THEN
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;
     PERFORM blocks_lose(_q.key, ARRAY[_t.place]);

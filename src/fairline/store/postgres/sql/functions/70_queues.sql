@@ -91,6 +91,7 @@ BEGIN
   DELETE FROM revisions WHERE queue = _c.queue;
   DELETE FROM minutes WHERE queue = _c.queue;
   DELETE FROM shown WHERE queue = _c.queue;
+  DELETE FROM hours WHERE queue = _c.queue;
   DELETE FROM serials WHERE queue = _c.queue;
   DELETE FROM desks WHERE queue = _c.queue;
   DELETE FROM counters WHERE queue = _c.queue;
@@ -164,6 +165,19 @@ BEGIN
   RETURN whole_tickets(_c.queue, coalesce(_numbers, '{}'));
 END $$;
 
+-- arriving: who is put aside until they are out of the queue they come from, by number; each with where that is.
+CREATE FUNCTION arriving(_id text, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+  _numbers bigint[];
+  _came json;
+BEGIN
+  SELECT array_agg(number ORDER BY number), json_agg(came ORDER BY number) INTO _numbers, _came FROM (
+    SELECT number, came FROM tickets WHERE queue = _c.queue AND held AND came IS NOT NULL ORDER BY number LIMIT _many
+  ) page;
+  RETURN json_build_array(whole_tickets(_c.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
+END $$;
+
 -- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
 CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -206,6 +220,14 @@ BEGIN
   RETURN json_build_array(view_of(_c.queue, moment(_at)), _c.admitted_at, (
     SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue),
     minutes_from(_c.queue, moment(_at) / 60000 - 1));
+END $$;
+
+-- older_hours: the counts of the hours that are packed away.
+CREATE FUNCTION older_hours(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _c counters := seen(_id);
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_array(hour, counts)), '[]') FROM hours WHERE queue = _c.queue);
 END $$;
 
 -- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
