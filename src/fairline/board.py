@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from fairline.answer import printed
 from fairline.events import Event, EventType
 from fairline.queue import Admission, QueueId, QueueSettings, QueueView
-from fairline.room import Room, printed
+from fairline.room import Room
 from fairline.ticket import Status, Ticket
 
 #: So many of those called are looked up, and so many of those at the counter or on their way.

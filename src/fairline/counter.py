@@ -12,10 +12,11 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from fairline.answer import Welcome, printed
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.estimate import Forecast
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.room import Room, Welcome, desk_name, printed
+from fairline.room import Room, desk_name
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 from fairline.ticket import LIVE, Action, Standing, Status, Ticket, Went, goes_to
 from fairline.token import MoveClaims

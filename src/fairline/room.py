@@ -11,100 +11,49 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from fairline.activity import Activity
-from fairline.arrival import Caller, JoinRequest, check_join, settled
+from fairline.answer import Answer, Welcome, printed
+from fairline.arrival import Caller, JoinRequest, check_join
+from fairline.batches import Asking, Batches
 from fairline.errors import (
-    AlreadyInLine,
     FairlineError,
     InvalidRequest,
     NoRoom,
-    QueueClosed,
-    QueueNotFound,
     RateLimited,
     SessionTaken,
     SettingsChanged,
-    TicketExpired,
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.estimate import Forecast, Wait
 from fairline.events import Event
 from fairline.grouping import Asked, Grouping
 from fairline.history import Past, past, settings_at
 from fairline.identity import Identity
+from fairline.known import KnownSettings
 from fairline.preview import Outlook, outlook
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.search import search
-from fairline.shown import ShownWaits, sampled
 from fairline.store import (
-    Arrival,
     Configured,
     Hour,
-    Joined,
     Page,
     Pass,
     Point,
-    Reply,
     Report,
     Stats,
     Store,
-    Terms,
     Visit,
     Visitor,
 )
-from fairline.terms import closed_until, terms_at
-from fairline.ticket import Action, Reason, Standing, Status, Ticket, label
+from fairline.ticket import Action, Status, Ticket
 from fairline.token import Keyring, PriorityClaims
-
-T = TypeVar("T")
-S = TypeVar("S", bound=Standing)
 
 #: A listing shows at most so many at once.
 PAGE = 500
-#: A session that ends within so many milliseconds is kept alive at once, not a little later.
-URGENT_MS = 5000
 
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """What someone is told: where they stand, in a queue as it was at that moment."""
-
-    queue: QueueId
-    standing: Standing
-    view: QueueView
-    settings: QueueSettings
-    forecast: Forecast
-
-    @property
-    def label(self) -> str:
-        """The ticket's number as a counter prints it."""
-        return printed(self.queue, self.settings, self.standing)
-
-    @property
-    def wait(self) -> Wait | None:
-        """How long it will take; None once in, or where nothing honest can be said."""
-        return self.forecast.wait(self.standing.position) if self.standing.position else None
-
-
-def printed(queue: QueueId, settings: QueueSettings, standing: Standing) -> str:
-    """A ticket's label: what is on its paper, and called out."""
-    return label(settings.ticket_prefix or queue.upper(), standing.number, standing.serial)
-
-
-class Welcome(Answer, frozen=True, kw_only=True):
-    """The answer to a join: a new ticket, or the one the caller has proved to hold."""
-
-    created: bool
-
-
-#: Who wants to join: what they say, who they are, and whether they want to go straight through.
-_Asking = tuple[JoinRequest, Caller, bool]
-#: So many times a join is worked out anew where the settings change under it.
-TRIES = 5
 
 #: The name of a grouped call, its key, when it was sent, when each caller asked, and what came: see grouping.
 OnSent = Callable[[str, Any, float, Sequence[float], Sequence[Answer | FairlineError] | Exception], None]
@@ -118,27 +67,25 @@ class Room:
     def __init__(self, store: Store, keyring: Keyring, *, on_sent: OnSent | None = None) -> None:
         self.store = store
         self.keyring = keyring
-        self._configured: dict[QueueId, Configured] = {}
-        self._activity = Activity(store)
-        self._shown = ShownWaits(store)
         self.identity = Identity(keyring)
+        self._known = KnownSettings(store)
+        self._batches = batches = Batches(store, self.identity, self._known)
 
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None
 
-        self._joins = Grouping[QueueId, _Asking, Welcome](self._send_joins, on_sent=heard("join"))
-        self._beats = Grouping[QueueId, int, Answer](self._send_beats, on_sent=heard("beat"))
-        self._ranks = Grouping[QueueId, int, Answer](self._send_ranks, on_sent=heard("rank"))
-        self._unloads = Grouping[QueueId, int, Answer](self._send_unloads, on_sent=heard("unload"))
-        self._visits = Grouping[tuple[QueueId, Visit], Visitor, Answer](self._send_visits, on_sent=heard("visit"))
-        self._acts = Grouping[tuple[QueueId, Action], int, Answer](self._send_acts, on_sent=heard("act"))
+        self._joins = Grouping[QueueId, Asking, Welcome](batches.joins, on_sent=heard("join"))
+        self._beats = Grouping[QueueId, int, Answer](batches.beats, on_sent=heard("beat"))
+        self._ranks = Grouping[QueueId, int, Answer](batches.look, on_sent=heard("rank"))
+        self._unloads = Grouping[QueueId, int, Answer](batches.unloads, on_sent=heard("unload"))
+        self._visits = Grouping[tuple[QueueId, Visit], Visitor, Answer](batches.visits, on_sent=heard("visit"))
+        self._acts = Grouping[tuple[QueueId, Action], int, Answer](batches.acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
         groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
         await asyncio.gather(*(group.close() for group in groups))
-        await self._activity.close()
-        await self._shown.close()
+        await self._batches.close()
 
     # People who wait
 
@@ -168,8 +115,7 @@ class Room:
 
     async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
         """Where many tickets stand, in one call; with `beat`, a sign of life of each (for open streams)."""
-        reply = await (self.store.beat if beat else self.store.rank)(queue, numbers)
-        return await self._answers(queue, reply, _purged)
+        return await self._batches.look(queue, numbers, beat=beat)
 
     # Inside
 
@@ -310,16 +256,16 @@ class Room:
     async def delete(self, queue: QueueId, version: int | None = None) -> None:
         """Remove a queue with all its tickets; with a version, only if nobody else changed its settings since."""
         await self.store.delete(queue, version)
-        self._configured.pop(queue, None)
+        self._known.forget(queue)
 
     async def settings_at(self, queue: QueueId, view: QueueView) -> QueueSettings:
         """The settings at the moment of a view."""
-        return await self._settings(queue, view)
+        return await self._known.at(queue, view)
 
     async def view(self, queue: QueueId) -> tuple[QueueView, QueueSettings]:
         """The queue at this moment, and what it is set to."""
         view = await self.store.view(queue)
-        return view, await self._settings(queue, view)
+        return view, await self._known.at(queue, view)
 
     async def ticket(self, queue: QueueId, number: int) -> Ticket:
         """All that is kept of a ticket."""
@@ -331,7 +277,7 @@ class Room:
     async def labels(self, queue: QueueId, numbers: Sequence[int]) -> dict[int, str]:
         """What tickets print, of those that are kept."""
         reply = await self.store.rank(queue, numbers)
-        settings = await self._settings(queue, reply.view)
+        settings = await self._known.at(queue, reply.view)
         return {each.number: printed(queue, settings, each) for each in reply.items if each is not None}
 
     async def tickets(
@@ -360,7 +306,7 @@ class Room:
     async def called(self, queue: QueueId, numbers: list[int]) -> tuple[QueueView, QueueSettings, list[Ticket]]:
         """What is kept of some tickets, with the queue at that moment; those that are gone are left out."""
         reply = await self.store.look_up(queue, numbers)
-        settings = await self._settings(queue, reply.view)
+        settings = await self._known.at(queue, reply.view)
         return reply.view, settings, [ticket for ticket in reply.items if ticket is not None]
 
     async def stats(self, queue: QueueId) -> Stats:
@@ -393,151 +339,6 @@ class Room:
         wait = await self.store.limit(queue, f"{who}:{self.identity.digest(who, value).hex()}", action, limit, seconds)
         if wait > 0:
             raise RateLimited(who, wait)
-
-    # What goes to the store together
-
-    async def _send_joins(self, queue: QueueId, asking: list[_Asking]) -> list[Welcome | FairlineError]:
-        arrivals, reply = await self._send_arrivals(queue, asking)
-        settings = await self._settings(queue, reply.view)
-        forecast = Forecast(settings, reply.view)
-
-        def welcome(joined: Joined | FairlineError, caller: Caller) -> Welcome | FairlineError:
-            if isinstance(joined, QueueClosed):
-                return closed_until(queue, joined, settings, reply.view.now)
-            if isinstance(joined, FairlineError):
-                return joined
-            if not joined.proven and (joined.ticket.number, joined.ticket.moved) != caller.holds:
-                return AlreadyInLine(queue)
-            return Welcome(
-                queue=queue,
-                standing=joined.ticket,
-                view=reply.view,
-                settings=settings,
-                forecast=forecast,
-                created=joined.created,
-            )
-
-        items = iter(reply.items)
-        outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
-        welcomes = [welcome(outcome, caller) for outcome, (_, caller, _) in zip(outcomes, asking, strict=True)]
-        self._note_shown(queue, welcomes)
-        return welcomes
-
-    async def _send_arrivals(
-        self, queue: QueueId, asking: list[_Asking], tries: int = TRIES
-    ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
-        """Those who want to join, as the store is told of them, and what it answers for those who may."""
-        terms, settings = await self._terms(queue)
-        arrivals = [self._arrival(queue, settings, *each) for each in asking]
-        try:
-            return arrivals, await self.store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], terms)
-        except SettingsChanged:
-            if tries == 1:
-                raise
-            self._configured.pop(queue, None)
-            return await self._send_arrivals(queue, asking, tries - 1)
-
-    def _arrival(
-        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
-    ) -> Arrival | FairlineError:
-        try:
-            return self.identity.arrival(queue, settled(request, settings), caller, through)
-        except FairlineError as error:
-            return error
-
-    async def _terms(self, queue: QueueId) -> tuple[Terms, QueueSettings]:
-        """What a join is worked out from: the settings, and the calendar where it decides anything."""
-        known = self._configured.get(queue)
-        if known is None:
-            known = self._configured[queue] = await self.store.settings(queue)
-        if not known.settings.needs_calendar:
-            return Terms(known.version), known.settings
-        view, settings = await self.view(queue)
-        return terms_at(settings, view), settings
-
-    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
-        """Remember what some of those who are new are told, to see later how good it was."""
-        for each in welcomes:
-            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
-                self._shown.note(queue, each.standing.number, wait)
-
-    async def _send_beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
-        return await self._answers(queue, await self.store.beat(queue, numbers), _expired)
-
-    async def _send_ranks(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
-        return await self.look(queue, numbers)
-
-    async def _send_unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
-        return await self._answers(queue, await self.store.unload(queue, numbers), _purged)
-
-    async def _send_visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[Answer | FairlineError]:
-        queue, what = key
-        reply = await self.store.visit(queue, what, visitors)
-        if what == "visit":
-            await self._note_views(queue, visitors, reply)
-        return await self._answers(queue, reply, _as_it_is)
-
-    async def _note_views(
-        self, queue: QueueId, visitors: list[Visitor], reply: Reply[Standing | FairlineError]
-    ) -> None:
-        urgent: list[Visitor] = []
-        for (number, by, _), standing in zip(visitors, reply.items, strict=True):
-            if isinstance(standing, FairlineError):
-                continue
-            if standing.deadline is not None and standing.deadline - reply.view.now < URGENT_MS:
-                urgent.append(Visitor(number, by))
-            else:
-                self._activity.note(queue, number, by)
-        if urgent:  # a sign that is written later would come too late
-            await self.store.visit(queue, "touch", urgent)
-
-    async def _send_acts(self, key: tuple[QueueId, Action], numbers: list[int]) -> list[Answer | FairlineError]:
-        queue, action = key
-        await self._activity.write()  # of those who go now nothing could be written later
-        return await self._answers(queue, await self.store.act(queue, action, numbers), _as_it_is)
-
-    async def _answers(
-        self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
-    ) -> list[Answer | FairlineError]:
-        settings = await self._settings(queue, reply.view)
-        forecast = Forecast(settings, reply.view)
-        went = [item.number for item in reply.items if isinstance(item, Standing) and item.reason is Reason.TRANSFERRED]
-        tickets = (await self.store.look_up(queue, went)).items if went else []
-        whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
-
-        def answer(item: T) -> Answer | FairlineError:
-            standing = check(item)
-            if isinstance(standing, FairlineError):
-                return standing
-            standing = whole.get(standing.number, standing)
-            return Answer(queue=queue, standing=standing, view=reply.view, settings=settings, forecast=forecast)
-
-        return [answer(item) for item in reply.items]
-
-    async def _settings(self, queue: QueueId, view: QueueView) -> QueueSettings:
-        """The settings at the version the store has just answered with; read again only when it changed."""
-        known = self._configured.get(queue)
-        if known is None or known.version != view.version:
-            try:
-                known = self._configured[queue] = await self.store.settings(queue)
-            except QueueNotFound:
-                self._configured.pop(queue, None)
-                raise
-        return known.settings
-
-
-def _expired(standing: Standing | None) -> Standing | FairlineError:
-    if standing is None or standing.status is Status.EXPIRED:
-        return TicketExpired(standing.reason if standing and standing.reason else "purged")
-    return standing
-
-
-def _purged(standing: Standing | None) -> Standing | FairlineError:
-    return TicketExpired("purged") if standing is None else standing
-
-
-def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
-    return standing
 
 
 def desk_name(name: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from fairline.answer import Welcome
 from fairline.arrival import Caller, JoinRequest
 from fairline.crowd import Person, Scenario, gather
 from fairline.errors import FairlineError, StoreError
@@ -25,7 +26,7 @@ from fairline.estimate import Forecast
 from fairline.grouping import Asked
 from fairline.keeper import SWEEP_SECONDS, Keeper
 from fairline.queue import QueueId, QueueView
-from fairline.room import Room, Welcome
+from fairline.room import Room
 from fairline.store import MAX_BATCH, Lapsed, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 from fairline.token import Keyring

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from fairline.answer import Welcome
 from fairline.arrival import Caller, JoinRequest
 from fairline.counter import Counter as Desk
 from fairline.keeper.dispatch import Dispatch
@@ -18,7 +19,7 @@ from fairline.keeper.mail import BOX, Mailer
 from fairline.keeper.outbox import ROUND_SECONDS, Patience
 from fairline.mail import Relay, Security
 from fairline.queue import QueueId, checked
-from fairline.room import Room, Welcome
+from fairline.room import Room
 from fairline.store import DeliveryState, Store
 from fairline.ticket import Action
 from fairline.web.letters import Letters

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
+from fairline.answer import Welcome
 from fairline.arrival import Caller, JoinRequest
 from fairline.queue import QueueId
-from fairline.room import Room, Welcome
+from fairline.room import Room
 from fairline.ticket import Reason
 from tests.store.venue import NO_OUTAGE
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from fairline import identity as identity_module
+from fairline.answer import Welcome
 from fairline.arrival import Caller
 from fairline.errors import AlreadyInLine, IdempotencyConflict, InvalidRequest, PassInvalid, PassNotFound, RateLimited
 from fairline.queue import QueueId
-from fairline.room import Room, Welcome
+from fairline.room import Room
 from fairline.ticket import Status
 from fairline.token import Keyring, PriorityClaims
 from tests.conftest import MakeQueue

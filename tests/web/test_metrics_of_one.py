@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, Histogram
 
+from fairline.answer import Answer
 from fairline.errors import StoreUnavailable, TicketExpired
 from fairline.estimate import Forecast
 from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.room import Answer
 from fairline.store import Stats, Totals
 from fairline.ticket import Reason, Standing, Status
 from fairline.web.figures import MetricsPage, queue_metrics

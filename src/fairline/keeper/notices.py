@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
+from fairline.answer import printed
 from fairline.counter import Counter, move_path
 from fairline.errors import QueueNotFound
 from fairline.events import Event, EventType
@@ -13,7 +14,7 @@ from fairline.look import LANGUAGES
 from fairline.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_true
 from fairline.notices.words import Wording
 from fairline.queue import QueueId, QueueSettings
-from fairline.room import Room, printed
+from fairline.room import Room
 from fairline.store import Parcel
 from fairline.ticket import Person, Ticket
 from fairline.webhook import delivery_id

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import structlog
 
+from fairline.answer import printed
 from fairline.errors import QueueNotFound, TicketNotFound, TransitionRefused
 from fairline.queue import QueueId
-from fairline.room import printed
 from fairline.store import Arriving, Store
 from fairline.ticket import Action, Came, Ticket, Went, goes_to
 

@@ -12,11 +12,12 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
 from msgspec import UNSET, UnsetType
 
+from fairline.answer import Answer
 from fairline.arrival import Caller
 from fairline.errors import TokenError, TokenInvalid, TokenMoved
 from fairline.estimate import Wait
 from fairline.queue import QueueId, QueueSettings
-from fairline.room import Answer, Room
+from fairline.room import Room
 from fairline.settings import ServerSettings
 from fairline.ticket import Standing, Status, Ticket
 from fairline.token import ClientClaims, SessionClaims, TicketClaims

@@ -18,11 +18,11 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import Struct
 
+from fairline.answer import Answer
 from fairline.arrival import JoinRequest
 from fairline.bypass import address_passes, agent_passes, decoded, path_passes
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenError, TokenInvalid
 from fairline.queue import QueueId, QueueSettings
-from fairline.room import Answer
 from fairline.ticket import Status
 from fairline.token import SessionClaims
 from fairline.web.context import SESSION_COOKIE, Context, local, same_ticket

@@ -18,10 +18,10 @@ from collections.abc import Callable, Container, Iterable, Mapping
 
 import structlog
 
+from fairline.answer import Answer
 from fairline.errors import FairlineError, QueueNotFound, StoreError
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueStatus
-from fairline.room import Answer
 from fairline.ticket import LIVE, Standing
 from fairline.web.context import Context
 from fairline.web.http import Connection, Request, Response, Sent, Takeover, encode

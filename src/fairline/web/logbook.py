@@ -11,9 +11,9 @@ from typing import Any
 
 import structlog
 
+from fairline.answer import Answer, Welcome
 from fairline.errors import FairlineError
 from fairline.queue import Admission
-from fairline.room import Answer, Welcome
 from fairline.web.http import Request
 
 log = structlog.get_logger()

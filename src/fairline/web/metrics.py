@@ -26,10 +26,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from fairline.answer import Answer
 from fairline.errors import FairlineError, StoreError
 from fairline.keeper import mail, webhooks
 from fairline.queue import QueueId
-from fairline.room import Answer
 from fairline.ticket import Status
 
 #: Where prometheus_client keeps the files of all workers; the supervisor sets it.

@@ -8,6 +8,7 @@ from typing import NoReturn
 import msgspec
 from msgspec import UnsetType
 
+from fairline.answer import Answer, Welcome
 from fairline.arrival import JoinRequest
 from fairline.counter import MOVE_SECONDS, Counter, move_path
 from fairline.errors import (
@@ -21,7 +22,6 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.queue import QueueId, queue_id
-from fairline.room import Answer, Welcome
 from fairline.ticket import Ticket
 from fairline.token import TicketClaims
 from fairline.web import logbook

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairline.answer import Answer
 from fairline.queue import QueueId
-from fairline.room import Answer
 from fairline.ticket import Status
 from fairline.token import SessionClaims
 from fairline.web.context import Context, same_ticket

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from fairline.answer import printed
 from fairline.arrival import JoinRequest
 from fairline.queue import QueueId, QueueSettings
-from fairline.room import printed
 from fairline.ticket import Reason, Status, Ticket, Went
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
 from fairline.web.wire import Strict, moment

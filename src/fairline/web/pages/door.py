@@ -9,6 +9,7 @@ import time
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
+from fairline.answer import Answer, Welcome
 from fairline.counter import Counter
 from fairline.errors import (
     FairlineError,
@@ -24,7 +25,6 @@ from fairline.errors import (
 )
 from fairline.look import opening_time
 from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.room import Answer, Welcome
 from fairline.terms import refused_now
 from fairline.ticket import LIVE
 from fairline.token import TicketClaims

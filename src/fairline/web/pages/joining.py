@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from fairline.answer import Welcome
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -22,7 +23,6 @@ from fairline.errors import (
 )
 from fairline.look import LANGUAGES
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.room import Welcome
 from fairline.ticket import LIVE
 from fairline.web import logbook
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS

@@ -13,10 +13,10 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
+from fairline.answer import Welcome
 from fairline.arrival import Caller
 from fairline.errors import FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.queue import Ask, QueueId, QueueSettings
-from fairline.room import Welcome
 from fairline.store import Role
 from fairline.token import KioskClaims
 from fairline.web.access import Access, Forbidden, KeyInvalid

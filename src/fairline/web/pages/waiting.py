@@ -11,10 +11,10 @@ from contextlib import suppress
 
 from msgspec import UnsetType
 
+from fairline.answer import Answer
 from fairline.arrival import JoinRequest
 from fairline.errors import FairlineError, TokenMoved, TransitionRefused
 from fairline.queue import QueueId, QueueSettings, QueueStatus
-from fairline.room import Answer
 from fairline.ticket import LIVE, Reason, Status
 from fairline.web import logbook
 from fairline.web.context import redirect_url, ticket_cookie

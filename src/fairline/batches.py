@@ -1,0 +1,185 @@
+"""What goes to the store together, and what each of those who asked is told of it.
+
+Each method takes the calls of one batch (see grouping) and answers for each of them, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from fairline.activity import Activity
+from fairline.answer import Answer, Welcome
+from fairline.arrival import Caller, JoinRequest, settled
+from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SettingsChanged, TicketExpired
+from fairline.estimate import Forecast
+from fairline.identity import Identity
+from fairline.known import KnownSettings
+from fairline.queue import QueueId, QueueSettings
+from fairline.shown import ShownWaits, sampled
+from fairline.store import Arrival, Joined, Reply, Store, Terms, Visit, Visitor
+from fairline.terms import closed_until, terms_at
+from fairline.ticket import Action, Reason, Standing, Status
+
+T = TypeVar("T")
+
+#: A session that ends within so many milliseconds is kept alive at once, not a little later.
+URGENT_MS = 5000
+#: Who wants to join: what they say, who they are, and whether they want to go straight through.
+Asking = tuple[JoinRequest, Caller, bool]
+#: So many times a join is worked out anew where the settings change under it.
+TRIES = 5
+
+
+class Batches:
+    """The batches of all queues of one store."""
+
+    def __init__(self, store: Store, identity: Identity, known: KnownSettings) -> None:
+        self._store = store
+        self._identity = identity
+        self._known = known
+        self._activity = Activity(store)
+        self._shown = ShownWaits(store)
+
+    async def close(self) -> None:
+        """Write what was only noted so far."""
+        await self._activity.close()
+        await self._shown.close()
+
+    async def joins(self, queue: QueueId, asking: list[Asking]) -> list[Welcome | FairlineError]:
+        """People who want a place in the line, or to come back to the one they hold."""
+        arrivals, reply = await self._arrivals(queue, asking)
+        settings = await self._known.at(queue, reply.view)
+        forecast = Forecast(settings, reply.view)
+
+        def welcome(joined: Joined | FairlineError, caller: Caller) -> Welcome | FairlineError:
+            if isinstance(joined, QueueClosed):
+                return closed_until(queue, joined, settings, reply.view.now)
+            if isinstance(joined, FairlineError):
+                return joined
+            if not joined.proven and (joined.ticket.number, joined.ticket.moved) != caller.holds:
+                return AlreadyInLine(queue)
+            return Welcome(
+                queue=queue,
+                standing=joined.ticket,
+                view=reply.view,
+                settings=settings,
+                forecast=forecast,
+                created=joined.created,
+            )
+
+        items = iter(reply.items)
+        outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
+        welcomes = [welcome(outcome, caller) for outcome, (_, caller, _) in zip(outcomes, asking, strict=True)]
+        self._note_shown(queue, welcomes)
+        return welcomes
+
+    async def _arrivals(
+        self, queue: QueueId, asking: list[Asking], tries: int = TRIES
+    ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
+        """Those who want to join, as the store is told of them, and what it answers for those who may."""
+        terms, settings = await self._terms(queue)
+        arrivals = [self._arrival(queue, settings, *each) for each in asking]
+        try:
+            return arrivals, await self._store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], terms)
+        except SettingsChanged:
+            if tries == 1:
+                raise
+            self._known.forget(queue)
+            return await self._arrivals(queue, asking, tries - 1)
+
+    def _arrival(
+        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
+    ) -> Arrival | FairlineError:
+        try:
+            return self._identity.arrival(queue, settled(request, settings), caller, through)
+        except FairlineError as error:
+            return error
+
+    async def _terms(self, queue: QueueId) -> tuple[Terms, QueueSettings]:
+        """What a join is worked out from: the settings, and the calendar where it decides anything."""
+        known = await self._known.latest(queue)
+        if not known.settings.needs_calendar:
+            return Terms(known.version), known.settings
+        view = await self._store.view(queue)
+        settings = await self._known.at(queue, view)
+        return terms_at(settings, view), settings
+
+    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
+        """Remember what some of those who are new are told, to see later how good it was."""
+        for each in welcomes:
+            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
+                self._shown.note(queue, each.standing.number, wait)
+
+    async def beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+        """Signs of life; TicketExpired for whoever's place is gone."""
+        return await self._answers(queue, await self._store.beat(queue, numbers), _expired)
+
+    async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
+        """Where tickets stand; with `beat`, and a sign of life of each."""
+        reply = await (self._store.beat if beat else self._store.rank)(queue, numbers)
+        return await self._answers(queue, reply, _purged)
+
+    async def unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+        """Pages that were closed."""
+        return await self._answers(queue, await self._store.unload(queue, numbers), _purged)
+
+    async def visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[Answer | FairlineError]:
+        """People inside, by what they do there."""
+        queue, what = key
+        reply = await self._store.visit(queue, what, visitors)
+        if what == "visit":
+            await self._note_views(queue, visitors, reply)
+        return await self._answers(queue, reply, _as_it_is)
+
+    async def _note_views(
+        self, queue: QueueId, visitors: list[Visitor], reply: Reply[Standing | FairlineError]
+    ) -> None:
+        urgent: list[Visitor] = []
+        for (number, by, _), standing in zip(visitors, reply.items, strict=True):
+            if isinstance(standing, FairlineError):
+                continue
+            if standing.deadline is not None and standing.deadline - reply.view.now < URGENT_MS:
+                urgent.append(Visitor(number, by))
+            else:
+                self._activity.note(queue, number, by)
+        if urgent:  # a sign that is written later would come too late
+            await self._store.visit(queue, "touch", urgent)
+
+    async def acts(self, key: tuple[QueueId, Action], numbers: list[int]) -> list[Answer | FairlineError]:
+        """One action on many tickets."""
+        queue, action = key
+        await self._activity.write()  # of those who go now nothing could be written later
+        return await self._answers(queue, await self._store.act(queue, action, numbers), _as_it_is)
+
+    async def _answers(
+        self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
+    ) -> list[Answer | FairlineError]:
+        settings = await self._known.at(queue, reply.view)
+        forecast = Forecast(settings, reply.view)
+        went = [item.number for item in reply.items if isinstance(item, Standing) and item.reason is Reason.TRANSFERRED]
+        tickets = (await self._store.look_up(queue, went)).items if went else []
+        whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
+
+        def answer(item: T) -> Answer | FairlineError:
+            standing = check(item)
+            if isinstance(standing, FairlineError):
+                return standing
+            standing = whole.get(standing.number, standing)
+            return Answer(queue=queue, standing=standing, view=reply.view, settings=settings, forecast=forecast)
+
+        return [answer(item) for item in reply.items]
+
+
+def _expired(standing: Standing | None) -> Standing | FairlineError:
+    if standing is None or standing.status is Status.EXPIRED:
+        return TicketExpired(standing.reason if standing and standing.reason else "purged")
+    return standing
+
+
+def _purged(standing: Standing | None) -> Standing | FairlineError:
+    return TicketExpired("purged") if standing is None else standing
+
+
+def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
+    return standing
