@@ -131,6 +131,49 @@ def test_a_network_that_drops_after_the_tap_makes_one_ticket(venue: Venue, come:
     assert queue.waiting() == 1
 
 
+def test_what_a_proxy_answers_in_our_place_is_asked_again_with_the_same_key(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    page = come().tab(queue.form_url)
+    answers = iter((502, 429, 504))
+    keys: list[list[str]] = []
+
+    def through_a_proxy(route: Route) -> None:
+        keys.append(re.findall("key=([\\w-]+)", route.request.post_data or ""))
+        status = next(answers, None)
+        if status is None:
+            return route.continue_()
+        return route.fulfill(status=status, content_type="text/html", body=f"<h1>{status} of a proxy</h1>")
+
+    page.route("**/join/**", through_a_proxy)
+    page.get_by_label("Name").fill("Ada")
+    page.get_by_role("button", name="Take a number").click()
+    expect(page.get_by_text("No connection. We keep trying")).to_be_visible()
+    expect(page.get_by_label("Name")).to_have_value("Ada")
+    page.wait_for_url(f"**/q/{queue.name}*")
+    assert len(keys) == 4
+    assert keys[0] == keys[1] == keys[2] == keys[3] != []
+    assert queue.waiting() == 1
+
+
+def test_a_refusal_that_is_no_page_leaves_the_form_and_says_so(venue: Venue, come: NewPerson) -> None:
+    """Such as of a body that is too large to be read."""
+    queue = counter(venue)
+    page = come().tab(queue.form_url)
+    name = page.get_by_label("Name")
+    name.evaluate("(field) => field.removeAttribute('maxlength')")
+    name.fill("가" * 10_000)
+    page.get_by_label("Phone number").fill("030 123456")
+    with page.expect_response("**/join/**") as refused:
+        page.get_by_role("button", name="Take a number").click()
+    assert refused.value.status == 413
+    expect(page.get_by_role("alert")).to_have_text("We could not read this. Please check it, or ask at the desk.")
+    expect(page.get_by_label("Phone number")).to_have_value("030 123456")
+    name.fill("가나다")
+    page.get_by_role("button", name="Take a number").click()
+    page.wait_for_url(f"**/q/{queue.name}*")
+    assert queue.newest()["name"] == "가나다"
+
+
 def test_without_scripts_all_of_it_works(venue: Venue, come: NewPerson) -> None:
     queue = counter(venue)
     page = come(java_script_enabled=False).tab(f"{venue.server.base_url}/join/{queue.name}")
