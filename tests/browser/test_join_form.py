@@ -197,12 +197,35 @@ def test_a_number_goes_on_on_another_phone(venue: Venue, come: NewPerson) -> Non
     there = new.tab(f"{venue.server.base_url}{answer['url']}")
     assert "#" not in there.url
     assert queue.waiting() == 1
+    there.reload()
     there.get_by_role("button", name="Show my number here").click()
     shows(there, "title").to_have_text("You are next")
     is_state(page, "moved")
     assert queue.waiting() == 1
     there.get_by_role("link", name="Move to another phone").click()
     expect(there.get_by_alt_text("QR code with the link")).to_be_visible()
+
+
+def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(
+    venue: Venue, come: NewPerson
+) -> None:
+    queue = counter(venue)
+    old, new, stranger = come(), come(), come()
+    page = take_number(queue, old)
+    answer = page.evaluate(f"fetch('/api/v1/move?queue={queue.name}', {{method: 'POST'}}).then((it) => it.json())")
+    link = f"{venue.server.base_url}{answer['url']}"
+    there = new.tab(link)
+    there.get_by_role("button", name="Show my number here").click()
+    there.wait_for_url(f"**/q/{queue.name}*")
+    for again in (link, link.partition("#")[0]):
+        page = new.tab(again)
+        page.wait_for_url(f"**/q/{queue.name}*")
+        shows(page, "title").to_have_text("You are next")
+    other = take_number(queue, stranger)
+    other.goto(link)
+    expect(other.get_by_role("button", name="Show my number here")).to_be_visible()
+    passer_by = come().tab(link.partition("#")[0])
+    expect(passer_by.get_by_role("heading", name="Take a number")).to_be_visible()
 
 
 def test_it_reads_from_right_to_left_in_arabic(venue: Venue, come: NewPerson) -> None:

@@ -83,3 +83,28 @@ def test_a_number_moves_to_another_phone_and_does_not_copy(counter: Counter) -> 
     assert old.post(f"/q/{queue}", data={"do": "leave"}).status_code == 303
     assert len(counter.tickets(queue)) == 1
     assert counter.tickets(queue)[0]["status"] == "waiting", "the old phone has nothing to give up"
+
+
+def test_a_link_that_was_used_leads_to_the_number_where_that_is(counter: Counter) -> None:
+    """People open the link of their message again, on the phone that took the number along with it."""
+    queue, old, new = counter.queue(), counter.someone(), counter.someone()
+    send(old, queue, form_of(old, queue))
+    code = old.post(f"/api/v1/move?queue={queue}").json()["code"]
+    for _ in range(2):
+        answer = new.post(f"/join/{queue}/move", data={"code": code})
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/q/{queue}")
+    counter.staff.post(f"/queues/{queue}/tickets/{counter.tickets(queue)[0]['ticket']}/cancel")
+    assert new.post(f"/join/{queue}/move", data={"code": code}).status_code == 303, "the page says what became of it"
+    other = counter.someone()
+    send(other, queue, form_of(other, queue))
+    assert other.post(f"/join/{queue}/move", data={"code": code}).status_code == 410, "that is another number"
+    assert old.post(f"/join/{queue}/move", data={"code": code}).status_code == 410, "it has gone from there"
+
+
+def test_the_way_to_take_a_number_along_is_no_dead_end_without_a_code(counter: Counter) -> None:
+    queue, me, stranger = counter.queue(), counter.someone(), counter.someone()
+    send(me, queue, form_of(me, queue))
+    assert me.post(f"/join/{queue}/move").headers["location"] == f"/q/{queue}"
+    assert f'data-else="/q/{queue}?lang=en"' in me.get(f"/join/{queue}/move").text
+    assert f'data-else="/join/{queue}?lang=en"' in stranger.get(f"/join/{queue}/move").text
+    assert stranger.post(f"/join/{queue}/move").headers["x-fairline-state"] == "move_over"

@@ -104,6 +104,7 @@ class Sight:
         early: bool = False,
         path: str = "",
         link: str = "",
+        here: str = "",
     ) -> None:
         settings = settings or QueueSettings()
         self.state = state
@@ -116,6 +117,7 @@ class Sight:
         self.logo = settings.logo
         self.go_url = go_url
         self.link = link
+        self.here = here
         self._back_to = back_to
         self._path = path or f"/q/{quote(queue, safe='')}"
         self._early = early

@@ -75,9 +75,22 @@ document.addEventListener("submit", (event) => {
   take(event.target);
 });
 
+/** The number that a code takes along, as the page names the one that is here; empty where it cannot be read. */
+function numberOf(code) {
+  try {
+    const {n, j} = JSON.parse(atob(code.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")));
+    return `${n}.${j}`;
+  } catch {
+    return "";
+  }
+}
+
 for (const form of document.querySelectorAll('form[data-do="move"]')) {
-  const code = location.hash.slice(1);
+  // Out of the address, where others could read it, but still there after a reload.
+  const code = location.hash.slice(1) || history.state?.code || "", {here} = form.dataset;
+  history.replaceState({code}, "", location.pathname + location.search);
+  // Without a code, or with that of the number which is here, there is nothing to take along.
+  if (!code || (here && numberOf(code) === here)) location.replace(form.dataset.else);
   form.elements.code.value = code;
   form.hidden = !code;
-  history.replaceState(null, "", location.pathname + location.search);
 }
