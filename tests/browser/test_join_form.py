@@ -206,9 +206,7 @@ def test_a_number_goes_on_on_another_phone(venue: Venue, come: NewPerson) -> Non
     expect(there.get_by_alt_text("QR code with the link")).to_be_visible()
 
 
-def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(
-    venue: Venue, come: NewPerson
-) -> None:
+def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(venue: Venue, come: NewPerson) -> None:
     queue = counter(venue)
     old, new, stranger = come(), come(), come()
     page = take_number(queue, old)

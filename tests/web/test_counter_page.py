@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from base64 import urlsafe_b64decode
+from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
+
+import msgspec
 
 from tests.web.counter import Counter, form_of, send
 
@@ -108,3 +113,16 @@ def test_the_way_to_take_a_number_along_is_no_dead_end_without_a_code(counter: C
     assert f'data-else="/q/{queue}?lang=en"' in me.get(f"/join/{queue}/move").text
     assert f'data-else="/join/{queue}?lang=en"' in stranger.get(f"/join/{queue}/move").text
     assert stranger.post(f"/join/{queue}/move").headers["x-fairline-state"] == "move_over"
+
+
+def test_a_number_at_a_counter_is_kept_for_a_day_with_the_page_closed(counter: Counter) -> None:
+    lasts = {}
+    for at, settings in {"counter": {}, "site": {"target_url": "https://shop.example/"}}.items():
+        queue, me = counter.queue(**settings), counter.someone()
+        answer = send(me, queue, form_of(me, queue))
+        assert answer.status_code == 303
+        kept = SimpleCookie(answer.headers["set-cookie"])[f"fairline_ticket_{queue}"]
+        claims = msgspec.json.decode(urlsafe_b64decode(kept.value.split(".")[1] + "=="))
+        lasts[at] = int(kept["max-age"])
+        assert abs(claims["exp"] - time.time() - lasts[at]) < 30, "the cookie and what is in it end together"
+    assert lasts == {"counter": 24 * 3600, "site": 2 * 3600}

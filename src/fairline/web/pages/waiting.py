@@ -17,8 +17,8 @@ from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.room import Answer
 from fairline.ticket import LIVE, Reason, Status
 from fairline.web import logbook
-from fairline.web.context import redirect_url, ticket_cookie
-from fairline.web.http import Headers, Request, Response, cookie
+from fairline.web.context import redirect_url
+from fairline.web.http import Headers, Request, Response
 from fairline.web.pages.door import Pages, back_to, fields_of, is_foreign, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, form_url, page_url
@@ -115,8 +115,8 @@ class WaitingPages(Pages):
         if isinstance(there, UnsetType):
             return None
         queue = QueueId(there.queue)
-        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
-        return self._back(request, queue, (cookie(ticket_cookie(queue), there.token, lasts, secure=secure),))
+        kept = self._context.ticket_cookies(request, queue, answer.settings, there.token)
+        return self._back(request, queue, kept)
 
     def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
