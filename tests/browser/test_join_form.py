@@ -59,6 +59,34 @@ def test_from_the_form_to_being_served(venue: Venue, come: NewPerson) -> None:
     expect(page.get_by_role("heading", name="Take a number")).to_be_visible()
 
 
+def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    page = take_number(queue, come())
+    mine = call(queue, "Chair 1")
+    is_state(page, "admitted")
+    queue.act(mine, "hold")
+    is_state(page, "held")
+    shows(page, "title").to_have_text("You are on hold")
+    shows(page, "note").to_be_hidden()
+    queue.act(mine, "release")
+    is_state(page, "waiting")
+    call(queue, "Chair 1")
+    is_state(page, "admitted")
+    queue.act(mine, "return")
+    shows(page, "note").to_be_visible()
+    queue.act(mine, "hold")
+    is_state(page, "held")
+    shows(page, "note").to_be_hidden()
+
+
+def test_whoever_listens_is_told_no_wait_that_nobody_knows(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    queue.others(4)
+    page = take_number(queue, come())
+    shows(page, "wait").to_have_text("")
+    shows(page, "announce").to_have_text("4 people ahead of you")
+
+
 def test_the_page_of_a_no_show_stays_quick(venue: Venue, come: NewPerson) -> None:
     """Staff may take it back at any moment, also minutes later."""
     queue = counter(venue)

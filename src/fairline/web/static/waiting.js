@@ -71,7 +71,8 @@ function drawLine(answer) {
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
   show("pass", !answer.held && answer.position < answer.queue_length);
-  if (was === "admitted") { say("note", texts.back_in_line); show("note"); }
+  if (answer.held) show("note", false); // whatever it says is of the line
+  else if (was === "admitted") { say("note", texts.back_in_line); show("note"); }
   was = state;
   desk = undefined;
   if (answer.held) return drawHeld();
@@ -137,7 +138,8 @@ function announce(answer) {
   const pause = answer.position <= 3 ? QUIET / 4 : QUIET;
   if (Date.now() - announced < pause * 1000) return;
   announced = Date.now();
-  say("announce", fill(texts.announce, {n: number(answer.position), wait: wait(answer.estimated_wait_range)}));
+  const told = wait(answer.estimated_wait_range);
+  say("announce", told ? fill(texts.announce, {n: number(answer.position), wait: told}) : ahead(answer.position));
 }
 
 let connection = "polling";
