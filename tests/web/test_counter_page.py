@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tests.web.counter import Counter, form_of, send
+from tests.web.counter import ANOTHER_DAY, Counter, form_of, send
 
 
 def test_at_a_counter_nobody_joins_but_by_the_form_and_nobody_is_sent_to_a_site(counter: Counter) -> None:
@@ -126,3 +126,14 @@ def test_a_number_at_a_counter_is_kept_for_a_day_with_the_page_closed(counter: C
         lasts[at] = int(kept["max-age"])
         assert abs(claims["exp"] - time.time() - lasts[at]) < 30, "the cookie and what is in it end together"
     assert lasts == {"counter": 24 * 3600, "site": 2 * 3600}
+
+
+def test_a_counter_that_has_closed_offers_no_new_number_but_says_when_it_opens(counter: Counter) -> None:
+    queue, me = counter.queue(), counter.someone()
+    send(me, queue, form_of(me, queue))
+    counter.staff.post(f"/queues/{queue}/tickets/{counter.tickets(queue)[0]['ticket']}/cancel")
+    page = me.get(f"/q/{queue}").text
+    assert ("Take a new number" in page, "<time" in page) == (True, False)
+    counter.staff.patch(f"/queues/{queue}", json={"opening_hours": ANOTHER_DAY})
+    page = me.get(f"/q/{queue}").text
+    assert ("Take a new number" in page, "Opens <time" in page) == (False, True)
