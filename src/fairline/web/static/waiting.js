@@ -72,7 +72,11 @@ function drawLine(answer) {
   show("line");
   show("pass", !answer.held && answer.position < answer.queue_length);
   if (answer.held) show("note", false); // whatever it says is of the line
-  else if (was === "admitted") { say("note", texts.back_in_line); show("note"); }
+  else if (was === "admitted") {
+    say("note", texts.back_in_line);
+    show("note");
+    forget(); // what was promised before the call is no measure of the wait after it
+  }
   was = state;
   desk = undefined;
   if (answer.held) return drawHeld();
@@ -93,7 +97,7 @@ function drawLine(answer) {
 /** Put aside: there is no position to show, and no wait to tell. */
 function drawHeld() {
   if (!data.counter) show("place", false);
-  before = promised = undefined;
+  forget();
   document.title = `${texts.held_title} · ${data.name}`;
 }
 
@@ -114,7 +118,12 @@ function drawProgress({label, position}) {
   });
 }
 
-let promised, before;
+let promised, before, grown = false;
+
+function forget() {
+  promised = before = undefined;
+  grown = false;
+}
 
 /** A wait that grew is owned up to, with the reason. */
 function noteGrowth(answer, paused) {
@@ -127,7 +136,11 @@ function noteGrowth(answer, paused) {
   if (passed || slower) {
     say("note", passed ? texts.grew_priority : texts.grew_slower);
     show("note");
-  } else if (promised && seconds < due) show("note", false);
+    grown = true;
+  } else if (grown && promised && seconds < due) {
+    show("note", false);
+    grown = false;
+  }
   if (seconds !== null && (!promised || slower || seconds < due)) promised = {seconds, at: now};
 }
 
