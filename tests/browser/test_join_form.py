@@ -59,6 +59,34 @@ def test_from_the_form_to_being_served(venue: Venue, come: NewPerson) -> None:
     expect(page.get_by_role("heading", name="Take a number")).to_be_visible()
 
 
+def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    page = take_number(queue, come())
+    mine = call(queue, "Chair 1")
+    is_state(page, "admitted")
+    queue.act(mine, "hold")
+    is_state(page, "held")
+    shows(page, "title").to_have_text("You are on hold")
+    shows(page, "note").to_be_hidden()
+    queue.act(mine, "release")
+    is_state(page, "waiting")
+    call(queue, "Chair 1")
+    is_state(page, "admitted")
+    queue.act(mine, "return")
+    shows(page, "note").to_be_visible()
+    queue.act(mine, "hold")
+    is_state(page, "held")
+    shows(page, "note").to_be_hidden()
+
+
+def test_whoever_listens_is_told_no_wait_that_nobody_knows(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    queue.others(4)
+    page = take_number(queue, come())
+    shows(page, "wait").to_have_text("")
+    shows(page, "announce").to_have_text("4 people ahead of you")
+
+
 def test_the_page_of_a_no_show_stays_quick(venue: Venue, come: NewPerson) -> None:
     """Staff may take it back at any moment, also minutes later."""
     queue = counter(venue)
@@ -131,6 +159,49 @@ def test_a_network_that_drops_after_the_tap_makes_one_ticket(venue: Venue, come:
     assert queue.waiting() == 1
 
 
+def test_what_a_proxy_answers_in_our_place_is_asked_again_with_the_same_key(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    page = come().tab(queue.form_url)
+    answers = iter((502, 429, 504))
+    keys: list[list[str]] = []
+
+    def through_a_proxy(route: Route) -> None:
+        keys.append(re.findall("key=([\\w-]+)", route.request.post_data or ""))
+        status = next(answers, None)
+        if status is None:
+            return route.continue_()
+        return route.fulfill(status=status, content_type="text/html", body=f"<h1>{status} of a proxy</h1>")
+
+    page.route("**/join/**", through_a_proxy)
+    page.get_by_label("Name").fill("Ada")
+    page.get_by_role("button", name="Take a number").click()
+    expect(page.get_by_text("No connection. We keep trying")).to_be_visible()
+    expect(page.get_by_label("Name")).to_have_value("Ada")
+    page.wait_for_url(f"**/q/{queue.name}*")
+    assert len(keys) == 4
+    assert keys[0] == keys[1] == keys[2] == keys[3] != []
+    assert queue.waiting() == 1
+
+
+def test_a_refusal_that_is_no_page_leaves_the_form_and_says_so(venue: Venue, come: NewPerson) -> None:
+    """Such as of a body that is too large to be read."""
+    queue = counter(venue)
+    page = come().tab(queue.form_url)
+    name = page.get_by_label("Name")
+    name.evaluate("(field) => field.removeAttribute('maxlength')")
+    name.fill("가" * 10_000)
+    page.get_by_label("Phone number").fill("030 123456")
+    with page.expect_response("**/join/**") as refused:
+        page.get_by_role("button", name="Take a number").click()
+    assert refused.value.status == 413
+    expect(page.get_by_role("alert")).to_have_text("We could not read this. Please check it, or ask at the desk.")
+    expect(page.get_by_label("Phone number")).to_have_value("030 123456")
+    name.fill("가나다")
+    page.get_by_role("button", name="Take a number").click()
+    page.wait_for_url(f"**/q/{queue.name}*")
+    assert queue.newest()["name"] == "가나다"
+
+
 def test_without_scripts_all_of_it_works(venue: Venue, come: NewPerson) -> None:
     queue = counter(venue)
     page = come(java_script_enabled=False).tab(f"{venue.server.base_url}/join/{queue.name}")
@@ -154,12 +225,33 @@ def test_a_number_goes_on_on_another_phone(venue: Venue, come: NewPerson) -> Non
     there = new.tab(f"{venue.server.base_url}{answer['url']}")
     assert "#" not in there.url
     assert queue.waiting() == 1
+    there.reload()
     there.get_by_role("button", name="Show my number here").click()
     shows(there, "title").to_have_text("You are next")
     is_state(page, "moved")
     assert queue.waiting() == 1
     there.get_by_role("link", name="Move to another phone").click()
     expect(there.get_by_alt_text("QR code with the link")).to_be_visible()
+
+
+def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(venue: Venue, come: NewPerson) -> None:
+    queue = counter(venue)
+    old, new, stranger = come(), come(), come()
+    page = take_number(queue, old)
+    answer = page.evaluate(f"fetch('/api/v1/move?queue={queue.name}', {{method: 'POST'}}).then((it) => it.json())")
+    link = f"{venue.server.base_url}{answer['url']}"
+    there = new.tab(link)
+    there.get_by_role("button", name="Show my number here").click()
+    there.wait_for_url(f"**/q/{queue.name}*")
+    for again in (link, link.partition("#")[0]):
+        page = new.tab(again)
+        page.wait_for_url(f"**/q/{queue.name}*")
+        shows(page, "title").to_have_text("You are next")
+    other = take_number(queue, stranger)
+    other.goto(link)
+    expect(other.get_by_role("button", name="Show my number here")).to_be_visible()
+    passer_by = come().tab(link.partition("#")[0])
+    expect(passer_by.get_by_role("heading", name="Take a number")).to_be_visible()
 
 
 def test_it_reads_from_right_to_left_in_arabic(venue: Venue, come: NewPerson) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from base64 import urlsafe_b64decode
+from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
 
-from tests.web.counter import Counter, form_of, send
+import msgspec
+
+from tests.web.counter import ANOTHER_DAY, Counter, form_of, send
 
 
 def test_at_a_counter_nobody_joins_but_by_the_form_and_nobody_is_sent_to_a_site(counter: Counter) -> None:
@@ -83,3 +88,52 @@ def test_a_number_moves_to_another_phone_and_does_not_copy(counter: Counter) -> 
     assert old.post(f"/q/{queue}", data={"do": "leave"}).status_code == 303
     assert len(counter.tickets(queue)) == 1
     assert counter.tickets(queue)[0]["status"] == "waiting", "the old phone has nothing to give up"
+
+
+def test_a_link_that_was_used_leads_to_the_number_where_that_is(counter: Counter) -> None:
+    """People open the link of their message again, on the phone that took the number along with it."""
+    queue, old, new = counter.queue(), counter.someone(), counter.someone()
+    send(old, queue, form_of(old, queue))
+    code = old.post(f"/api/v1/move?queue={queue}").json()["code"]
+    for _ in range(2):
+        answer = new.post(f"/join/{queue}/move", data={"code": code})
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/q/{queue}")
+    counter.staff.post(f"/queues/{queue}/tickets/{counter.tickets(queue)[0]['ticket']}/cancel")
+    assert new.post(f"/join/{queue}/move", data={"code": code}).status_code == 303, "the page says what became of it"
+    other = counter.someone()
+    send(other, queue, form_of(other, queue))
+    assert other.post(f"/join/{queue}/move", data={"code": code}).status_code == 410, "that is another number"
+    assert old.post(f"/join/{queue}/move", data={"code": code}).status_code == 410, "it has gone from there"
+
+
+def test_the_way_to_take_a_number_along_is_no_dead_end_without_a_code(counter: Counter) -> None:
+    queue, me, stranger = counter.queue(), counter.someone(), counter.someone()
+    send(me, queue, form_of(me, queue))
+    assert me.post(f"/join/{queue}/move").headers["location"] == f"/q/{queue}"
+    assert f'data-else="/q/{queue}?lang=en"' in me.get(f"/join/{queue}/move").text
+    assert f'data-else="/join/{queue}?lang=en"' in stranger.get(f"/join/{queue}/move").text
+    assert stranger.post(f"/join/{queue}/move").headers["x-fairline-state"] == "move_over"
+
+
+def test_a_number_at_a_counter_is_kept_for_a_day_with_the_page_closed(counter: Counter) -> None:
+    lasts = {}
+    for at, settings in {"counter": {}, "site": {"target_url": "https://shop.example/"}}.items():
+        queue, me = counter.queue(**settings), counter.someone()
+        answer = send(me, queue, form_of(me, queue))
+        assert answer.status_code == 303
+        kept = SimpleCookie(answer.headers["set-cookie"])[f"fairline_ticket_{queue}"]
+        claims = msgspec.json.decode(urlsafe_b64decode(kept.value.split(".")[1] + "=="))
+        lasts[at] = int(kept["max-age"])
+        assert abs(claims["exp"] - time.time() - lasts[at]) < 30, "the cookie and what is in it end together"
+    assert lasts == {"counter": 24 * 3600, "site": 2 * 3600}
+
+
+def test_a_counter_that_has_closed_offers_no_new_number_but_says_when_it_opens(counter: Counter) -> None:
+    queue, me = counter.queue(), counter.someone()
+    send(me, queue, form_of(me, queue))
+    counter.staff.post(f"/queues/{queue}/tickets/{counter.tickets(queue)[0]['ticket']}/cancel")
+    page = me.get(f"/q/{queue}").text
+    assert ("Take a new number" in page, "<time" in page) == (True, False)
+    counter.staff.patch(f"/queues/{queue}", json={"opening_hours": ANOTHER_DAY})
+    page = me.get(f"/q/{queue}").text
+    assert ("Take a new number" in page, "Opens <time" in page) == (False, True)

@@ -115,6 +115,18 @@ def test_a_form_on_another_site_takes_no_number(counter: Counter) -> None:
     assert counter.tickets(queue) == []
 
 
+def test_a_form_with_the_key_of_a_call_is_told_so_and_has_a_new_one(counter: Counter) -> None:
+    queue, me = counter.queue(), counter.someone()
+    called = {"idempotency_key": "k-1", "client_id": "someone"}
+    assert me.post(f"/api/v1/queues/{queue}/join", json=called).is_success
+    answer = send(counter.someone(), queue, "k-1", name="Ada")
+    assert (answer.status_code, answer.headers["x-fairline-state"]) == (409, "form")
+    assert "We could not read this. Please check it, or ask at the desk." in answer.text
+    assert 'value="Ada"' in answer.text
+    assert 'value="k-1"' not in answer.text
+    assert len(counter.tickets(queue)) == 1
+
+
 # What is typed
 
 

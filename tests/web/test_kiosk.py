@@ -107,3 +107,18 @@ def test_a_kiosk_says_when_nobody_is_taken_and_is_not_made_where_paper_would_lap
     refused = counter.staff.post(f"/queues/{counter.queue(heartbeat_timeout_seconds=60)}/kiosk")
     assert refused.status_code == 422
     assert "heartbeat_timeout_seconds" in refused.json()["detail"]
+
+
+def test_a_kiosk_offers_every_party_up_to_twenty_in_even_rows(counter: Counter) -> None:
+    for most, offered, columns in ((4, 4, 4), (12, 12, 6), (20, 20, 10), (500, 20, 10)):
+        queue = counter.queue(ask_party_size="optional", max_party_size=most)
+        page = open_kiosk(counter, queue).get(f"/join/{queue}/kiosk").text
+        assert page.count('name="party_size"') == offered
+        assert f'data-columns="{columns}"' in page
+
+
+def test_no_page_lets_a_browser_look_for_an_icon_elsewhere(counter: Counter) -> None:
+    queue = counter.queue()
+    tablet = open_kiosk(counter, queue)
+    for path in ("", "/poster", "/kiosk"):
+        assert '<link rel="icon" href="data:' in tablet.get(f"/join/{queue}{path}").text, path

@@ -25,7 +25,7 @@ from fairline.queue import QueueId, queue_id
 from fairline.ticket import Ticket
 from fairline.token import TicketClaims
 from fairline.web import logbook
-from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket, ticket_cookie
+from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket
 from fairline.web.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Running, Sent, cookie, private
 from fairline.web.wire import (
     HeartbeatRequest,
@@ -91,14 +91,15 @@ class People:
     def token(self, answer: Welcome) -> str:
         """The token of whoever has just joined."""
         ticket = answer.standing
-        return self._context.ticket_token(answer.queue, ticket, ticket.client if isinstance(ticket, Ticket) else "")
+        return self._context.ticket_token(
+            answer.queue, answer.settings, ticket, ticket.client if isinstance(ticket, Ticket) else ""
+        )
 
     def cookies(self, request: Request, answer: Welcome, token: str, visitor: str) -> Headers:
         """What a browser needs to come back to its ticket."""
-        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
-        headers: Headers = (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
+        headers = self._context.ticket_cookies(request, answer.queue, answer.settings, token)
         if request.cookies.get(VISITOR_COOKIE) != visitor:
-            headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=secure),)
+            headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
         return headers
 
     def heartbeat(self, request: Request) -> Outcome:
@@ -119,8 +120,7 @@ class People:
         """A renewed token goes where the old one came from: a browser that has it in a cookie cannot put it there."""
         if token is None or request.bearer():
             return ()
-        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
-        return (cookie(ticket_cookie(answer.queue), token, lasts, secure=secure),)
+        return self._context.ticket_cookies(request, answer.queue, answer.settings, token)
 
     def status(self, request: Request) -> Outcome:
         """Where the ticket stands."""
@@ -128,17 +128,16 @@ class People:
 
         def told(answer: Answer) -> Response:
             content = self._context.told(same_ticket(claims, answer))
-            return private(200, content, self._onward(request, content))
+            return private(200, content, self._onward(request, answer, content))
 
         return Pending(self._room.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
 
-    def _onward(self, request: Request, content: TicketAnswer) -> Headers:
+    def _onward(self, request: Request, answer: Answer, content: TicketAnswer) -> Headers:
         """Whoever was sent on to another queue, and has the token in a cookie, has the one there too."""
         there = content.transferred_to
         if isinstance(there, UnsetType) or request.bearer():
             return ()
-        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
-        return (cookie(ticket_cookie(QueueId(there.queue)), there.token, lasts, secure=secure),)
+        return self._context.ticket_cookies(request, QueueId(there.queue), answer.settings, there.token)
 
     def leave(self, request: Request) -> Outcome:
         """Leave for good, or close the page, which only starts a short grace."""

@@ -12,6 +12,7 @@ from fairline.answer import Welcome
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
+    IdempotencyConflict,
     InvalidRequest,
     QueueNotFound,
     RateLimited,
@@ -23,13 +24,14 @@ from fairline.errors import (
 )
 from fairline.look import LANGUAGES
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.ticket import LIVE
+from fairline.ticket import LIVE, Standing
+from fairline.token import MoveClaims
 from fairline.web import logbook
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
 from fairline.web.pages.door import Pages, fields_of, is_foreign, see_other
-from fairline.web.pages.form import Filled, mistakes, refusal_in_words
+from fairline.web.pages.form import Filled, mistakes, new_key, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.sight import FormSight, Sight, page_url
 from fairline.web.people import named_queue, visitor_of
@@ -86,6 +88,12 @@ class JoinPages(Pages):
         caller = self._context.caller(request, queue, visitor=visitor, form=True)
         try:
             welcome = await self._room.join(queue, filled.request(settings), caller)
+        except IdempotencyConflict as error:
+            if wants_json(request):
+                return failure(request, error)
+            # Its key is that of someone's call: with a new one the same form can be sent.
+            anew, wrong = msgspec.structs.replace(filled, key=new_key()), {"": words("form_bad")}
+            return self._draw(request, queue, settings, view, anew, wrong, PROBLEMS[error.code][0])
         except (RateLimited, AlreadyInLine, InvalidRequest) as error:
             if wants_json(request):
                 return failure(request, error)
@@ -164,14 +172,16 @@ class JoinPages(Pages):
     # To another phone
 
     async def show_move(self, request: Request) -> Response:
-        """Where the code of a moving number leads: it moves by a press, since previews open links too."""
+        """Where the code of a moving number leads: it moves by a press, since previews open links too. The code stays
+        with the browser: its script sees whether the number is here already, or there is no code at all."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
             _, settings = await self._room.view(queue)
+            here = await self._number_here(request, queue)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
-        return self._draw_move(request, queue, settings, "move")
+        return self._draw_move(request, queue, settings, "move", here=here)
 
     async def move(self, request: Request) -> Response:
         """The number goes on here."""
@@ -181,9 +191,11 @@ class JoinPages(Pages):
         try:
             queue = named_queue(name)
             _, settings = await self._room.view(queue)
-            visitor = visitor_of(request)
+            code, visitor = fields_of(request).get("code", ""), visitor_of(request)
+            if has := await self._moved_before(request, queue, code):
+                return self._to_ticket(request, has)
             try:
-                welcome: Welcome = await self._counter.moved(fields_of(request).get("code", ""), visitor)
+                welcome: Welcome = await self._counter.moved(code, visitor)
             except AlreadyInLine:
                 return self._draw_move(request, queue, settings, "move_taken", status=409)
             except (TokenError, TicketExpired, TicketNotFound, TransitionRefused, QueueNotFound):
@@ -192,11 +204,36 @@ class JoinPages(Pages):
             return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
         return self._to_ticket(request, welcome.queue, self._door.cookies(request, welcome, visitor))
 
+    async def _moved_before(self, request: Request, queue: QueueId, code: str) -> QueueId | None:
+        """Where this browser has the very number of a code, however old that is, so that there is nothing to move; or
+        has a number while there is no code."""
+        if not code:
+            return queue if await self._number_here(request, queue) else None
+        try:
+            claims = self._room.keyring.moves.check(code, 0)  # also one whose time is over
+        except TokenError:
+            return None
+        there = QueueId(claims.queue)
+        return there if await self._number_here(request, there) == _number(claims) else None
+
+    async def _number_here(self, request: Request, queue: QueueId) -> str:
+        """Which number this browser has, whatever became of it; empty where it has none."""
+        try:
+            answer = await self._door.held(request, queue)
+        except TokenMoved:
+            return ""
+        return _number(answer.standing) if answer is not None else ""
+
     def _draw_move(
-        self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200
+        self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200, here: str = ""
     ) -> Response:
-        sight = Sight(state, queue, preferred(request), settings, path=f"{_path(queue)}/move")
+        sight = Sight(state, queue, preferred(request), settings, path=f"{_path(queue)}/move", here=here)
         return self._door.drawing.draw(sight, status, settings)
+
+
+def _number(of: Standing | MoveClaims) -> str:
+    """A ticket as the page tells it to its script, which finds the same in a code."""
+    return f"{of.number}.{of.joined}"
 
 
 def _path(queue: str) -> str:

@@ -6,6 +6,7 @@ one. It goes on as long as the admin key is good that made the link.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 from urllib.parse import quote
@@ -33,8 +34,8 @@ log = structlog.get_logger()
 
 #: What is on paper has to be of use for as long as one may wait with it.
 PAPER_SECONDS = 12 * 3600
-#: A row of buttons for the usual parties; larger ones are typed.
-BUTTONS = 12
+#: Parties of up to so many have a button each, in rows of at most so many; larger ones ask at the desk.
+BUTTONS, ROW = 20, 10
 
 
 class KioskPages(Pages):
@@ -178,8 +179,8 @@ class KioskPages(Pages):
             "key": new_key(),
             "prints": claims.prints,
             "series": [Series(name, sight.words.series(name)) for name in settings.series],
-            "parties": _parties(settings),
-            "most": settings.max_party_size,
+            "parties": (parties := _parties(settings)),
+            "columns": _columns(len(parties)),
             "taken": None,
             "refused": False,
             "crowd": "",
@@ -195,6 +196,11 @@ def _parties(settings: QueueSettings) -> range:
     if settings.ask_party_size is Ask.NO:
         return range(0)
     return range(1, min(settings.max_party_size, BUTTONS) + 1)
+
+
+def _columns(buttons: int) -> int:
+    """How many buttons stand in a row, so that no row is much shorter than another."""
+    return math.ceil(buttons / math.ceil(buttons / ROW)) if buttons else 0
 
 
 def _without_person(filled: Filled) -> Filled:

@@ -71,7 +71,7 @@ def _joining(joining: JoinPages) -> list[Operation]:
             slow=joining.join,
             answers={303: None},
             sends={303: ticket | TOKEN_COOKIE},
-            problems=(*JOIN_REFUSALS, "invalid_request", "already_in_line", "rate_limited"),
+            problems=(*JOIN_REFUSALS, "invalid_request", "already_in_line", "idempotency_conflict", "rate_limited"),
         ),
         _page(
             "GET /join/{queue}/qr.svg",

@@ -102,8 +102,10 @@ class Sight:
         retry_after: float | None = None,
         opens: datetime | None = None,
         early: bool = False,
+        closed: bool = False,
         path: str = "",
         link: str = "",
+        here: str = "",
     ) -> None:
         settings = settings or QueueSettings()
         self.state = state
@@ -116,9 +118,11 @@ class Sight:
         self.logo = settings.logo
         self.go_url = go_url
         self.link = link
+        self.here = here
         self._back_to = back_to
         self._path = path or f"/q/{quote(queue, safe='')}"
         self._early = early
+        self._closed = closed
         self._must_stay = settings.heartbeat_timeout_seconds > 0
         self.ticket = ticket
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
@@ -151,6 +155,11 @@ class Sight:
     def needs(self) -> str:
         """What must be on the page for it to be of any use: an own template that does not draw it is not used."""
         return self.code
+
+    @property
+    def rejoins(self) -> bool:
+        """Whether someone whose place is over is offered a new one: not at a counter that is closed."""
+        return self.state in ("expired", "finished") and not (self.counter and self._closed)
 
     @property
     def code(self) -> str:

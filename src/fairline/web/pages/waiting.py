@@ -13,18 +13,19 @@ from msgspec import UnsetType
 
 from fairline.answer import Answer
 from fairline.arrival import JoinRequest
-from fairline.errors import FairlineError, TokenMoved, TransitionRefused
+from fairline.errors import FairlineError, QueueClosed, TokenMoved, TransitionRefused
 from fairline.queue import QueueId, QueueSettings, QueueStatus
+from fairline.terms import refused_now
 from fairline.ticket import LIVE, Reason, Status
 from fairline.web import logbook
-from fairline.web.context import redirect_url, ticket_cookie
-from fairline.web.http import Headers, Request, Response, cookie
-from fairline.web.pages.door import Pages, back_to, fields_of, is_foreign, see_other
+from fairline.web.context import redirect_url
+from fairline.web.http import Headers, Request, Response
+from fairline.web.pages.door import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, is_foreign, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, form_url, page_url
 from fairline.web.people import named_queue, visitor_of
 from fairline.web.problems import PROBLEMS
-from fairline.web.wire import TicketAnswer
+from fairline.web.wire import TicketAnswer, moment
 
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
 #: How soon a page looks again that may be called back at any moment: after a no-show, or while a number moves.
@@ -115,8 +116,8 @@ class WaitingPages(Pages):
         if isinstance(there, UnsetType):
             return None
         queue = QueueId(there.queue)
-        lasts, secure = self._context.settings.token_seconds, self._context.secure(request)
-        return self._back(request, queue, (cookie(ticket_cookie(queue), there.token, lasts, secure=secure),))
+        kept = self._context.ticket_cookies(request, queue, answer.settings, there.token)
+        return self._back(request, queue, kept)
 
     def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
@@ -139,7 +140,12 @@ class WaitingPages(Pages):
         else:
             state = _STATE_OF[standing.status]
         go_url = self._go_url(answer, back_to(request))
-        return self._draw(request, state, answer.queue, settings, told, go_url=go_url, status=status, again=again)
+        over = state in ("expired", "finished") and settings.at_counter
+        if closed := refused_now(answer.queue, settings, answer.view) if over else None:
+            again = again or LONGEST_RETRY_SECONDS
+        return self._draw(
+            request, state, answer.queue, settings, told, go_url=go_url, status=status, again=again, closed=closed
+        )
 
     def _draw(
         self,
@@ -152,6 +158,7 @@ class WaitingPages(Pages):
         go_url: str = "",
         status: int = 200,
         again: float | None = None,
+        closed: QueueClosed | None = None,
     ) -> Response:
         sight = Sight(
             state,
@@ -162,6 +169,8 @@ class WaitingPages(Pages):
             go_url=go_url,
             back_to=back_to(request),
             retry_after=again,
+            opens=moment(closed.opens_at) if closed and closed.opens_at else None,
+            closed=closed is not None,
         )
         return self._door.drawing.draw(sight, status, settings)
 

@@ -71,7 +71,12 @@ function drawLine(answer) {
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
   show("pass", !answer.held && answer.position < answer.queue_length);
-  if (was === "admitted") { say("note", texts.back_in_line); show("note"); }
+  if (answer.held) show("note", false); // whatever it says is of the line
+  else if (was === "admitted") {
+    say("note", texts.back_in_line);
+    show("note");
+    forget(); // what was promised before the call is no measure of the wait after it
+  }
   was = state;
   desk = undefined;
   if (answer.held) return drawHeld();
@@ -92,7 +97,7 @@ function drawLine(answer) {
 /** Put aside: there is no position to show, and no wait to tell. */
 function drawHeld() {
   if (!data.counter) show("place", false);
-  before = promised = undefined;
+  forget();
   document.title = `${texts.held_title} · ${data.name}`;
 }
 
@@ -113,7 +118,12 @@ function drawProgress({label, position}) {
   });
 }
 
-let promised, before;
+let promised, before, grown = false;
+
+function forget() {
+  promised = before = undefined;
+  grown = false;
+}
 
 /** A wait that grew is owned up to, with the reason. */
 function noteGrowth(answer, paused) {
@@ -126,7 +136,11 @@ function noteGrowth(answer, paused) {
   if (passed || slower) {
     say("note", passed ? texts.grew_priority : texts.grew_slower);
     show("note");
-  } else if (promised && seconds < due) show("note", false);
+    grown = true;
+  } else if (grown && promised && seconds < due) {
+    show("note", false);
+    grown = false;
+  }
   if (seconds !== null && (!promised || slower || seconds < due)) promised = {seconds, at: now};
 }
 
@@ -137,7 +151,8 @@ function announce(answer) {
   const pause = answer.position <= 3 ? QUIET / 4 : QUIET;
   if (Date.now() - announced < pause * 1000) return;
   announced = Date.now();
-  say("announce", fill(texts.announce, {n: number(answer.position), wait: wait(answer.estimated_wait_range)}));
+  const told = wait(answer.estimated_wait_range);
+  say("announce", told ? fill(texts.announce, {n: number(answer.position), wait: told}) : ahead(answer.position));
 }
 
 let connection = "polling";
