@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.bypass import check_bypass
+from fairline.desk import desk_name
 from fairline.errors import Invalid, InvalidSettings
 from fairline.hours import Calendar, check_hours
 from fairline.line import PriorityPolicy
@@ -24,7 +25,6 @@ _ID = re.compile(ID_PATTERN, re.ASCII)
 _URL = re.compile(r"https?://[^\s/?#@]+[^\s]*", re.IGNORECASE)
 #: A series that ends with a letter can never be taken for another one with more digits.
 _SERIES = re.compile(r"[A-Z0-9]{0,3}[A-Z]", re.ASCII)
-_DESK = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,58}[^\s\x00-\x1f\x7f])?")
 _PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
 
 
@@ -322,8 +322,15 @@ def _check_together(settings: QueueSettings) -> None:
         raise InvalidSettings(
             "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
         )
-    _check_names("series", settings.series, _SERIES, "1 to 4 capital letters or digits, the last one a letter")
-    _check_names("counters", settings.counters, _DESK, "1 to 60 characters, without space at the ends")
+    for name in settings.series:
+        if not _SERIES.fullmatch(name):
+            rule = "1 to 4 capital letters or digits, the last one a letter"
+            raise InvalidSettings("series", f"must have names of {rule}; got {name!r:.80}")
+    for name in settings.counters:
+        if desk_name(name, "counters", InvalidSettings) != name:
+            raise InvalidSettings("counters", f"must have names without space at the ends; got {name!r:.80}")
+    _check_once("series", settings.series)
+    _check_once("counters", settings.counters)
     if len(set(settings.notices)) < len(settings.notices):
         raise InvalidSettings("notices", f"must have each kind once; got {', '.join(settings.notices)}")
     check_hours(settings.time_zone, settings.opening_hours, settings.closed_dates)
@@ -337,10 +344,7 @@ def _check_together(settings: QueueSettings) -> None:
     )
 
 
-def _check_names(field: str, names: Rules, pattern: re.Pattern[str], rule: str) -> None:
-    for name in names:
-        if not pattern.fullmatch(name):
-            raise InvalidSettings(field, f"must have names of {rule}; got {name!r:.80}")
+def _check_once(field: str, names: Rules) -> None:
     if len(set(names)) < len(names):
         raise InvalidSettings(field, f"must have each name once; got {', '.join(names):.200}")
 

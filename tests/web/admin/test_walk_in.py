@@ -172,7 +172,9 @@ def test_desks_have_names_and_figures(admin: httpx.Client, make_queue: MakeQueue
     join(queue)
     refused = admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 9"})
     assert (refused.status_code, refused.json()["field"]) == (422, "counter")
-    admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 1"})
+    refused = admin.post(f"/queues/{queue}/desks", json={"name": "Desk 9", "open": True})
+    assert (refused.status_code, refused.json()["field"]) == (422, "name")
+    admin.post(f"/queues/{queue}/call-next", json={"counter": " Desk 1 "})
     for action in ("start", "complete"):
         admin.post(f"/queues/{queue}/tickets/1/{action}")
     desks = admin.post(f"/queues/{queue}/desks", json={"name": "Desk 2", "open": True}).json()["desks"]
