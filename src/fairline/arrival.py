@@ -19,6 +19,10 @@ from fairline.queue import QueueSettings, check_text
 METADATA_BYTES = 4096
 METADATA_DEPTH = 8
 _LARGEST = 2**63
+#: Control characters, halves of surrogate pairs, and breaks of lines and paragraphs.
+_UNSHOWN = frozenset(("Cc", "Cs", "Zl", "Zp"))
+#: What makes text run the other way up to an end that may not come. The marks for one letter may stay: names need them.
+_TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _FIELD = re.compile(r"\$\.(\w+)")
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -111,11 +115,16 @@ def settled(request: JoinRequest, settings: QueueSettings) -> JoinRequest:
     if request.name is None and request.phone is None and request.email is None:
         return request
     name = request.name.strip() if request.name else None
-    if name and any(unicodedata.category(sign) == "Cc" for sign in name):
+    if name and not shows_as_written(name):
         raise InvalidRequest("name", "must be one line of text, without control characters")
     phone = normalised(request.phone, settings.phone_region) if request.phone else None
     email = checked_address(request.email) if request.email else None
     return msgspec.structs.replace(request, name=name or None, phone=phone, email=email)
+
+
+def shows_as_written(name: str) -> bool:
+    """Whether a name is one line that leaves the words beside it as they are, on the board and on a desk's page."""
+    return not any(sign in _TURNING or unicodedata.category(sign) in _UNSHOWN for sign in name)
 
 
 def check_metadata(metadata: dict[str, Any]) -> None:

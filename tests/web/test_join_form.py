@@ -127,6 +127,7 @@ def test_a_form_on_another_site_takes_no_number(counter: Counter) -> None:
         ({"name": "x" * 10_000}, {"name": "At most 100 characters, please."}),
         ({"name": "a\x00b"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
         ({"name": "a\nb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
+        ({"name": "a\u202eb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
         ({"email": "ada"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         ({"email": "a@b.example\nBcc: x"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         ({"email": "x" * 999}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
