@@ -18,6 +18,8 @@ from fairline.queue import QueueSettings, check_text
 
 METADATA_BYTES = 4096
 METADATA_DEPTH = 8
+#: Staff put larger parties in line than people may by themselves; more than this is a slip of the finger.
+LARGEST_BY_STAFF = 100
 _LARGEST = 2**63
 #: Control characters, halves of surrogate pairs, and breaks of lines and paragraphs.
 _UNSHOWN = frozenset(("Cc", "Cs", "Zl", "Zp"))
@@ -102,15 +104,15 @@ def check_join(request: JoinRequest) -> None:
         check_metadata(request.metadata)
 
 
-def settled(request: JoinRequest, settings: QueueSettings) -> JoinRequest:
+def settled(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = False) -> JoinRequest:
     """What someone says of themselves in the form it is kept in, by the rules of the queue: the name without space
     around it, the phone number as it is dialled from anywhere, the e-mail address as mail is sent there. Else an error
     that says what to type."""
-    if request.party_size > settings.max_party_size:
+    most = max(settings.max_party_size, LARGEST_BY_STAFF) if by_staff else settings.max_party_size
+    if request.party_size > most:
+        instead = "A larger party joins in parts" + ("" if by_staff else ", or asks the staff")
         raise InvalidRequest(
-            "party_size",
-            f"must be a whole number from 1 to {settings.max_party_size}; got {request.party_size}. "
-            "A larger party joins in parts, or asks the staff",
+            "party_size", f"must be a whole number from 1 to {most}; got {request.party_size}. {instead}"
         )
     if request.name is None and request.phone is None and request.email is None:
         return request

@@ -147,7 +147,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     phone_region: Text = ""
     """How phone numbers without + are read, as a country such as `KR`; empty takes only those with +."""
     max_party_size: Annotated[int, Meta(ge=1, le=1000)] = 20
-    """The most people who come together."""
+    """The most people who come together; staff may add parties of up to 100."""
     ask_name: Ask = Ask.OPTIONAL
     """Whether the form for taking a number asks for a name."""
     ask_phone: Ask = Ask.OPTIONAL

@@ -442,7 +442,8 @@ class Room:
         self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
     ) -> Arrival | FairlineError:
         try:
-            return self.identity.arrival(queue, settled(request, settings), caller, through)
+            told = settled(request, settings, by_staff=caller.staff is not None)
+            return self.identity.arrival(queue, told, caller, through)
         except FairlineError as error:
             return error
 

@@ -41,7 +41,7 @@ BAD_BODIES: list[tuple[str, Any, str]] = [
     ("POST /queues/{queue}/desks", {"name": "A"}, "open"),
     ("POST /queues/{queue}/join", {"phone": "12"}, "phone"),
     ("POST /queues/{queue}/join", {"series": "Z"}, "series"),
-    ("POST /queues/{queue}/join", {"party_size": 21}, "party_size"),
+    ("POST /queues/{queue}/join", {"party_size": 101}, "party_size"),
     ("PATCH /queues/{queue}", {"stock": -1}, "stock"),
     ("PATCH /queues/{queue}", {"status": "closed"}, "status"),
     ("PATCH /queues/{queue}", {"priority_skip": [0, 1]}, "priority_skip"),
