@@ -31,6 +31,7 @@ from fairline.errors import (
     SettingsChanged,
     TicketExpired,
     TicketNotFound,
+    TokenMoved,
     TransitionRefused,
 )
 from fairline.estimate import Forecast, Wait
@@ -408,7 +409,8 @@ class Room:
             if isinstance(joined, FairlineError):
                 return joined
             if not joined.proven and (joined.ticket.number, joined.ticket.moved) != caller.holds:
-                return AlreadyInLine(queue)
+                moved = joined.by_key and caller.staff is None
+                return TokenMoved() if moved else AlreadyInLine(queue)
             return Welcome(
                 queue=queue,
                 standing=joined.ticket,

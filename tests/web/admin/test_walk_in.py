@@ -284,8 +284,23 @@ def test_a_place_moves_to_another_device_and_is_not_copied(server: RunningServer
     assert public_status(server, old["token"]).json()["code"] == "token_moved"
     assert public_status(server, new["token"]).json()["status"] == "waiting"
     again = try_join(server, queue, client_id="old", idempotency_key="form")
-    assert (again.status_code, again.json()["ticket"]) == (201, old["ticket"] + 1)
+    assert (again.status_code, again.json()["code"]) == (401, "token_moved")
+    assert "token" not in again.json()
+    anew = try_join(server, queue, client_id="old", idempotency_key="another form")
+    assert (anew.status_code, anew.json()["ticket"]) == (201, old["ticket"] + 1)
     assert post(server, "/moved", code="forged").json()["code"] == "token_invalid"
+
+
+def test_staff_whose_press_is_repeated_make_no_second_place_of_one_that_moved(
+    admin: httpx.Client, server: RunningServer, queue: str
+) -> None:
+    pressed = {"name": "Ada", "idempotency_key": "add"}
+    ticket = admin.post(f"/queues/{queue}/join", json=pressed).json()
+    code = post(server, "/move", ticket["token"]).json()["code"]
+    assert post(server, "/moved", code=code, client_id="phone").status_code == 200
+    again = admin.post(f"/queues/{queue}/join", json=pressed)
+    assert (again.status_code, again.json()["code"]) == (409, "already_in_line"), "401 would be about their own key"
+    assert len(admin.get(f"/queues/{queue}/tickets").json()["tickets"]) == 1
 
 
 def test_a_stream_ends_on_the_device_that_a_place_has_left(server: RunningServer, queue: str, join: Join) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
 from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
@@ -82,9 +83,9 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | Fai
     if found is None:
         return refusal(queue, outcome, detail)
     ticket = ticket_of(found)
-    same_client = arrival.client != b"" and arrival.client == ticket.client
-    proven = outcome != "held" or same_client
-    return Joined(ticket, created=outcome == "joined", proven=proven, by_key=outcome == "again")
+    return Joined(
+        ticket, created=outcome == "joined", proven=proven(arrival, outcome, ticket), by_key=outcome == "again"
+    )
 
 
 def outcomes(

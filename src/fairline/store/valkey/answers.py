@@ -10,6 +10,7 @@ import msgspec
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
@@ -38,8 +39,7 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView
     match outcome.decode():
         case "joined" | "held" | "again" as how:
             ticket = unpack_ticket(int(number), rest, view.stopped)
-            same_client = arrival.client != b"" and arrival.client == ticket.client
-            return Joined(ticket, how == "joined", proven=how != "held" or same_client, by_key=how == "again")
+            return Joined(ticket, how == "joined", proven=proven(arrival, how, ticket), by_key=how == "again")
         case why:
             return refusal(queue, why, detail if isinstance(detail, int) else detail.decode())
 

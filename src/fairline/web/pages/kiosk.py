@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from fairline.arrival import Caller
-from fairline.errors import FairlineError, InvalidRequest, TokenError, TokenMissing
+from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.queue import Ask, QueueId, QueueSettings
 from fairline.room import Welcome
 from fairline.store import Role
@@ -87,6 +87,8 @@ class KioskPages(Pages):
         asked = filled.request(_without_person_asked(settings))
         try:
             answer = await self._room.join(queue, asked, Caller(staff=claims.by, form=True))
+        except AlreadyInLine:  # it went along on a phone, and the next one stands here
+            return see_other(_path(queue))
         except FairlineError as error:
             if error.code in PAGE_OF and not isinstance(error, InvalidRequest):
                 return await self._start(request, queue, claims, error)
