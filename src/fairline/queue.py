@@ -136,7 +136,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     closed_dates: Rules = ()
     """Dates on which it is closed all day, such as `2027-12-25`."""
     close_early: bool = True
-    """Takes nobody any more whose turn would come after closing time, by the forecast."""
+    """Takes nobody any more whose turn would come after closing time even if all goes well."""
     clear_after_minutes: Annotated[int, Meta(ge=0, le=1440, description="unset is never")] | None = None
     counters: Annotated[Rules, Meta(max_length=200)] = ()
     """The names of its desks; with none, any name will do."""
@@ -381,6 +381,8 @@ class QueueView(Struct, frozen=True):
     """Of how many calls the next is the mean."""
     cycle_seconds: float = 0.0
     """How long a desk takes from one call to the next while people wait; 0 while none was measured."""
+    calls_seen: float = 0.0
+    """How many admissions `call_rate` is measured from, those long ago for less."""
 
     @property
     def inside(self) -> int:

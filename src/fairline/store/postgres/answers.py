@@ -22,12 +22,11 @@ _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason 
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle = fields
+    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle, calls = fields
     now, stopped, version, waiting, admitted, active, completed = counts
     measured = (float(stay), float(leave), float(called), float(out), float(seen))
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, *measured, held, desks, cycles, float(cycle)
-    )
+    at_desks = (held, desks, cycles, float(cycle), float(calls))
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
 def standing_of(row: Sequence[Any]) -> Standing:

@@ -24,13 +24,12 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, cycle = fields
+    *counts, stay, leave, called, out, seen, cycle, calls = fields
     now, stopped, version, waiting, admitted, active, completed, *more = (int(float(count)) for count in counts)
     measured = (float(stay), float(leave), float(called), float(out), float(seen))
     held, desks, cycles = more
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, *measured, held, desks, cycles, float(cycle)
-    )
+    at_desks = (held, desks, cycles, float(cycle), float(calls))
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
 def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
