@@ -128,7 +128,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     series: Annotated[Rules, Meta(max_length=20)] = ()
     """Names of series that labels are counted in, such as `A` and `B`; the first is the usual one."""
     label_restart: LabelRestart = LabelRestart.NEVER
-    """`daily` counts labels from 1 again each day, by `time_zone`."""
+    """`daily` counts labels from 1 again each day, by `time_zone`. Who waits over midnight keeps theirs, and someone
+    new may have the same: set `opening_hours` and `clear_after_minutes`, so that the line is empty by then."""
     time_zone: Text = "UTC"
     """Where the queue is, such as `Europe/Zurich`: when its days begin, and what its hours mean."""
     opening_hours: dict[str, Rules] = {}
