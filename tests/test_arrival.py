@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairline.arrival import METADATA_BYTES, METADATA_DEPTH, JoinRequest, check_join, check_metadata
+from fairline.arrival import METADATA_BYTES, METADATA_DEPTH, JoinRequest, check_join, check_metadata, settled
 from fairline.errors import InvalidRequest
+from fairline.queue import QueueSettings
 from fairline.store.valkey.record import pack_person, unpack_person
 from fairline.ticket import Person
 
@@ -69,6 +70,20 @@ def test_text_has_its_limits(field: str, longest: int) -> None:
 @pytest.mark.parametrize("value", [5, b"12345678", ["12345678"], True])
 def test_text_is_text(field: str, value: object) -> None:
     refused(field, value)
+
+
+@pytest.mark.parametrize(
+    "sign", ["\n", "\x1b", "\u2028", "\u2029", *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"]
+)
+def test_a_name_is_one_line_and_turns_nothing_around(sign: str) -> None:
+    with pytest.raises(InvalidRequest) as found:
+        settled(JoinRequest(name=f"Ada{sign}Lovelace"), QueueSettings())
+    assert found.value.field == "name"
+
+
+@pytest.mark.parametrize("name", ["👩‍👩‍👧 Ada", "آدا\u200cلاولیس", "\u200fעדה", "é" * 100])
+def test_a_name_keeps_what_its_letters_need(name: str) -> None:
+    assert settled(JoinRequest(name=f" {name} "), QueueSettings()).name == name
 
 
 @pytest.mark.parametrize("size", [0, -1, 1001, 2**70, -(2**70), 2.5, True, "2", None, math.nan])

@@ -211,19 +211,38 @@ async def test_the_line_closes_itself_when_no_more_can_be_served(
     store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(**COUNTER, opening_hours=MANY, one_per="none", max_queue_size=1000)
+    clock.advance(3600 * 8)
     for _ in range(10):
         await room.join(queue, JoinRequest(), Caller())
-    for _ in range(5):
+    for _ in range(6):
         clock.advance(600)
         await room.call_next(queue, counter="A")
-    # 50 minutes past 8; a desk takes ten minutes, so there is time for 55 until 18:00.
-    while (await store.view(queue)).waiting < 55:
+    # It is 17:00, and a desk takes ten minutes. That is time for 6 until 18:00, but five such times tell it roughly: if
+    # all goes well, it is time for 29.
+    while (await store.view(queue)).waiting < 29:
         await room.join(queue, JoinRequest(), Caller())
     with pytest.raises(QueueClosed, match="today") as closed:
         await room.join(queue, JoinRequest(), Caller())
     assert closed.value.early
     await room.configure(queue, {"close_early": False})
     await room.join(queue, JoinRequest(), Caller())
+
+
+async def test_nobody_is_sent_away_and_no_wait_is_told_for_one_slow_call(
+    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+) -> None:
+    queue = await make_queue(**COUNTER, opening_hours=MANY, one_per="none")
+    clock.advance(3600 * 8)
+    for _ in range(60):
+        await room.join(queue, JoinRequest(), Caller())
+    for ticks in (20, 1, 20, 20):  # the first call takes ten minutes
+        for _ in range(ticks):
+            clock.advance(30)
+            await store.admit(queue, 10)
+        joined = await room.join(queue, JoinRequest(), Caller())
+        assert joined.wait is None
+        await room.call_next(queue, counter="A")
+    assert (await store.view(queue)).calls_seen > 1
 
 
 async def test_outside_of_its_hours_a_queue_says_when_it_opens(

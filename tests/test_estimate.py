@@ -152,7 +152,7 @@ def called_after(seed: int, position: int, mean_gap: float, leave_rate: float) -
 @pytest.mark.parametrize("leave_rate", [0.0, 0.0005])
 def test_staff_who_call_are_expected_to_go_on_as_they_did(position: int, leave_rate: float) -> None:
     truth = [called_after(seed, position, 120, leave_rate) for seed in range(RUNS)]
-    wait = wait_of(position, {"admission": "manual"}, call_rate=1 / 120, leave_rate=leave_rate)
+    wait = wait_of(position, {"admission": "manual"}, call_rate=1 / 120, calls_seen=5, leave_rate=leave_rate)
     assert wait
     assert wait.seconds == pytest.approx(mean(truth), rel=0.15, abs=90)  # nobody knows when they called last
     assert inside_range(wait, truth) >= 0.8
@@ -160,9 +160,10 @@ def test_staff_who_call_are_expected_to_go_on_as_they_did(position: int, leave_r
 
 def test_rate_and_room_are_no_gates_where_staff_call() -> None:
     settings = {"admission": "manual", "admission_rate": 0.001, "max_active": 1}
-    assert wait_of(10, settings, active=1, stay_seconds=1000, call_rate=0.1) == wait_of(
-        10, {"admission": "manual"}, call_rate=0.1
-    )
+    called = {"call_rate": 0.1, "calls_seen": 60}
+    wait = wait_of(10, settings, active=1, stay_seconds=1000, **called)
+    assert wait is not None
+    assert wait == wait_of(10, {"admission": "manual"}, **called)
 
 
 # Where nothing honest can be said
@@ -175,6 +176,9 @@ def test_rate_and_room_are_no_gates_where_staff_call() -> None:
         ({"status": "maintenance"}, {}),
         ({"admission_rate": 0}, {}),
         ({"admission": "manual"}, {"call_rate": 0.0}),
+        ({"admission": "manual"}, {"call_rate": 1 / 600, "calls_seen": 1}),
+        ({"admission": "manual"}, {"call_rate": 1.0, "calls_seen": 2}),
+        ({"admission": "manual"}, {"desks_open": 1, "cycles": 2, "cycle_seconds": 600}),
         ({"stock": 0}, {}),
         ({"stock": 100}, {"completed": 60, "active": 30, "admitted": 1}),
         ({"stock_url": "https://stock.example/"}, {}),
@@ -184,6 +188,53 @@ def test_rate_and_room_are_no_gates_where_staff_call() -> None:
 )
 def test_nothing_is_promised_where_nothing_is_known(settings: dict[str, Any], seen: dict[str, Any]) -> None:
     assert wait_of(10, settings, **seen) is None
+
+
+# Who can still be served before the day ends
+
+
+def last_within(seconds: float, settings: dict[str, Any], **seen: Any) -> int | None:
+    return Forecast(checked({"admission": "manual", **settings}), view(**seen)).last_within(seconds, 50_000)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"call_rate": 1 / 600, "calls_seen": 1},
+        {"call_rate": 1.0, "calls_seen": 4},
+        {"desks_open": 1, "cycles": 4, "cycle_seconds": 600},
+    ],
+)
+def test_nobody_is_sent_away_for_a_few_calls(seen: dict[str, Any]) -> None:
+    assert last_within(1, {}, **seen) is None
+
+
+@pytest.mark.parametrize("leave_rate", [0.0, 0.0001, 0.01])
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [
+        ({}, {"desks_open": 1, "cycles": 5, "cycle_seconds": 600}),
+        ({}, {"desks_open": 3, "cycles": 20, "cycle_seconds": 300}),
+        ({"wait_sample": 3}, {"desks_open": 1, "cycles": 3, "cycle_seconds": 600}),
+        ({}, {"call_rate": 1 / 60, "calls_seen": 10}),
+        ({"admission": "auto", "admission_rate": 0.1}, {}),
+    ],
+)
+def test_who_may_be_served_if_all_goes_well_is_not_sent_away(
+    settings: dict[str, Any], seen: dict[str, Any], leave_rate: float
+) -> None:
+    forecast = Forecast(checked({"admission": "manual", **settings}), view(leave_rate=leave_rate, **seen))
+    last = forecast.last_within(3600, 50_000)
+    lows = [wait.low for position in range(1, 5000) if (wait := forecast.wait(position))]
+    late = [position for position, low in enumerate(lows, 1) if low > 3600]
+    assert last == (late[0] - 1 if late else None)
+
+
+def test_the_more_calls_were_seen_the_sooner_the_line_closes() -> None:
+    lasts = [last_within(3600, {}, desks_open=1, cycles=many, cycle_seconds=600) for many in (5, 10, 20, 200)]
+    assert lasts == sorted(lasts, key=lambda last: -(last or 0))
+    assert None not in lasts
+    assert 6 < (lasts[-1] or 0) < 15 < (lasts[0] or 0) < 40
 
 
 def test_the_last_piece_is_promised_and_no_more() -> None:
@@ -208,6 +259,7 @@ def test_before_anyone_came_out_those_who_fit_in_are_told() -> None:
     stay=st.just(0.0) | st.floats(0.01, 100_000),
     leave_rate=st.just(0.0) | st.floats(1e-12, 1),
     call_rate=st.just(0.0) | st.floats(1e-6, 100),
+    calls_seen=st.floats(0, 100),
     manual=st.booleans(),
     positions=st.lists(st.integers(1, 1_000_000), min_size=2, max_size=6),
 )
@@ -218,11 +270,18 @@ def test_nobody_waits_less_than_someone_ahead_of_them(
     stay: float,
     leave_rate: float,
     call_rate: float,
+    calls_seen: float,
     manual: bool,
     positions: list[int],
 ) -> None:
     settings = {"admission": "manual" if manual else "auto", "admission_rate": rate, "max_active": most}
-    seen = {"active": inside, "stay_seconds": stay, "leave_rate": leave_rate, "call_rate": call_rate}
+    seen = {
+        "active": inside,
+        "stay_seconds": stay,
+        "leave_rate": leave_rate,
+        "call_rate": call_rate,
+        "calls_seen": calls_seen,
+    }
     waits = [wait_of(position, settings, **seen) for position in sorted(positions)]
     told = [wait for wait in waits if wait]
     assert waits[: len(told)] == told, "whoever stands behind someone who cannot be told cannot be told either"

@@ -137,6 +137,9 @@ def test_what_is_open_closes_and_what_is_closed_opens(minutes: int, zone: str) -
         ("series", ["A", "A"]),
         ("counters", [" Desk"]),
         ("counters", ["Desk\n1"]),
+        ("counters", ["\u202eDesk"]),
+        ("counters", ["Desk 1", " "]),
+        ("counters", ["x" * 61]),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_its_name(field: str, value: object) -> None:

@@ -18,7 +18,13 @@ from fairline.queue import QueueSettings, check_text
 
 METADATA_BYTES = 4096
 METADATA_DEPTH = 8
+#: Staff put larger parties in line than people may by themselves; more than this is a slip of the finger.
+LARGEST_BY_STAFF = 100
 _LARGEST = 2**63
+#: Control characters, halves of surrogate pairs, and breaks of lines and paragraphs.
+_UNSHOWN = frozenset(("Cc", "Cs", "Zl", "Zp"))
+#: What makes text run the other way up to an end that may not come. The marks for one letter may stay: names need them.
+_TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _FIELD = re.compile(r"\$\.(\w+)")
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -98,24 +104,29 @@ def check_join(request: JoinRequest) -> None:
         check_metadata(request.metadata)
 
 
-def settled(request: JoinRequest, settings: QueueSettings) -> JoinRequest:
+def settled(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = False) -> JoinRequest:
     """What someone says of themselves in the form it is kept in, by the rules of the queue: the name without space
     around it, the phone number as it is dialled from anywhere, the e-mail address as mail is sent there. Else an error
     that says what to type."""
-    if request.party_size > settings.max_party_size:
+    most = max(settings.max_party_size, LARGEST_BY_STAFF) if by_staff else settings.max_party_size
+    if request.party_size > most:
+        instead = "A larger party joins in parts" + ("" if by_staff else ", or asks the staff")
         raise InvalidRequest(
-            "party_size",
-            f"must be a whole number from 1 to {settings.max_party_size}; got {request.party_size}. "
-            "A larger party joins in parts, or asks the staff",
+            "party_size", f"must be a whole number from 1 to {most}; got {request.party_size}. {instead}"
         )
     if request.name is None and request.phone is None and request.email is None:
         return request
     name = request.name.strip() if request.name else None
-    if name and any(unicodedata.category(sign) == "Cc" for sign in name):
+    if name and not shows_as_written(name):
         raise InvalidRequest("name", "must be one line of text, without control characters")
     phone = normalised(request.phone, settings.phone_region) if request.phone else None
     email = checked_address(request.email) if request.email else None
     return msgspec.structs.replace(request, name=name or None, phone=phone, email=email)
+
+
+def shows_as_written(name: str) -> bool:
+    """Whether a name is one line that leaves the words beside it as they are, on the board and on a desk's page."""
+    return not any(sign in _TURNING or unicodedata.category(sign) in _UNSHOWN for sign in name)
 
 
 def check_metadata(metadata: dict[str, Any]) -> None:

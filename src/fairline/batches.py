@@ -11,7 +11,7 @@ from typing import TypeVar
 from fairline.activity import Activity
 from fairline.answer import Answer, Welcome
 from fairline.arrival import Caller, JoinRequest, settled
-from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SettingsChanged, TicketExpired
+from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SettingsChanged, TicketExpired, TokenMoved
 from fairline.estimate import Forecast
 from fairline.identity import Identity
 from fairline.known import KnownSettings
@@ -58,7 +58,8 @@ class Batches:
             if isinstance(joined, FairlineError):
                 return joined
             if not joined.proven and (joined.ticket.number, joined.ticket.moved) != caller.holds:
-                return AlreadyInLine(queue)
+                moved = joined.by_key and caller.staff is None
+                return TokenMoved() if moved else AlreadyInLine(queue)
             return Welcome(
                 queue=queue,
                 standing=joined.ticket,
@@ -92,7 +93,8 @@ class Batches:
         self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
     ) -> Arrival | FairlineError:
         try:
-            return self._identity.arrival(queue, settled(request, settings), caller, through)
+            told = settled(request, settings, by_staff=caller.staff is not None)
+            return self._identity.arrival(queue, told, caller, through)
         except FairlineError as error:
             return error
 

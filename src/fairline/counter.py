@@ -13,10 +13,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from fairline.answer import Welcome, printed
+from fairline.desk import desk_name
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.estimate import Forecast
 from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.room import Room, desk_name
+from fairline.room import Room
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 from fairline.ticket import LIVE, Action, Standing, Status, Ticket, Went, goes_to
 from fairline.token import MoveClaims
@@ -164,9 +165,7 @@ class Counter:
 
     async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> list[DeskState]:
         """A desk opens, or closes; answers all of them."""
-        if not desk_name(name).strip():
-            raise InvalidRequest("name", "must be the name of a desk, such as 'Desk 2'")
-        await self._store.set_desk(queue, name, is_open=is_open)
+        await self._store.set_desk(queue, desk_name(name, "name"), is_open=is_open)
         return await self._store.desks(queue)
 
     async def desks(self, queue: QueueId) -> list[DeskState]:

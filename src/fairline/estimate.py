@@ -24,10 +24,12 @@ SPREAD = 1.64
 TICK_SECONDS = 1.0
 #: Of the two measures of a stay, how far the truth is from the one that is too short to the one that is too long.
 NEARER = 0.8
-#: What the store measures fades: its rate of calls is worth those of so many seconds.
-CALL_SECONDS_SEEN = 1200
-#: From fewer calls nothing is told of how fast desks are.
-CYCLES_NEEDED = 3
+#: The rate of calls that the store measures fades by so many seconds.
+FADE_SECONDS = 600
+#: From fewer calls nothing is told of how fast staff call: one that came after ten minutes would make hours of a line.
+CALLS_NEEDED = 3
+#: From fewer calls nobody is sent away: who was told too long a wait has their place still, who was sent away has none.
+CALLS_TO_CLOSE = 5
 
 
 class Wait(Struct, frozen=True):
@@ -56,7 +58,7 @@ class Phase(NamedTuple):
 class Forecast:
     """How the line will drain, as far as its queue's settings and present state tell: good for everyone in it."""
 
-    __slots__ = ("_last", "_leave_rate", "_phases")
+    __slots__ = ("_closes", "_last", "_leave_rate", "_phases")
 
     def __init__(self, settings: QueueSettings, view: QueueView) -> None:
         left = view.stock_left(settings.stock)
@@ -65,22 +67,33 @@ class Forecast:
         self._last = 0.0 if held else math.inf if left is None else float(left)
         manual = settings.admission is Admission.MANUAL
         self._phases = _called(view) if manual else _let_in(settings, view)
+        needed = min(CALLS_TO_CLOSE, settings.wait_sample) if manual else 0
+        #: Whether enough is known of the drain to send people away for it.
+        self._closes = all(phase.seen >= needed for phase in self._phases)
         self._leave_rate = view.leave_rate
 
     def last_within(self, seconds: float, most: int) -> int | None:
-        """The last position, up to `most`, whose turn comes within so many seconds; None where all of them may."""
-        last = self.wait(most)
-        if last is None or last.seconds <= seconds:
-            return None  # where nothing is known of the end of the line, nobody is sent away for it
-        low, high = 0, most
+        """The last position, up to `most`, whose turn may come within so many seconds if all goes well; None where that
+        is so for all of them, or nothing is known."""
+        if not self._closes:
+            return None
+        low, high = 0, 1
+        while not self._is_after(high, seconds):
+            if high >= most:
+                return None
+            low, high = high, min(2 * high, most)
         while high - low > 1:
             middle = (low + high) // 2
-            wait = self.wait(middle)
-            if wait is not None and wait.seconds > seconds:
+            if self._is_after(middle, seconds):
                 high = middle
             else:
                 low = middle
         return low
+
+    def _is_after(self, position: int, seconds: float) -> bool:
+        """Whether even the shortest wait that is likely is longer; not where nothing honest can be said."""
+        wait = self.wait(position)
+        return wait is not None and wait.low > seconds
 
     def wait(self, position: int) -> Wait | None:
         """The wait of whoever stands at `position`, or None where nothing honest can be said."""
@@ -89,9 +102,19 @@ class Forecast:
 
 def _called(view: QueueView) -> list[Phase]:
     """Staff go on calling as they did: so many desks, each as fast as desks were lately."""
-    if view.desks_open and view.cycles >= CYCLES_NEEDED and view.cycle_seconds > 0:
+    if view.desks_open and view.cycles >= CALLS_NEEDED and view.cycle_seconds > 0:
         return [Phase(math.inf, view.desks_open / view.cycle_seconds, view.cycles)]
-    return [Phase(math.inf, view.call_rate, CALL_SECONDS_SEEN * view.call_rate)]
+    seen = _calls_worth(view)
+    return [Phase(math.inf, view.call_rate, seen)] if seen >= CALLS_NEEDED else []
+
+
+def _calls_worth(view: QueueView) -> float:
+    """How many observations the measured rate of calls is worth: early on the calls themselves; later twice as many as
+    are left of them, since what fades is not forgotten at once."""
+    if view.calls_seen <= 0 or view.call_rate <= 0:
+        return 0.0
+    span = view.calls_seen / view.call_rate
+    return 2 * view.calls_seen / (2 - min(1.0, span / FADE_SECONDS))
 
 
 def _let_in(settings: QueueSettings, view: QueueView) -> list[Phase]:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 
 from fairline.errors import InvalidRequest, InvalidSettings
+
+#: What one writes between the digits of a number, beside spaces, dashes and what nobody sees (which comes along when a
+#: number is copied).
+_BETWEEN = frozenset(
+    "+./()\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH FULL STOP}\N{FULLWIDTH SOLIDUS}\N{MINUS SIGN}"
+    "\N{FULLWIDTH LEFT PARENTHESIS}\N{FULLWIDTH RIGHT PARENTHESIS}"
+)
+_KINDS_BETWEEN = frozenset(("Nd", "Zs", "Pd", "Cf"))
 
 
 def check_region(region: str) -> None:
@@ -24,13 +33,21 @@ def normalised(phone: str, region: str) -> str:
     # The tables of all countries are large, and most servers never see a number.
     import phonenumbers
 
+    number = None
     try:
-        number = phonenumbers.parse(phone, region or None)
+        if _is_whole(phone.strip()):
+            number = phonenumbers.parse(phone, region or None)
     except phonenumbers.NumberParseException:
-        number = None
+        pass
     if number is None or not phonenumbers.is_valid_number(number):
         raise InvalidRequest("phone", f"must be a phone number {_what_to_type(region)}; got {phone!r:.60}")
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it is a number and nothing else. Out of more, one could be read that nobody has typed: a slip of the
+    finger, or what comes after the number, would be cut off."""
+    return all(sign in _BETWEEN or unicodedata.category(sign) in _KINDS_BETWEEN for sign in text)
 
 
 @cache

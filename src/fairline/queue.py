@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.bypass import check_bypass
+from fairline.desk import desk_name
 from fairline.errors import Invalid, InvalidSettings
 from fairline.hours import Calendar, check_hours
 from fairline.line import PriorityPolicy
@@ -24,7 +25,6 @@ _ID = re.compile(ID_PATTERN, re.ASCII)
 _URL = re.compile(r"https?://[^\s/?#@]+[^\s]*", re.IGNORECASE)
 #: A series that ends with a letter can never be taken for another one with more digits.
 _SERIES = re.compile(r"[A-Z0-9]{0,3}[A-Z]", re.ASCII)
-_DESK = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,58}[^\s\x00-\x1f\x7f])?")
 _PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
 
 
@@ -128,7 +128,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     series: Annotated[Rules, Meta(max_length=20)] = ()
     """Names of series that labels are counted in, such as `A` and `B`; the first is the usual one."""
     label_restart: LabelRestart = LabelRestart.NEVER
-    """`daily` counts labels from 1 again each day, by `time_zone`."""
+    """`daily` counts labels from 1 again each day, by `time_zone`. Who waits over midnight keeps theirs, and someone
+    new may have the same: set `opening_hours` and `clear_after_minutes`, so that the line is empty by then."""
     time_zone: Text = "UTC"
     """Where the queue is, such as `Europe/Zurich`: when its days begin, and what its hours mean."""
     opening_hours: dict[str, Rules] = {}
@@ -136,7 +137,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     closed_dates: Rules = ()
     """Dates on which it is closed all day, such as `2027-12-25`."""
     close_early: bool = True
-    """Takes nobody any more whose turn would come after closing time, by the forecast."""
+    """Takes nobody any more whose turn would come after closing time even if all goes well."""
     clear_after_minutes: Annotated[int, Meta(ge=0, le=1440, description="unset is never")] | None = None
     counters: Annotated[Rules, Meta(max_length=200)] = ()
     """The names of its desks; with none, any name will do."""
@@ -147,7 +148,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     phone_region: Text = ""
     """How phone numbers without + are read, as a country such as `KR`; empty takes only those with +."""
     max_party_size: Annotated[int, Meta(ge=1, le=1000)] = 20
-    """The most people who come together."""
+    """The most people who come together; staff may add parties of up to 100."""
     ask_name: Ask = Ask.OPTIONAL
     """Whether the form for taking a number asks for a name."""
     ask_phone: Ask = Ask.OPTIONAL
@@ -322,8 +323,15 @@ def _check_together(settings: QueueSettings) -> None:
         raise InvalidSettings(
             "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
         )
-    _check_names("series", settings.series, _SERIES, "1 to 4 capital letters or digits, the last one a letter")
-    _check_names("counters", settings.counters, _DESK, "1 to 60 characters, without space at the ends")
+    for name in settings.series:
+        if not _SERIES.fullmatch(name):
+            rule = "1 to 4 capital letters or digits, the last one a letter"
+            raise InvalidSettings("series", f"must have names of {rule}; got {name!r:.80}")
+    for name in settings.counters:
+        if desk_name(name, "counters", InvalidSettings) != name:
+            raise InvalidSettings("counters", f"must have names without space at the ends; got {name!r:.80}")
+    _check_once("series", settings.series)
+    _check_once("counters", settings.counters)
     if len(set(settings.notices)) < len(settings.notices):
         raise InvalidSettings("notices", f"must have each kind once; got {', '.join(settings.notices)}")
     check_hours(settings.time_zone, settings.opening_hours, settings.closed_dates)
@@ -337,10 +345,7 @@ def _check_together(settings: QueueSettings) -> None:
     )
 
 
-def _check_names(field: str, names: Rules, pattern: re.Pattern[str], rule: str) -> None:
-    for name in names:
-        if not pattern.fullmatch(name):
-            raise InvalidSettings(field, f"must have names of {rule}; got {name!r:.80}")
+def _check_once(field: str, names: Rules) -> None:
     if len(set(names)) < len(names):
         raise InvalidSettings(field, f"must have each name once; got {', '.join(names):.200}")
 
@@ -377,6 +382,8 @@ class QueueView(Struct, frozen=True):
     """Of how many calls the next is the mean."""
     cycle_seconds: float = 0.0
     """How long a desk takes from one call to the next while people wait; 0 while none was measured."""
+    calls_seen: float = 0.0
+    """How many admissions `call_rate` is measured from, those long ago for less."""
 
     @property
     def inside(self) -> int:

@@ -18,6 +18,7 @@ import msgspec
 from fairline.answer import Answer, Welcome, printed
 from fairline.arrival import Caller, JoinRequest, check_join
 from fairline.batches import Asking, Batches
+from fairline.desk import desk_name
 from fairline.errors import (
     FairlineError,
     InvalidRequest,
@@ -143,11 +144,11 @@ class Room:
         """Call the next people by hand; a retried press with the same key calls the same people."""
         if not 1 <= count <= 100:
             raise InvalidRequest("count", f"must be a whole number from 1 to 100; got {count}")
-        return await self.store.call_next(queue, count, counter=desk_name(counter), key=self.identity.key(key, staff))
+        return await self.store.call_next(queue, count, counter=_desk(counter), key=self.identity.key(key, staff))
 
     async def call(self, queue: QueueId, number: int, counter: str = "") -> Ticket:
         """Call one person out of turn, or NoRoom."""
-        called = await self.store.call_next(queue, 1, counter=desk_name(counter), number=number)
+        called = await self.store.call_next(queue, 1, counter=_desk(counter), number=number)
         if not called:
             raise NoRoom(queue)
         return called[0]
@@ -341,9 +342,6 @@ class Room:
             raise RateLimited(who, wait)
 
 
-def desk_name(name: str) -> str:
-    """A checked name of a desk; empty is none."""
-    check_text("counter", name, InvalidRequest)
-    if len(name) > 60:
-        raise InvalidRequest("counter", f"must be text of at most 60 characters; got {len(name)}")
-    return name
+def _desk(name: str) -> str:
+    """The desk that calls; empty is none."""
+    return desk_name(name) if name else ""

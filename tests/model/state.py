@@ -106,6 +106,7 @@ class State:
             desks_open=len(self._open_desks()),
             cycles=len(self.cycles),
             cycle_seconds=sum(self.cycles) / len(self.cycles) / 1000 if self.cycles else 0,
+            calls_seen=self.flow.called,
         )
 
     def _open_desks(self) -> list[Desk]:

@@ -361,7 +361,7 @@ def plain(answer: Any) -> Any:
     return (type(answer), str(answer)) if isinstance(answer, FairlineError) else answer
 
 
-MEASURED = ("stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen", "cycle_seconds")
+MEASURED = ("stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen", "cycle_seconds", "calls_seen")
 
 
 def same_view(found: QueueView, expected: QueueView) -> None:

@@ -19,8 +19,24 @@ async def test_a_ticket_goes_on_to_another_device_and_is_held_there(venue: OpenV
     assert (moved.client, moved.moved, moved.position, moved.place) == (b"new", 1, 1, joined.place)
     assert (await v.beat(1)).moved == 1
     assert (await v.join(client=b"new")).ticket.number == 1
-    # Neither the client nor the key of the old device gives the place back to it.
-    assert (await v.join(client=b"old", key=b"k", fingerprint=b"f")).ticket.number == 2
+    # The key of the old device neither gives the place back to it nor makes another; its client is free to join anew.
+    again = await v.join(client=b"old", key=b"k", fingerprint=b"f")
+    assert (again.ticket.number, again.created, again.by_key, again.proven) == (1, False, True, False)
+    assert (await v.join(client=b"new", key=b"k", fingerprint=b"f")).proven
+    back = await v.store.rebind(v.queue, 1, joined.joined, 1, b"old")
+    assert (back.client, back.moved) == (b"old", 2)
+    assert (await v.join(client=b"old", key=b"k", fingerprint=b"f")).proven
+    assert (await v.join(client=b"new")).ticket.number == 2
+
+
+async def test_a_ticket_that_has_moved_very_often_has_still_moved(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    joined = (await v.join(client=b"old", key=b"k", fingerprint=b"f")).ticket.joined
+    moved = 0
+    for turn in range(257):
+        moved = (await v.store.rebind(v.queue, 1, joined, moved, b"new %d" % turn)).moved
+        assert 1 <= moved <= 255
+    assert not (await v.join(client=b"old", key=b"k", fingerprint=b"f")).proven
 
 
 async def test_of_two_devices_one_has_the_ticket(venue: OpenVenue, another_store: OpenStore) -> None:

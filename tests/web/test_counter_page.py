@@ -70,7 +70,8 @@ def test_letting_someone_pass_twice_with_one_look_is_once(counter: Counter) -> N
 
 def test_a_number_moves_to_another_phone_and_does_not_copy(counter: Counter) -> None:
     queue, old, new = counter.queue(), counter.someone(), counter.someone()
-    send(old, queue, form_of(old, queue))
+    key = form_of(old, queue)
+    send(old, queue, key, name="Ada")
     moving = old.get(f"/q/{queue}?move=1")
     assert moving.headers["x-fairline-state"] == "moving"
     assert 'src="data:image/svg+xml' in moving.text
@@ -86,6 +87,12 @@ def test_a_number_moves_to_another_phone_and_does_not_copy(counter: Counter) -> 
     damaged = counter.someone().post(f"/join/{queue}/move", data={"code": "x"})
     assert (damaged.status_code, damaged.headers["x-fairline-state"]) == (410, "move_over")
     assert old.post(f"/q/{queue}", data={"do": "leave"}).status_code == 303
+    for phone in (old, counter.someone()):  # the back button, with and without its cookies
+        stale = send(phone, queue, key, name="Ada")
+        assert (stale.status_code, stale.headers["x-fairline-state"]) == (410, "moved")
+        assert "It is on another phone now." in stale.text
+        assert "fairline_ticket" not in stale.headers.get("set-cookie", "")
+    assert send(new, queue, key, name="Ada").headers["location"] == f"/q/{queue}"
     assert len(counter.tickets(queue)) == 1
     assert counter.tickets(queue)[0]["status"] == "waiting", "the old phone has nothing to give up"
 

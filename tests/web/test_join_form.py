@@ -139,6 +139,7 @@ def test_a_form_with_the_key_of_a_call_is_told_so_and_has_a_new_one(counter: Cou
         ({"name": "x" * 10_000}, {"name": "At most 100 characters, please."}),
         ({"name": "a\x00b"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
         ({"name": "a\nb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
+        ({"name": "a\u202eb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
         ({"email": "ada"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         ({"email": "a@b.example\nBcc: x"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         ({"email": "x" * 999}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
+from fairline.token import Keyring, MoveClaims
 from tests.web.counter import ANOTHER_DAY, Counter
 
 # On the wall
@@ -77,6 +80,29 @@ def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(counter: Counter
     wrong_size = press(tablet, queue, party_size="99")
     assert wrong_size.status_code == 422
     assert "A whole number from 1 to 20" in wrong_size.text
+
+
+def test_a_press_whose_number_went_along_on_a_phone_leads_to_the_start(counter: Counter) -> None:
+    queue = counter.queue()
+    tablet = open_kiosk(counter, queue)
+    assert press(tablet, queue, "same").status_code == 201
+    (ticket,) = counter.tickets(queue)
+    code = code_on_paper(counter, queue, ticket)
+    assert counter.someone().post(f"/join/{queue}/move", data={"code": code}).status_code == 303
+    again = press(tablet, queue, "same")
+    assert (again.status_code, again.headers["location"]) == (303, f"/join/{queue}/kiosk")
+    assert tablet.get(f"/join/{queue}/kiosk").headers["x-fairline-state"] == "start"
+    assert len(counter.tickets(queue)) == 1
+
+
+def code_on_paper(counter: Counter, queue: str, ticket: dict[str, Any]) -> str:
+    """What a phone reads off the picture: no test has a camera, so it is made with the server's keys."""
+    secret = (counter.server.data / "secret").read_text(encoding="utf-8").strip().encode()
+    known = counter.someone().get("/.well-known/jwks.json").json()
+    keyring = next(ring for n in range(1, 99) if (ring := Keyring(secret, n)).jwks() == known)
+    joined = round(datetime.fromisoformat(ticket["joined_at"]).timestamp() * 1000)
+    expires = int(time.time()) + 60
+    return keyring.moves.sign(MoveClaims(queue=queue, number=ticket["ticket"], joined=joined, moved=0, expires=expires))
 
 
 def test_a_kiosk_is_open_only_by_its_link_and_as_long_as_its_key(counter: Counter) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from fairline.errors import InvalidRequest
 from fairline.line import LEVELS
-from fairline.store.contract import ACTS, MAX_BATCH, MOST_PASSED, Shown
-from fairline.ticket import Action
+from fairline.store.contract import ACTS, MAX_BATCH, MOST_PASSED, Arrival, Shown
+from fairline.ticket import Action, Ticket
 
 
 def milliseconds(seconds: float) -> int:
@@ -59,6 +59,13 @@ def read_cursor(pattern: re.Pattern[str], cursor: str | None) -> re.Match[str] |
     if cursor is not None and found is None:
         raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
     return found
+
+
+def proven(arrival: Arrival, outcome: str, ticket: Ticket) -> bool:
+    """Whether an arrival that a step answered with a ticket has shown to be its holder. Its key shows that as long as
+    the ticket has not moved: the device that has it now never had the key."""
+    same_client = arrival.client != b"" and arrival.client == ticket.client
+    return same_client or outcome == "joined" or (outcome == "again" and ticket.moved == 0)
 
 
 def press_fingerprint(count: int, number: int | None, counter: str) -> str:

@@ -113,7 +113,8 @@ class Joined(Struct, frozen=True):
     ticket: Ticket
     created: bool
     proven: bool
-    """The caller has shown to be its holder: it is new, or came by the same client or idempotency key."""
+    """The caller has shown to be its holder: it is new, or came by the same client, or by the idempotency key of one
+    that has not moved to another device."""
     by_key: bool = False
     """It came by the same idempotency key."""
 

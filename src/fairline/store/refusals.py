@@ -24,9 +24,9 @@ from fairline.store.contract import MOST_DESKS
 from fairline.ticket import Action, Standing
 
 
-def not_a_desk(names: Sequence[str]) -> FairlineError:
-    """The error for a counter that is none of the queue's desks."""
-    return InvalidRequest("counter", f"must be one of the desks of this queue: {', '.join(names)}")
+def not_a_desk(names: Sequence[str], field: str = "counter") -> FairlineError:
+    """The error for a name that is none of the queue's desks."""
+    return InvalidRequest(field, f"must be one of the desks of this queue: {', '.join(names)}")
 
 
 def too_many_desks() -> FairlineError:

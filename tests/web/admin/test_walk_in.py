@@ -172,7 +172,9 @@ def test_desks_have_names_and_figures(admin: httpx.Client, make_queue: MakeQueue
     join(queue)
     refused = admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 9"})
     assert (refused.status_code, refused.json()["field"]) == (422, "counter")
-    admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 1"})
+    refused = admin.post(f"/queues/{queue}/desks", json={"name": "Desk 9", "open": True})
+    assert (refused.status_code, refused.json()["field"]) == (422, "name")
+    admin.post(f"/queues/{queue}/call-next", json={"counter": " Desk 1 "})
     for action in ("start", "complete"):
         admin.post(f"/queues/{queue}/tickets/1/{action}")
     desks = admin.post(f"/queues/{queue}/desks", json={"name": "Desk 2", "open": True}).json()["desks"]
@@ -231,6 +233,19 @@ def test_what_cannot_be_right_is_answered_with_what_to_type(
     assert hint in refused.json()["detail"]
 
 
+def test_a_large_party_is_told_to_ask_the_staff_who_can_put_it_in_line(
+    admin: httpx.Client, server: RunningServer, walk_in: str
+) -> None:
+    assert "asks the staff" in try_join(server, walk_in, party_size=12).json()["detail"]
+    added = admin.post(f"/queues/{walk_in}/join", json={"party_size": 12})
+    assert added.status_code == 201
+    assert admin.get(f"/queues/{walk_in}/tickets/{added.json()['ticket']}").json()["party_size"] == 12
+    refused = admin.post(f"/queues/{walk_in}/join", json={"party_size": 101})
+    assert (refused.status_code, refused.json()["field"]) == (422, "party_size")
+    assert "from 1 to 100" in refused.json()["detail"]
+    assert "staff" not in refused.json()["detail"]
+
+
 @pytest.fixture(scope="module")
 def walk_in(admin: httpx.Client) -> str:
     usual = {"admission": "manual", "join_limit_per_ip": 0, "phone_region": "KR", "max_party_size": 8}
@@ -269,8 +284,23 @@ def test_a_place_moves_to_another_device_and_is_not_copied(server: RunningServer
     assert public_status(server, old["token"]).json()["code"] == "token_moved"
     assert public_status(server, new["token"]).json()["status"] == "waiting"
     again = try_join(server, queue, client_id="old", idempotency_key="form")
-    assert (again.status_code, again.json()["ticket"]) == (201, old["ticket"] + 1)
+    assert (again.status_code, again.json()["code"]) == (401, "token_moved")
+    assert "token" not in again.json()
+    anew = try_join(server, queue, client_id="old", idempotency_key="another form")
+    assert (anew.status_code, anew.json()["ticket"]) == (201, old["ticket"] + 1)
     assert post(server, "/moved", code="forged").json()["code"] == "token_invalid"
+
+
+def test_staff_whose_press_is_repeated_make_no_second_place_of_one_that_moved(
+    admin: httpx.Client, server: RunningServer, queue: str
+) -> None:
+    pressed = {"name": "Ada", "idempotency_key": "add"}
+    ticket = admin.post(f"/queues/{queue}/join", json=pressed).json()
+    code = post(server, "/move", ticket["token"]).json()["code"]
+    assert post(server, "/moved", code=code, client_id="phone").status_code == 200
+    again = admin.post(f"/queues/{queue}/join", json=pressed)
+    assert (again.status_code, again.json()["code"]) == (409, "already_in_line"), "401 would be about their own key"
+    assert len(admin.get(f"/queues/{queue}/tickets").json()["tickets"]) == 1
 
 
 def test_a_stream_ends_on_the_device_that_a_place_has_left(server: RunningServer, queue: str, join: Join) -> None:

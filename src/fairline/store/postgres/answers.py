@@ -10,6 +10,7 @@ import msgspec
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
 from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
@@ -21,12 +22,11 @@ _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason 
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle = fields
+    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle, calls = fields
     now, stopped, version, waiting, admitted, active, completed = counts
     measured = (float(stay), float(leave), float(called), float(out), float(seen))
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, *measured, held, desks, cycles, float(cycle)
-    )
+    at_desks = (held, desks, cycles, float(cycle), float(calls))
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
 def standing_of(row: Sequence[Any]) -> Standing:
@@ -82,9 +82,9 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | Fai
     if found is None:
         return refusal(queue, outcome, detail)
     ticket = ticket_of(found)
-    same_client = arrival.client != b"" and arrival.client == ticket.client
-    proven = outcome != "held" or same_client
-    return Joined(ticket, created=outcome == "joined", proven=proven, by_key=outcome == "again")
+    return Joined(
+        ticket, created=outcome == "joined", proven=proven(arrival, outcome, ticket), by_key=outcome == "again"
+    )
 
 
 def outcomes(

@@ -319,7 +319,7 @@ class PostgresStore:
     async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
         outcome, names = await self._call("set_desk", queue, name, is_open)
         if outcome == "desk":
-            raise not_a_desk(names)
+            raise not_a_desk(names, "name")
         if outcome == "full":
             raise too_many_desks()
 

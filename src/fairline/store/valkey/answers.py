@@ -10,6 +10,7 @@ import msgspec
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueView, remembered
+from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
@@ -23,13 +24,12 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
 
 def view_of(fields: Sequence[Any]) -> QueueView:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, cycle = fields
+    *counts, stay, leave, called, out, seen, cycle, calls = fields
     now, stopped, version, waiting, admitted, active, completed, *more = (int(float(count)) for count in counts)
     measured = (float(stay), float(leave), float(called), float(out), float(seen))
     held, desks, cycles = more
-    return QueueView(
-        now, stopped, version, waiting, admitted, active, completed, *measured, held, desks, cycles, float(cycle)
-    )
+    at_desks = (held, desks, cycles, float(cycle), float(calls))
+    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
 def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
@@ -38,8 +38,7 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView
     match outcome.decode():
         case "joined" | "held" | "again" as how:
             ticket = unpack_ticket(int(number), rest, view.stopped)
-            same_client = arrival.client != b"" and arrival.client == ticket.client
-            return Joined(ticket, how == "joined", proven=how != "held" or same_client, by_key=how == "again")
+            return Joined(ticket, how == "joined", proven=proven(arrival, how, ticket), by_key=how == "again")
         case why:
             return refusal(queue, why, detail if isinstance(detail, int) else detail.decode())
 

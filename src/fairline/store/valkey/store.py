@@ -308,7 +308,7 @@ class ValkeyStore:
     async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
         _, (outcome, *names) = await self._run("desk", queue, [name, int(is_open)])
         if outcome == b"desk":
-            raise not_a_desk([each.decode() for each in names])
+            raise not_a_desk([each.decode() for each in names], "name")
         if outcome == b"full":
             raise too_many_desks()
 

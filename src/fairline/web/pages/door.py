@@ -44,6 +44,7 @@ PAGE_OF = {
     "queue_maintenance": "maintenance",
     "queue_closed": "closed",
     "already_in_line": "elsewhere",
+    "token_moved": "moved",
     "rate_limited": "limited",
 }
 LONGEST_RETURN = 2000
@@ -131,6 +132,8 @@ class Door:
             return failure(request, error)
         state = PAGE_OF.get(error.code, "trouble")
         status = PROBLEMS[error.code][0] if state != "trouble" else 503
+        if state == "moved":  # as the page of the ticket says it
+            status = PROBLEMS["ticket_expired"][0]
         if state == "trouble":
             failure(request, error)  # for the log
         if settings is None and state not in ("unknown", "trouble"):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import secrets
-import unicodedata
 
 from msgspec import Struct
 
-from fairline.arrival import JoinRequest
+from fairline.arrival import JoinRequest, shows_as_written
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, RateLimited
 from fairline.mail import LONGEST_ADDRESS, checked_address
 from fairline.phone import example, normalised
@@ -103,7 +102,7 @@ def _name_mistake(name: str, ask: Ask, t: Language) -> str:
         return t("name_missing") if ask is Ask.REQUIRED else ""
     if len(name) > LONGEST_NAME:
         return t.count("name_long", LONGEST_NAME)
-    return t("name_bad") if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in name) else ""
+    return "" if shows_as_written(name) else t("name_bad")
 
 
 def _phone_mistake(phone: str, settings: QueueSettings, t: Language) -> str:

@@ -16,7 +16,7 @@ import structlog
 
 from fairline.answer import Welcome
 from fairline.arrival import Caller
-from fairline.errors import FairlineError, InvalidRequest, TokenError, TokenMissing
+from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.queue import Ask, QueueId, QueueSettings
 from fairline.store import Role
 from fairline.token import KioskClaims
@@ -88,6 +88,8 @@ class KioskPages(Pages):
         asked = filled.request(_without_person_asked(settings))
         try:
             answer = await self._room.join(queue, asked, Caller(staff=claims.by, form=True))
+        except AlreadyInLine:  # it went along on a phone, and the next one stands here
+            return see_other(_path(queue))
         except FairlineError as error:
             if error.code in PAGE_OF and not isinstance(error, InvalidRequest):
                 return await self._start(request, queue, claims, error)

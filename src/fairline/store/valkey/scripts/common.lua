@@ -304,6 +304,7 @@ local function answer(reply)
     text(Q.completed or 0), call('ZCARD', HELD), open, text(Q.cycle_count or 0), text(Q.stay_mean or 0),
     text(waited > 0 and (Q.flow_left or 0) / waited or 0), text(span > 0 and (Q.flow_called or 0) / span or 0),
     text(inside > 0 and (Q.flow_out or 0) / inside or 0), text(Q.flow_out or 0), text(Q.cycle_mean or 0),
+    text(Q.flow_called or 0),
   }, reply}
 end
 

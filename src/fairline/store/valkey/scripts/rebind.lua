@@ -14,9 +14,9 @@ local function rebind()
     free_holder(t)
     call('HSET', HOLDERS, 'c' .. client, number)
   end
-  -- The key it joined with would give the place to the old device again.
-  if t.key ~= '' then call('HDEL', HOLDERS, 'j' .. t.key) end
-  t.client, t.key, t.moved = client, '', (t.moved + 1) % 256
+  -- The key it joined with stays, so that the same form makes no second ticket; whoever comes with it is told that it has
+  -- moved. So the count of moves never comes back to 0.
+  t.client, t.moved = client, t.moved % 255 + 1
   event('moved', number)
   save(t)
   return 'done'

@@ -107,7 +107,7 @@ BEGIN
     CASE WHEN q.admission = 'manual' THEN (
       SELECT count(*) FROM desks d WHERE d.queue = _queue AND d.seen > _now - q.desk_idle_seconds * 1000) ELSE 0 END,
     cardinality(c.cycles),
-    coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0))
+    coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.flow_called)
   INTO _view FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
   -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
   IF NOT FOUND THEN

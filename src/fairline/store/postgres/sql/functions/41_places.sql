@@ -67,9 +67,9 @@ BEGIN
     _outcome := 'held';
   ELSE
     UPDATE holders SET holder = _holder WHERE queue = _c.queue AND holder = _t.holder;
-    -- The key it joined with would give the place to the old device again.
-    DELETE FROM join_keys WHERE queue = _c.queue AND key = _t.key;
-    UPDATE tickets SET client = _client, holder = _holder, key = NULL, moved = (moved + 1) % 256
+    -- The key it joined with stays, so that the same form makes no second ticket; whoever comes with it is told that it
+    -- has moved. So the count of moves never comes back to 0.
+    UPDATE tickets SET client = _client, holder = _holder, moved = moved % 255 + 1
     WHERE queue = _c.queue AND number = _number;
     PERFORM tell(_c.queue, _now, ARRAY['moved'], ARRAY[_number]);
   END IF;
