@@ -254,6 +254,27 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
     assert office.newest()["name"] == "Rosalind"
 
 
+def test_a_name_that_is_read_the_other_way_turns_nothing_else_around(venue: Venue, sit: Sit) -> None:
+    queue = venue.queue(**COUNTER)
+    queue.others(1, name="\u2069\u202eRevo")
+    page = sit(queue)
+    next_(page).click()
+    press(page, "return")
+    said(page).to_contain_text("is back at the old place")
+    said(page).to_contain_text("\u2068Revo\u2069 is back")
+    turned = """() => {
+      const text = document.querySelector('[data-show="said"] span').firstChild, range = document.createRange();
+      const left = (words) => {
+        const at = text.data.indexOf(words);
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        return range.getBoundingClientRect().left;
+      };
+      return left("back") > left("place");
+    }"""
+    assert not page.evaluate(turned), "the sentence is read from left to right"
+
+
 def test_someone_who_does_not_come_in_time_is_a_no_show_and_staff_are_told(venue: Venue, sit: Sit) -> None:
     queue = venue.queue(**COUNTER | {"claim_seconds": 1, "counters": []})
     queue.others(1, name="Ada")

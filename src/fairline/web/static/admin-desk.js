@@ -2,7 +2,7 @@
 
 import { get, Live, may, page, queuePath } from "./admin-api.js";
 import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
-import { ask, banner, confirm, h, show, write } from "./admin-dom.js";
+import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
 import { Kept } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
@@ -350,7 +350,7 @@ class Desk {
 }
 
 const calledWords = ({ tickets }) => (tickets.length ? `Called: ${tickets.map(name).join(", ")}.` : "Nobody was called: nobody waits, or there is no room.");
-const joinedWords = ({ label, position }) => `${label} is in line${position ? `, at position ${number(position)}` : ""}.`;
+const joinedWords = ({ label, position }) => `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
 
 /** What came of an action; where someone else was quicker, how it is now. */
 function told(act, ticket) {
