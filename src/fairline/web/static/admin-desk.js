@@ -7,7 +7,7 @@ import { Kept } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
 import { newKey, Presses, traits } from "./admin-desk-press.js";
-import { number, STATUS } from "./admin-words.js";
+import { number, standing } from "./admin-words.js";
 
 const SOME = 50;
 const MANY = 500;
@@ -148,8 +148,8 @@ class Desk {
     show(where).closest("section").hidden = !tickets.length;
   }
 
-  status({ name: shown, status, takes_more: takesMore }) {
-    const element = show("status"), { label, tone } = status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status];
+  status(floor) {
+    const element = show("status"), { name: shown, status } = floor, { label, tone } = standing(floor);
     element.hidden = false;
     element.className = `badge ${tone}`;
     write(element, label);

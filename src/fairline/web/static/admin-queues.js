@@ -4,7 +4,7 @@ import { get, Live, post, queuePath } from "./admin-api.js";
 import { connection, guard } from "./admin-frame.js";
 import { spark } from "./admin-chart.js";
 import { ask, badge, h, show, toast } from "./admin-dom.js";
-import { number, plural, STATUS } from "./admin-words.js";
+import { number, plural, standing } from "./admin-words.js";
 
 const cards = show("cards");
 const sparks = new Map();
@@ -49,7 +49,7 @@ function fill(card, queue) {
   const line = card.querySelector("svg");
   card.replaceChildren(
     h("div", { class: "card-body" },
-      h("h2", {}, h("span", {}, queue.name), badge(STATUS[queue.status])),
+      h("h2", {}, h("span", {}, queue.name), badge(standing(queue))),
       h("code", {}, queue.id),
       h("dl", { class: "trio" },
         h("div", {}, h("dt", {}, "Waiting"), h("dd", {}, number(queue.waiting))),

@@ -44,6 +44,8 @@ export const STATUS = {
   paused: { label: "Paused", tone: "warn" },
   maintenance: { label: "Maintenance", tone: "bad" },
 };
+/** How a queue stands: as it is set, and whether it takes anyone now. */
+export const standing = ({ status, takes_more: takesMore }) => (status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status]);
 
 export const STATE = {
   waiting: { label: "Waiting", tone: "info" },
