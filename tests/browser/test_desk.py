@@ -254,6 +254,21 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
     assert office.newest()["name"] == "Rosalind"
 
 
+def test_whoever_is_added_is_told_in_their_language(office: Queue, sit: Sit) -> None:
+    page = sit(office, locale="fr-CH")
+    page.keyboard.press("a")
+    expect(page.get_by_label("Language of notices")).to_have_value("fr")
+    page.get_by_label("E-mail").fill("emilie@example.com")
+    page.locator('dialog [data-do="confirm"]').click()
+    said(page).to_contain_text("is in line, at position 7")
+    assert [office.newest()[field] for field in ("email", "language")] == ["emilie@example.com", "fr"]
+    page.keyboard.press("a")
+    page.get_by_label("Language of notices").select_option(label="한국어")
+    page.locator('dialog [data-do="confirm"]').click()
+    said(page).to_contain_text("is in line, at position 8")
+    assert office.newest()["language"] == "ko"
+
+
 def test_a_name_that_is_read_the_other_way_turns_nothing_else_around(venue: Venue, sit: Sit) -> None:
     queue = venue.queue(**COUNTER)
     queue.others(1, name="\u2069\u202eRevo")
