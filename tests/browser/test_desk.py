@@ -335,6 +335,33 @@ def test_the_desk_keeps_nobody_out_and_has_room_for_a_thumb(office: Queue, sit: 
         assert box["y"] + box["height"] <= viewport["height"], "call next is within reach"
 
 
+def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, sit: Sit) -> None:
+    queue = venue.queue(**COUNTER | {"ticket_prefix": "CITYOFFICE12"})
+    for name in ("Ada " * 25, "Grace", "Katherine " * 10, "Dorothy"):
+        queue.others(1, name=name.strip())
+    page = sit(queue, viewport=PHONE)
+    queue.act(2, "hold")
+    next_(page).click()
+    big, held, line = mine(page, 1), row(page, "held", 2), row(page, "line", 3)
+    expect(held).to_be_visible()
+    expect(big).to_be_visible()
+    one_line = "it => it.getClientRects().length === 1 && it.scrollWidth <= it.clientWidth && it.offsetHeight < 60"
+    assert big.locator(".label-big").evaluate(one_line)
+    lines = "it => Math.round(it.getBoundingClientRect().height / parseFloat(getComputedStyle(it).lineHeight))"
+    assert big.locator(".who-big").evaluate(lines) == 2
+    assert line.locator("bdi").evaluate(lines) == 2
+    line.get_by_role("button", name=re.compile("^More")).click()
+    assert line.locator("bdi").evaluate(lines) > 2, "the whole name is a press away"
+    big.locator(".who-big").click()
+    assert big.locator(".who-big").evaluate(lines) > 2
+    label, button = held.locator("b").bounding_box(), held.locator("button").first.bounding_box()
+    assert label is not None
+    assert button is not None
+    apart = label["x"] + label["width"] <= button["x"] or label["y"] + label["height"] <= button["y"]
+    assert apart, "nothing is hidden under a button"
+    assert label["width"] > 150
+
+
 def test_the_desk_is_where_a_counter_begins(office: Queue, venue: Venue, sit: Sit) -> None:
     page = sit(office)
     page.goto(f"{venue.server.base_url}/admin")
