@@ -365,7 +365,9 @@ def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, 
 def test_the_desk_is_where_a_counter_begins(office: Queue, venue: Venue, sit: Sit) -> None:
     page = sit(office)
     page.goto(f"{venue.server.base_url}/admin")
-    page.locator(f'[data-queue="{office.name}"]').click()
+    card = page.locator(f'[data-queue="{office.name}"]')
+    expect(card).to_contain_text("Being served")
+    card.click()
     expect(page.locator('[data-show="desk-name"]')).to_contain_text("Desk 1")
     queue_page = page.get_by_role("link", name=office.name).get_attribute("href")
     answer = page.request.get(f"{venue.server.base_url}{queue_page}")
