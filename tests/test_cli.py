@@ -57,7 +57,7 @@ def test_the_night_of_a_sale(run: object, server: RunningServer) -> None:
     assert "made" in run("queue", "create", "night", "admission=manual", "name=Night sale", "stock=3")
     assert "paused" in run("queue", "pause", "night")
     assert "active" in run("queue", "resume", "night")
-    assert "40 a second" in run("queue", "set", "night", "admission_rate=40", "stock=none")
+    assert "called by staff" in run("queue", "set", "night", "admission_rate=40", "stock=none")
     shown = json.loads(run("queue", "show", "night", "--json"))
     assert (shown["settings"]["admission_rate"], shown["settings"]["stock"]) == (40, None)
     assert "night" in run("queue", "list")
@@ -278,7 +278,7 @@ def test_tables_fit_into_80_columns(run: object, server: RunningServer) -> None:
         ("audit", "--queue", "citizens-office"): ("queue.status_changed", "citizens-office", "first key", "no_show"),
         ("report", "citizens-office"): (
             "joined",
-            "let in",
+            "called",
             "all there was",
             "Desk 1, second floor",
             f"{now():%d %b }",
@@ -312,17 +312,19 @@ def test_help_teaches(tmp_path: Path) -> None:
 
 def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_path: Path) -> None:
     assert callable(run)
-    run("queue", "create", "reported", "admission=manual", "name=Night sale")
+    made = run("queue", "create", "reported", "admission=manual", "name=Night sale")
+    assert "people are called by staff, 0 waiting, 0 called or served." in " ".join(made.split())
     httpx.post(f"{server.base_url}/api/v1/queues/reported/join").raise_for_status()
     shown = run("report", "reported")
     assert "Night sale" in shown
     assert "all there was" in shown
+    assert "called" in shown
     assert json.loads(run("report", "reported", "--json"))["totals"]["joined"] == 1
     run("ticket", "call-next", "reported", "--counter", "Desk 1")
     assert "Desk 1" in run("report", "reported", "--day", "today")
     assert ",Desk 1,1,0,0," in run("report", "reported", "--day", "today", "--csv", "--by", "desk")
     rows = run("report", "reported", "--csv").splitlines()
-    assert rows[0].startswith("queue,name,hour,joined,")
+    assert rows[0].startswith("queue,name,hour,local_hour,joined,")
     assert rows[1].startswith("reported,Night sale,")
     file = tmp_path / "report.html"
     assert str(file) in run("report", "reported", "--html", str(file)).replace("\n", "")

@@ -254,6 +254,42 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
     assert office.newest()["name"] == "Rosalind"
 
 
+def test_whoever_is_added_is_told_in_their_language(office: Queue, sit: Sit) -> None:
+    page = sit(office, locale="fr-CH")
+    page.keyboard.press("a")
+    expect(page.get_by_label("Language of notices")).to_have_value("fr")
+    page.get_by_label("E-mail").fill("emilie@example.com")
+    page.locator('dialog [data-do="confirm"]').click()
+    said(page).to_contain_text("is in line, at position 7")
+    assert [office.newest()[field] for field in ("email", "language")] == ["emilie@example.com", "fr"]
+    page.keyboard.press("a")
+    page.get_by_label("Language of notices").select_option(label="한국어")
+    page.locator('dialog [data-do="confirm"]').click()
+    said(page).to_contain_text("is in line, at position 8")
+    assert office.newest()["language"] == "ko"
+
+
+def test_a_name_that_is_read_the_other_way_turns_nothing_else_around(venue: Venue, sit: Sit) -> None:
+    queue = venue.queue(**COUNTER)
+    queue.others(1, name="\u2069\u202eRevo")
+    page = sit(queue)
+    next_(page).click()
+    press(page, "return")
+    said(page).to_contain_text("is back at the old place")
+    said(page).to_contain_text("\u2068Revo\u2069 is back")
+    turned = """() => {
+      const text = document.querySelector('[data-show="said"] span').firstChild, range = document.createRange();
+      const left = (words) => {
+        const at = text.data.indexOf(words);
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        return range.getBoundingClientRect().left;
+      };
+      return left("back") > left("place");
+    }"""
+    assert not page.evaluate(turned), "the sentence is read from left to right"
+
+
 def test_someone_who_does_not_come_in_time_is_a_no_show_and_staff_are_told(venue: Venue, sit: Sit) -> None:
     queue = venue.queue(**COUNTER | {"claim_seconds": 1, "counters": []})
     queue.others(1, name="Ada")
@@ -299,10 +335,39 @@ def test_the_desk_keeps_nobody_out_and_has_room_for_a_thumb(office: Queue, sit: 
         assert box["y"] + box["height"] <= viewport["height"], "call next is within reach"
 
 
+def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, sit: Sit) -> None:
+    queue = venue.queue(**COUNTER | {"ticket_prefix": "CITYOFFICE12"})
+    for name in ("Ada " * 25, "Grace", "Katherine " * 10, "Dorothy"):
+        queue.others(1, name=name.strip())
+    page = sit(queue, viewport=PHONE)
+    queue.act(2, "hold")
+    next_(page).click()
+    big, held, line = mine(page, 1), row(page, "held", 2), row(page, "line", 3)
+    expect(held).to_be_visible()
+    expect(big).to_be_visible()
+    one_line = "it => it.getClientRects().length === 1 && it.scrollWidth <= it.clientWidth && it.offsetHeight < 60"
+    assert big.locator(".label-big").evaluate(one_line)
+    lines = "it => Math.round(it.getBoundingClientRect().height / parseFloat(getComputedStyle(it).lineHeight))"
+    assert big.locator(".who-big").evaluate(lines) == 2
+    assert line.locator("bdi").evaluate(lines) == 2
+    line.get_by_role("button", name=re.compile("^More")).click()
+    assert line.locator("bdi").evaluate(lines) > 2, "the whole name is a press away"
+    big.locator(".who-big").click()
+    assert big.locator(".who-big").evaluate(lines) > 2
+    label, button = held.locator("b").bounding_box(), held.locator("button").first.bounding_box()
+    assert label is not None
+    assert button is not None
+    apart = label["x"] + label["width"] <= button["x"] or label["y"] + label["height"] <= button["y"]
+    assert apart, "nothing is hidden under a button"
+    assert label["width"] > 150
+
+
 def test_the_desk_is_where_a_counter_begins(office: Queue, venue: Venue, sit: Sit) -> None:
     page = sit(office)
     page.goto(f"{venue.server.base_url}/admin")
-    page.locator(f'[data-queue="{office.name}"]').click()
+    card = page.locator(f'[data-queue="{office.name}"]')
+    expect(card).to_contain_text("Being served")
+    card.click()
     expect(page.locator('[data-show="desk-name"]')).to_contain_text("Desk 1")
     queue_page = page.get_by_role("link", name=office.name).get_attribute("href")
     answer = page.request.get(f"{venue.server.base_url}{queue_page}")

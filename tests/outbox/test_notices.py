@@ -144,6 +144,19 @@ async def test_everyone_is_told_once_in_their_language(
     assert f'<a href="{PUBLIC}/q/{queue}">' in mail.html
 
 
+async def test_nobody_hears_that_it_is_nearly_their_turn_before_they_hear_their_number(
+    room: Room, queue: QueueId, receiver: Receiver
+) -> None:
+    await gateway(room.store, receiver)
+    await room.configure(queue, {"notice_place": 8})
+    for number in range(1, 9):  # both are due at once: nobody looked yet
+        await join(room, queue, f"p{number}", phone=f"+4144668180{number}")
+    async with kept(room, 3):
+        await until(lambda: len(receiver.letters) == 16)
+    heard = told(receiver)
+    assert [n for n in range(1, 9) if heard.index(("nearly", n)) < heard.index(("joined", n))] == []
+
+
 async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(
     room: Room, queue: QueueId, receiver: Receiver, mailbox: Mailbox
 ) -> None:

@@ -53,7 +53,7 @@ async def test_what_is_taken_is_claimed_once_and_gone_when_it_was_sent(
     await put(store, box, "a", "b")
     assert await store.outbox.due(["nobody", box]) == [box]
     first, second = await claim(store, box)
-    assert (first.id, first.payload) == parcels("a")[0]
+    assert (first.id, first.payload, "") == parcels("a")[0]
     assert (first.tries, first.made, first.error, second.id) == (1, clock.now, "", "b")
     assert await claim(store, box) == []
     assert await store.outbox.due([box]) == []
@@ -113,6 +113,43 @@ async def test_a_claim_of_the_dead_comes_back(store: Store, box: str, clock: Fak
     assert not await store.outbox.settle_sent(box, lost)
     assert await store.outbox.settle_sent(box, again)
     assert await counts(store, box) == (0, 0)
+
+
+async def test_those_of_one_thread_are_tried_one_after_the_other(store: Store, box: str, clock: FakeClock) -> None:
+    outbox = store.outbox
+
+    async def put_in(*ids: str, thread: str = "sale 1") -> None:
+        seen = await outbox.cursor(box, Q)
+        some = [parcel._replace(thread=thread) for parcel in parcels(*ids)]
+        assert await outbox.take(box, Q, seen, secrets.token_hex(4), some, MANY)
+
+    async def claimed() -> list[Delivery]:
+        return await claim(store, box)
+
+    await put_in("c", "b")
+    await put_in("z", thread="sale 2")
+    await put_in("a")
+    first, other = await claimed()
+    assert (first.id, other.id) == ("c", "z"), "nobody else waits for them"
+    assert await outbox.due([box]) == []
+    assert await outbox.settle_retry(box, first, 3600, "answered 500")
+    (second,) = await claimed()
+    assert second.id == "b", "one that failed holds up nothing"
+    assert await outbox.settle_sent(box, second)
+    (third,) = await claimed()
+    assert third.id == "a"
+    assert await outbox.settle_dead(box, third, "answered 410")
+    await put_in("d")
+    assert [each.id for each in await claimed()] == ["d"], "there is nobody left to wait for"
+    # Whoever died with one does not keep the next one back for long.
+    await put_in("e")
+    clock.advance(25)
+    (late,) = await claimed()
+    assert late.id == "e"
+    clock.advance(10)
+    again = next(each for each in await claimed() if each.id == "d")
+    assert await outbox.settle_sent(box, again)
+    assert await claimed() == [], "what is on its way is not sent twice"
 
 
 async def test_what_failed_is_due_again_after_its_pause(store: Store, box: str, clock: FakeClock) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from fairline.token import Keyring, MoveClaims
+from tests.backends import wait_until
 from tests.web.counter import ANOTHER_DAY, Counter
 
 # On the wall
@@ -148,3 +149,36 @@ def test_no_page_lets_a_browser_look_for_an_icon_elsewhere(counter: Counter) -> 
     tablet = open_kiosk(counter, queue)
     for path in ("", "/poster", "/kiosk"):
         assert '<link rel="icon" href="data:' in tablet.get(f"/join/{queue}{path}").text, path
+
+
+def test_a_line_that_is_as_long_as_can_be_served_is_closed_on_every_screen(counter: Counter) -> None:
+    today_and_tomorrow = {f"{datetime.now(UTC) + timedelta(days):%A}".lower(): ["00:00-24:00"] for days in (0, 1)}
+    queue = counter.queue(
+        admission="auto",
+        admission_rate=0.000001,
+        max_queue_size=100,
+        opening_hours=today_and_tomorrow,
+        close_early=False,
+        message="Welcome.",
+        closed_message="Come tomorrow.",
+    )
+    for _ in range(3):
+        assert counter.staff.post(f"/queues/{queue}/join", json={}).status_code == 201
+    tablet = open_kiosk(counter, queue)
+
+    def told() -> tuple[bool, str, bool, bool, bool]:
+        state = counter.someone().get(f"/api/v1/queues/{queue}").json()
+        board = counter.someone().get(f"/api/v1/queues/{queue}/board").json()
+        floor = counter.staff.get(f"/queues/{queue}/floor").json()
+        glance = counter.staff.get(f"/queues/{queue}/live").json()["glance"]
+        return state["open"], state["message"], board["open"], floor["takes_more"], glance["takes_more"]
+
+    assert told() == (True, "Welcome.", True, True, True)
+    counter.staff.patch(f"/queues/{queue}", json={"close_early": True})
+    wait_until(lambda: told() == (False, "Come tomorrow.", False, False, False), "some screen still says open")
+    assert counter.someone().post(f"/api/v1/queues/{queue}/join", json={}).json()["early"] is True
+    page = tablet.get(f"/join/{queue}/kiosk")
+    assert page.headers["x-fairline-state"] == "refused"
+    assert "The line is as long as we can serve today." in page.text
+    opens = counter.someone().get(f"/api/v1/queues/{queue}").json()["opens_at"]
+    assert re.search(rf'Opens <time datetime="{opens[:16]}', page.text)

@@ -151,7 +151,11 @@ def _short(value: Any) -> str:
 
 def _say(queue: dict[str, Any], what: str) -> None:
     inside = queue["admitted"] + queue["active"]
-    show.console.print(
-        f"Queue [bold]{queue['id']}[/] is {what}: {queue['status']}, {queue['admission_rate']:g} a second, "
-        f"{queue['waiting']:,} waiting, {inside:,} of {queue['max_active']:,} inside."
-    )
+    if queue["admission"] == "manual":
+        flow = f"people are called by staff, {queue['waiting']:,} waiting, {inside:,} called or served."
+    else:
+        flow = (
+            f"{queue['admission_rate']:g} a second, {queue['waiting']:,} waiting, "
+            f"{inside:,} of {queue['max_active']:,} inside."
+        )
+    show.console.print(f"Queue [bold]{queue['id']}[/] is {what}: {queue['status']}, {flow}")

@@ -61,8 +61,9 @@ def _table(found: dict[str, object]) -> None:
     hours, totals = found["hours"], found["totals"]
     assert isinstance(hours, list)
     assert isinstance(totals, dict)
-    columns = ("hour", "joined", "let in", "completed", "left", "longest line", "waited", "p50", "p90", "promises kept")
-    short = ("hour", "joined", "let in", "done", "left", "line", "waited", "p50", "p90", "kept")
+    let_in, done = ("called", "served") if found["admission"] == "manual" else ("let in", "completed")
+    columns = ("hour", "joined", let_in, done, "left", "longest line", "waited", "p50", "p90", "promises kept")
+    short = ("hour", "joined", let_in, "done", "left", "line", "waited", "p50", "p90", "kept")
     lines = [
         *([f"{datetime.fromisoformat(hour['start']):%d %b %H:%M}", *_figures(hour)] for hour in hours),
         ["together" if found["from"] or found["to"] else "all there was", *_figures(totals)],

@@ -55,7 +55,8 @@ class Scribe:
         for event in wanted:
             if ticket := tickets.get(event.ticket or 0):
                 notice = await self._written(box, queue, settings, event, ticket, whole)
-                parcels.append(Parcel(notice.id, notice.packed()))
+                # Nobody is told that it is nearly their turn before they are told their number.
+                parcels.append(Parcel(notice.id, notice.packed(), f"{queue} {ticket.number}"))
         return parcels
 
     async def is_true(self, notice: Notice) -> bool:

@@ -18,6 +18,8 @@ from fairline.queue import QueueId
 #: What is given up is kept so long, and so many of it in one outbox: the oldest go first.
 DEAD_SECONDS = 7 * 86_400
 DEAD_KEPT = 10_000
+#: One of a thread is put off for at most so long, until the one before it was tried.
+THREAD_SECONDS = 20
 #: Where a listing of deliveries goes on: after the one that was due at this time and has this id.
 CURSOR = re.compile(r"([0-9]{1,18}):([0-9a-z]{1,64})", re.ASCII)
 
@@ -34,6 +36,9 @@ class Parcel(NamedTuple):
 
     id: str
     payload: str
+    thread: str = ""
+    """Those of one thread are tried one after the other: each once the one before it was tried. Only the first try
+    waits: what is urgent must not wait for an old one's patience. Empty is no thread."""
 
 
 class Delivery(Struct, frozen=True, kw_only=True):

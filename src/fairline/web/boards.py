@@ -12,6 +12,7 @@ from fairline.errors import InvalidRequest
 from fairline.estimate import Forecast
 from fairline.queue import QueueId
 from fairline.room import PAGE, Room
+from fairline.terms import refused_now
 from fairline.ticket import Status
 from fairline.web.assets import Assets
 from fairline.web.context import Context
@@ -139,13 +140,13 @@ def named_queues(text: str) -> list[QueueId]:
 
 
 def _told(board: Board) -> BoardAnswer:
-    settings, view, calendar = board.settings, board.view, board.settings.calendar
+    settings, view = board.settings, board.view
     wait = Forecast(settings, view).wait(view.waiting + 1)
     return BoardAnswer(
         queue=board.queue,
         name=settings.name or board.queue,
         status=settings.status,
-        open=not calendar.limited or calendar.open_span(view.now) is not None,
+        open=refused_now(board.queue, settings, view) is None,
         queue_length=view.waiting,
         estimated_wait_seconds=round(wait.seconds) if wait else None,
         estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,

@@ -8,8 +8,9 @@ import time
 from msgspec import Struct
 
 from fairline.estimate import Forecast
-from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Room
+from fairline.terms import refused_now
 from fairline.web.wire import QueueAnswer, moment
 
 #: How long the state of a queue is good for, in caches and here.
@@ -60,6 +61,8 @@ def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnsw
     calendar, now = settings.calendar, view.now
     opens = calendar.opens_at(now) if calendar.limited else None
     closes = calendar.closes_at(now) if calendar.limited else None
+    takes_people = refused_now(queue, settings, view) is None
+    closed = not takes_people or settings.status is QueueStatus.MAINTENANCE
     return QueueAnswer(
         id=queue,
         name=settings.name or queue,
@@ -70,8 +73,8 @@ def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnsw
         estimated_wait_seconds=round(wait.seconds) if wait else None,
         sold_out=view.sold_out(settings.stock),
         stock_unknown=settings.stock_unknown,
-        message=settings.message or settings.closed_message,
-        open=not calendar.limited or calendar.open_span(now) is not None,
+        message=(settings.closed_message if closed else "") or settings.message,
+        open=takes_people,
         opens_at=moment(opens) if opens else None,
         closes_at=moment(closes) if closes else None,
     )

@@ -139,7 +139,7 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     """It is not known yet how much there is to sell: nobody is let in until it is."""
     message: str
     open: bool
-    """False outside of the opening hours: nobody is taken."""
+    """False outside of the opening hours, and once nobody more can be served before closing time: nobody is taken."""
     opens_at: datetime | None
     """When it opens next; null where it has no hours."""
     closes_at: datetime | None
@@ -175,7 +175,7 @@ class BoardAnswer(Struct, kw_only=True, frozen=True):
     name: str
     status: QueueStatus
     open: bool
-    """False outside of the opening hours: nobody is taken."""
+    """False outside of the opening hours, and once nobody more can be served before closing time: nobody is taken."""
     queue_length: int
     """How many wait."""
     estimated_wait_seconds: int | None

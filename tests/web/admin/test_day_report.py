@@ -84,12 +84,17 @@ def test_the_csv_by_desk_has_a_line_for_each_desk_and_hour(admin: httpx.Client, 
         local = moment(row["hour"]).astimezone(ZoneInfo(VENUE))
         assert row["local_hour"] == f"{local:%Y-%m-%dT%H:%M}"
         assert local.minute == 30
-    assert "joined" in report(admin, office, day="today", format="csv").text
+    hourly = [*csv.DictReader(io.StringIO(report(admin, office, day="today", format="csv").text))]
+    assert {row["local_hour"] for row in rows} <= {row["local_hour"] for row in hourly}
+    assert sum(int(row["joined"]) for row in hourly) > 0
 
 
 def test_the_page_has_the_desks_by_the_clock_on_the_wall(admin: httpx.Client, office: str) -> None:
     page = report(admin, office, day="today", format="html").text
     assert "Desks by hour" in page
+    assert "<dt>Called</dt>" in page
+    assert "<dt>No-shows</dt><dd>1</dd>" in page
+    assert "Let in" not in page
     assert f"All times are {VENUE}" in page
     assert f"{datetime.now(ZoneInfo(VENUE)):%A}" in page
     assert ":30–" in page

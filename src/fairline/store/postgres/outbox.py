@@ -14,6 +14,7 @@ from fairline.store.outbox import (
     CURSOR,
     DEAD_KEPT,
     DEAD_SECONDS,
+    THREAD_SECONDS,
     BoxCounts,
     Delivery,
     DeliveryPage,
@@ -47,7 +48,9 @@ class PostgresOutbox:
         self, box: str, queue: QueueId, seen: str | None, to: str, parcels: Sequence[Parcel], at_most: int
     ) -> bool:
         ids, payloads = [parcel.id for parcel in parcels], [parcel.payload for parcel in parcels]
-        return await self._call("outbox_take", box, queue, seen, to, at_most, ids, payloads) == "true"
+        threads, put_off = [parcel.thread for parcel in parcels], milliseconds(THREAD_SECONDS)
+        columns = (ids, payloads, threads)
+        return await self._call("outbox_take", box, queue, seen, to, at_most, put_off, *columns) == "true"
 
     async def due(self, boxes: Sequence[str]) -> list[str]:
         found: list[str] = decode(await self._client.call("outbox_due", self._now(), list(boxes)))

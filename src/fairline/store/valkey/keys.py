@@ -105,7 +105,7 @@ def tries_key(who: str, action: str) -> str:
 
 
 #: The order in which every script on an outbox is given its keys.
-BOX_PARTS = ("cursors", "deliveries", "marks", "pending", "dead")
+BOX_PARTS = ("cursors", "deliveries", "marks", "pending", "dead", "threads")
 
 
 def box_keys(box: str) -> tuple[str, ...]:

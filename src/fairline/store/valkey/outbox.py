@@ -13,6 +13,7 @@ from fairline.store.outbox import (
     CURSOR,
     DEAD_KEPT,
     DEAD_SECONDS,
+    THREAD_SECONDS,
     BoxCounts,
     Delivery,
     DeliveryPage,
@@ -48,7 +49,9 @@ class ValkeyOutbox:
         self, box: str, queue: QueueId, seen: str | None, to: str, parcels: Sequence[Parcel], at_most: int
     ) -> bool:
         flat = [part for parcel in parcels for part in parcel]
-        return bool(await self._run("outbox_take", box, [queue, seen or "", to, at_most, *flat]))
+        return bool(
+            await self._run("outbox_take", box, [queue, seen or "", to, at_most, milliseconds(THREAD_SECONDS), *flat])
+        )
 
     async def due(self, boxes: Sequence[str]) -> list[str]:
         answers = await asyncio.gather(*(self._run("outbox_due", box, []) for box in boxes))

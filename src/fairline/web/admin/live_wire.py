@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.terms import refused_now
 from fairline.web.admin.record_wire import StatsAnswer
 from fairline.web.wire import moment
 
@@ -19,6 +20,8 @@ class Glance(Struct, frozen=True, kw_only=True):
     """What the labels of tickets begin with: `R`, this, and the number."""
     version: int
     status: QueueStatus
+    takes_more: bool
+    """Whether people can join now, by the opening hours and the time that is left."""
     admission: Admission
     admission_rate: float
     max_active: int
@@ -39,6 +42,7 @@ class Glance(Struct, frozen=True, kw_only=True):
             ticket_prefix=settings.ticket_prefix or queue.upper(),
             version=version,
             status=settings.status,
+            takes_more=refused_now(queue, settings, view) is None,
             admission=settings.admission,
             admission_rate=settings.admission_rate,
             max_active=settings.max_active,

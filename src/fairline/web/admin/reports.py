@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from fairline.counter import Counter
 from fairline.errors import InvalidRequest
 from fairline.hours import zone_named
-from fairline.queue import QueueId, QueueSettings
+from fairline.queue import Admission, QueueId, QueueSettings
 from fairline.store import DAYS_KEPT, Report, Role
 from fairline.ticket import Reason
 from fairline.web.admin.desk import Call, Calls, Desk
@@ -86,6 +86,8 @@ class ReportAnswer(Struct, frozen=True, kw_only=True):
     day: date | None
     """The day asked for, by the queue's time zone."""
     time_zone: str
+    admission: Admission
+    """How people are let in now: staff at a counter call them."""
     totals: CountsAnswer
     hours: list[HourAnswer]
     desks: list[DeskFiguresAnswer]
@@ -188,9 +190,14 @@ class Reports(Calls):
     def _drawn(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
         nonce = secrets.token_urlsafe(12)
         zone = zone_named(answer.time_zone)
+        counter = answer.admission is Admission.MANUAL
+        let_in, done = ("Called", "Served") if counter else ("Let in", "Completed")
         page = self._page.render(
             report=_at_the_venue(answer, zone),
-            charts=_charts(spans, zone),
+            charts=_charts(spans, zone, let_in.lower()),
+            counter=counter,
+            let_in=let_in,
+            done=done,
             nonce=nonce,
             width=WIDTH,
             height=HEIGHT,
@@ -212,6 +219,7 @@ def _answer(
         until=None if asked.until is None else moment(asked.until),
         day=asked.day,
         time_zone=settings.time_zone,
+        admission=settings.admission,
         totals=CountsAnswer.of_totals(report.totals),
         hours=[HourAnswer.of(hour) for hour in report.hours],
         desks=figures.desks,
@@ -270,12 +278,12 @@ def _asked(call: Call, name: str) -> int | None:
 
 def _csv(answer: ReportAnswer) -> str:
     """A line for each hour. What people wrote never begins a formula."""
-    text = io.StringIO()
+    text, zone = io.StringIO(), zone_named(answer.time_zone)
     writer = csv.writer(text)
-    writer.writerow(["queue", "name", "hour", *COLUMNS])
+    writer.writerow(["queue", "name", "hour", "local_hour", *COLUMNS])
     for hour in answer.hours:
         figures = (read(hour) for read in COLUMNS.values())
-        writer.writerow([_plain(answer.queue), _plain(answer.name), f"{hour.start:%Y-%m-%dT%H:%M:%SZ}", *figures])
+        writer.writerow([_plain(answer.queue), _plain(answer.name), *_times(hour.start, zone), *figures])
     return text.getvalue()
 
 
@@ -285,11 +293,16 @@ def _csv_by_desk(answer: ReportAnswer) -> str:
     writer = csv.writer(text)
     writer.writerow(["queue", "name", "hour", "local_hour", "desk", *DESK_COLUMNS])
     for hour in answer.desk_hours:
-        times = f"{hour.start:%Y-%m-%dT%H:%M:%SZ}", f"{hour.start.astimezone(zone):%Y-%m-%dT%H:%M}"
+        times = _times(hour.start, zone)
         for desk in hour.desks:
             figures = (read(desk) for read in DESK_COLUMNS.values())
             writer.writerow([_plain(answer.queue), _plain(answer.name), *times, _plain(desk.name), *figures])
     return text.getvalue()
+
+
+def _times(start: datetime, zone: ZoneInfo) -> tuple[str, str]:
+    """When an hour began: for programs, and by the clock on the wall."""
+    return f"{start:%Y-%m-%dT%H:%M:%SZ}", f"{start.astimezone(zone):%Y-%m-%dT%H:%M}"
 
 
 def _plain(text: str) -> str:
@@ -324,7 +337,7 @@ def _at_the_venue(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
     )
 
 
-def _charts(spans: Sequence[Span], zone: ZoneInfo) -> list[Chart]:
+def _charts(spans: Sequence[Span], zone: ZoneInfo, let_in: str) -> list[Chart]:
     if not spans:
         return []
     far = spans[-1].start - spans[0].start > 24 * HOUR_MS
@@ -333,7 +346,7 @@ def _charts(spans: Sequence[Span], zone: ZoneInfo) -> list[Chart]:
     each = {1: "a minute", 60: "an hour"}.get(step, f"every {step} minutes")
     counts: list[tuple[str, str, list[float | None]]] = [
         ("joined", "first", [span.joined for span in spans]),
-        ("let in", "second", [span.admitted for span in spans]),
+        (let_in, "second", [span.admitted for span in spans]),
     ]
     waits: list[tuple[str, str, list[float | None]]] = [
         ("half waited less", "first", [_minutes(span.p50) for span in spans]),
@@ -341,7 +354,7 @@ def _charts(spans: Sequence[Span], zone: ZoneInfo) -> list[Chart]:
     ]
     return [
         chart("The line", "people, at its longest", [("waiting", "first", [span.line for span in spans])], labels),
-        chart("Joined and let in", f"people {each}", counts, labels),
+        chart(f"Joined and {let_in}", f"people {each}", counts, labels),
         chart("Waits", "minutes, of those let in", waits, labels),
     ]
 

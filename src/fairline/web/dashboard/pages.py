@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
+from fairline.look import LANGUAGES
 from fairline.store import AdminKey, Role
 from fairline.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
 from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
@@ -29,6 +30,7 @@ from fairline.web.dashboard.form import form
 from fairline.web.docs import HTML
 from fairline.web.http import Headers, Request, Response, cookie
 from fairline.web.operations import Operation
+from fairline.web.pages.languages import catalogue
 from fairline.web.people import named_queue
 from fairline.web.problems import PROBLEMS, failure
 from fairline.webhook import Topic
@@ -154,6 +156,8 @@ class DashboardPages:
         }
         if name in ("queue", "queues"):
             data |= {"form": form(), "actions": _actions(), "reinstated": sorted(REINSTATED)}
+        if name in ("queue", "desk"):
+            data["languages"] = [(code, catalogue(code)["language"]) for code in LANGUAGES]
         if name == "webhooks":
             data["events"] = [*Topic]
         values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS, "days": days}

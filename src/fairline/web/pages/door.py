@@ -140,23 +140,39 @@ class Door:
             settings = await self._settings(name)
         retry = error.retry_after or (TROUBLE_RETRY_SECONDS if status in (429, 503) else None)
         if state == "maintenance" and settings and (opens_in := _opens_in(settings)) > 0:
-            state, retry = "not_open", min(opens_in, LONGEST_RETRY_SECONDS)
-        opens = None
+            retry = min(opens_in, LONGEST_RETRY_SECONDS)
         if isinstance(error, QueueClosed):
-            opens, retry = error.opens_at, min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        sight = Sight(
+            retry = min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+        sight = self.refused(request, name, error, settings, path=path, retry_after=retry and spread(retry))
+        headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
+        return self.drawing.draw(sight, status, settings, headers)
+
+    def refused(
+        self,
+        request: Request,
+        name: str,
+        error: FairlineError,
+        settings: QueueSettings | None,
+        *,
+        path: str,
+        retry_after: float | None = None,
+    ) -> Sight:
+        """What is told of an error: of a queue that is closed also until when, and whether it is for the long line."""
+        state = PAGE_OF.get(error.code, "trouble")
+        if state == "maintenance" and settings and _opens_in(settings) > 0:
+            state = "not_open"
+        closed = error if isinstance(error, QueueClosed) else None
+        return Sight(
             state,
             name[:80],
             preferred(request),
             settings,
-            retry_after=retry and spread(retry),
+            retry_after=retry_after,
             back_to=back_to(request),
-            opens=moment(opens) if opens else None,
-            early=isinstance(error, QueueClosed) and error.early,
+            opens=moment(closed.opens_at) if closed and closed.opens_at else None,
+            early=closed is not None and closed.early,
             path=path,
         )
-        headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
-        return self.drawing.draw(sight, status, settings, headers)
 
     async def _settings(self, name: str) -> QueueSettings | None:
         try:

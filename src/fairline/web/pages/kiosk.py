@@ -145,7 +145,10 @@ class KioskPages(Pages):
         except FairlineError as error:
             return await self._door.refuse(request, queue, error, path=_path(queue))
         refusal = refusal or self._door.refusal_now(queue, settings, view)
-        sight = self._sight(request, queue, settings, PAGE_OF.get(refusal.code, "trouble") if refusal else "form")
+        if refusal:
+            sight = self._door.refused(request, queue, refusal, settings, path=_path(queue))
+        else:
+            sight = self._sight(request, queue, settings)
         more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(sight.words, settings, view)}
         status = PROBLEMS[refusal.code][0] if refusal and refusal.code in PROBLEMS else 200
         retry: Headers = ((b"retry-after", b"10"),) if status in (429, 503) else ()

@@ -1,7 +1,7 @@
 // People as staff see them: a card for who is at my desk, a row for everyone else.
 
 import { may } from "./admin-api.js";
-import { badge, h, write } from "./admin-dom.js";
+import { badge, h, isolated, write } from "./admin-dom.js";
 import { duration } from "./admin-words.js";
 
 /** What staff can do, in their words: the label, the key of the keyboard, the path of the call, what is said after. */
@@ -27,8 +27,8 @@ const AT_HAND = { line: ["call"], held: ["release"], missed: ["reinstate"], call
 const MORE = { line: ["hold", "pass", "prioritise", "transfer", "cancel"], held: ["transfer", "cancel"], missed: [], called: ["recall", "start", "no_show", "return", "hold", "transfer"], serving: ["complete", "transfer"] };
 const CARD = { called: ["start", "recall", "no_show", "return", "hold", "transfer"], serving: ["done_next", "complete", "transfer"] };
 
-/** Who it is, in few words. */
-export const name = (ticket) => [ticket.label, ticket.name].filter(Boolean).join(" ");
+/** Who it is, in few words, as part of a sentence. */
+export const name = (ticket) => [ticket.label, ticket.name].filter(Boolean).map(isolated).join(" ");
 export const whereIs = (ticket) => (ticket.held ? "held" : { waiting: "line", admitted: "called", active: "serving", expired: "missed" }[ticket.status]);
 /** Minutes and seconds, as on a stopwatch. */
 const watch = (seconds) => `${Math.floor(Math.max(0, seconds) / 60)}:${String(Math.floor(Math.max(0, seconds)) % 60).padStart(2, "0")}`;
@@ -42,14 +42,21 @@ function button(act, ticket, press, extra = "") {
   return h("button", { type: "button", class: `button ${main ? "" : "quiet"} ${tone ?? ""} ${extra}`, "data-act": act, "data-press": true, "data-needs": "operator", "aria-keyshortcuts": extra === "big" ? key : null, onclick: () => press(act, ticket) }, label, about, extra === "big" && key ? h("kbd", { "aria-hidden": "true" }, key) : null);
 }
 
+/** A label in one line, whatever it begins with: the longer, the smaller. */
+function bigLabel(label) {
+  const element = h("p", { class: "label-big" }, label);
+  element.style.setProperty("--letters", String(label.length));
+  return element;
+}
+
 /** The one at my desk: who, since when, how long they have to come, and all that can be done. */
 export function card(ticket, press) {
   const where = whereIs(ticket), waited = (new Date(ticket.admitted_at) - new Date(ticket.joined_at)) / 1000;
   return h("section", { class: `card person ${where}`, "data-ticket": ticket.ticket, "data-where": where, "aria-label": `At my desk: ${name(ticket)}` },
     h("div", { class: "person-head" }, badge(where === "called" ? { label: "Called", tone: "warn" } : { label: "Serving", tone: "good" }),
       h("span", { class: "clock", "data-since": where === "called" ? ticket.admitted_at : ticket.started_at })),
-    h("p", { class: "label-big" }, ticket.label),
-    h("p", { class: "who-big" }, ticket.name ?? "No name"),
+    bigLabel(ticket.label),
+    h("p", { class: "who-big clipped", title: ticket.name, onclick: (event) => event.currentTarget.classList.toggle("clipped") }, ticket.name ? h("bdi", {}, ticket.name) : "No name"),
     h("p", { class: "note" }, [ticket.party_size > 1 ? `${ticket.party_size} people` : "1 person", `waited ${duration(waited, true)}`, ticket.priority ? `level ${ticket.priority}` : null].filter(Boolean).join(" · "), ticket.phone ? " · " : null, ticket.phone ? h("a", { href: `tel:${ticket.phone}` }, ticket.phone) : null),
     where === "called" ? h("div", { class: "claim" }, h("div", { class: "meter", "aria-hidden": "true" }, h("span")), h("p", { class: "note", "data-left": true })) : null,
     may("operator") ? h("div", { class: "acts-big" }, ...CARD[where].map((act) => button(act, ticket, press, "big"))) : null);
@@ -66,7 +73,7 @@ export function row(ticket, press, more) {
   return h("li", { "data-ticket": ticket.ticket, "data-where": where },
     h("div", { class: "entry" },
       where === "line" ? h("span", { class: "rank", "data-rank": true }) : null,
-      h("div", { class: "who" }, h("b", {}, ticket.label), " ", h("span", {}, ticket.name ?? ""), facts ? h("span", { class: "facts" }, facts) : null),
+      h("div", { class: "who" }, h("b", {}, ticket.label), " ", h("bdi", { class: "clipped", title: ticket.name }, ticket.name ?? ""), facts ? h("span", { class: "facts" }, facts) : null),
       h("div", { class: "since" }, where === "called" || where === "serving" ? h("span", { class: "at" }, `${where === "called" ? "called to" : "served at"} ${ticket.counter ?? "no desk"}`) : h("span", { "data-ago": at })),
       h("div", { class: "row-acts" }, ...acts.map((act) => button(act, ticket, press)), toggle)),
     extra);

@@ -2,12 +2,12 @@
 
 import { get, Live, may, page, queuePath } from "./admin-api.js";
 import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
-import { ask, banner, confirm, h, show, write } from "./admin-dom.js";
+import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
 import { Kept } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
 import { newKey, Presses, traits } from "./admin-desk-press.js";
-import { number, STATUS } from "./admin-words.js";
+import { languageField, number, standing } from "./admin-words.js";
 
 const SOME = 50;
 const MANY = 500;
@@ -148,8 +148,8 @@ class Desk {
     show(where).closest("section").hidden = !tickets.length;
   }
 
-  status({ name: shown, status, takes_more: takesMore }) {
-    const element = show("status"), { label, tone } = status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status];
+  status(floor) {
+    const element = show("status"), { name: shown, status } = floor, { label, tone } = standing(floor);
     element.hidden = false;
     element.className = `badge ${tone}`;
     write(element, label);
@@ -292,6 +292,8 @@ class Desk {
     ask("Add someone", [
       { name: "name", label: "Name", longest: 100 },
       { name: "phone", label: "Phone", kind: "tel" },
+      { name: "email", label: "E-mail", kind: "email" },
+      languageField(page.languages),
       { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
       ...(series.length > 1 ? [{ name: "series", label: "Series", choices: series.map((each) => [each, each]), value: series[0] }] : []),
       { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
@@ -299,8 +301,8 @@ class Desk {
   }
 
   /** What was typed wrong is said in the form; once the network is at fault, the page goes on trying and says so. */
-  async join({ name: who, phone, party_size: size, series, priority }, key) {
-    const body = { ...(who && { name: who }), ...(phone && { phone }), ...(series && { series }), party_size: size ?? 1, priority: Number(priority) };
+  async join({ name: who, phone, email, language, party_size: size, series, priority }, key) {
+    const body = { ...(who && { name: who }), ...(phone && { phone }), ...(email && { email }), language, ...(series && { series }), party_size: size ?? 1, priority: Number(priority) };
     const sent = this.presses.send({ title: "Add someone", path: "/join", body, key });
     const unanswered = new Promise((close) => { this.noAnswer = close; });
     let late = false;
@@ -350,7 +352,7 @@ class Desk {
 }
 
 const calledWords = ({ tickets }) => (tickets.length ? `Called: ${tickets.map(name).join(", ")}.` : "Nobody was called: nobody waits, or there is no room.");
-const joinedWords = ({ label, position }) => `${label} is in line${position ? `, at position ${number(position)}` : ""}.`;
+const joinedWords = ({ label, position }) => `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
 
 /** What came of an action; where someone else was quicker, how it is now. */
 function told(act, ticket) {

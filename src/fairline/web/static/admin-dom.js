@@ -29,6 +29,9 @@ export function write(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
+/** What people wrote of themselves, as part of a sentence of ours: whichever way it is read, it turns nothing around it. */
+export const isolated = (text) => `\u2068${text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
+
 export const badge = ({ label, tone }) => h("span", { class: `badge ${tone}` }, label);
 
 export function debounce(seconds, call) {

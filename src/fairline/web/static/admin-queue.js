@@ -11,7 +11,7 @@ import { History } from "./admin-history.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
 import { Settings } from "./admin-settings.js";
-import { ago, number, plural, REASON, STATUS } from "./admin-words.js";
+import { ago, number, plural, REASON, standing } from "./admin-words.js";
 
 const TABS = ["now", "people", "settings", "history", "passes"];
 
@@ -116,7 +116,7 @@ class Controls {
   told({ queue }) {
     this.status = queue.status;
     write(show("name"), queue.name);
-    const shown = show("status"), { label, tone } = STATUS[queue.status];
+    const shown = show("status"), { label, tone } = standing(queue);
     shown.hidden = false;
     shown.className = `badge ${tone}`;
     write(shown, label);

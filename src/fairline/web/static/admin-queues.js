@@ -4,7 +4,7 @@ import { get, Live, post, queuePath } from "./admin-api.js";
 import { connection, guard } from "./admin-frame.js";
 import { spark } from "./admin-chart.js";
 import { ask, badge, h, show, toast } from "./admin-dom.js";
-import { number, plural, STATUS } from "./admin-words.js";
+import { number, plural, standing } from "./admin-words.js";
 
 const cards = show("cards");
 const sparks = new Map();
@@ -45,19 +45,21 @@ function fill(card, queue) {
   const facts = JSON.stringify(queue);
   if (card.dataset.facts === facts) return;
   card.dataset.facts = facts;
-  const inside = queue.admitted + queue.active;
   const line = card.querySelector("svg");
   card.replaceChildren(
     h("div", { class: "card-body" },
-      h("h2", {}, h("span", {}, queue.name), badge(STATUS[queue.status])),
+      h("h2", {}, h("span", {}, queue.name), badge(standing(queue))),
       h("code", {}, queue.id),
       h("dl", { class: "trio" },
-        h("div", {}, h("dt", {}, "Waiting"), h("dd", {}, number(queue.waiting))),
-        h("div", {}, h("dt", {}, "Inside"), h("dd", {}, number(inside), " ", h("small", {}, `of ${number(queue.max_active)}`))),
-        h("div", {}, h("dt", {}, queue.admission === "manual" ? "Let in" : "Rate"), h("dd", {}, ...(queue.admission === "manual" ? [h("small", {}, "by hand")] : [number(Math.round(queue.admission_rate * 60)), " ", h("small", {}, "/ min")])))),
+        figure("Waiting", queue.waiting),
+        ...(queue.admission === "manual"
+          ? [figure("Called", queue.admitted), figure("Being served", queue.active)]
+          : [figure("Inside", queue.admitted + queue.active, `of ${number(queue.max_active)}`), figure("Rate", Math.round(queue.admission_rate * 60), "/ min")])),
       h("p", { class: "under" }, queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "piece")} left to sell` : "Sold out")),
     line ?? sparks.get(queue.id) ?? spark([0, 0]));
 }
+
+const figure = (label, value, unit) => h("div", {}, h("dt", {}, label), h("dd", {}, number(value), ...(unit ? [" ", h("small", {}, unit)] : [])));
 
 async function load(id) {
   try {

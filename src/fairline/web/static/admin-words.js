@@ -39,11 +39,20 @@ export function ago(at, now = Date.now()) {
   return seconds < 2 ? "just now" : `${duration(seconds, true)} ago`;
 }
 
+/** A field for the language in which someone is told: at first the one of whoever asks, if it is among `[code, name]`. */
+export function languageField(languages) {
+  const codes = languages.map(([code]) => code);
+  const value = navigator.languages.map((each) => each.split("-")[0]).find((each) => codes.includes(each)) ?? codes[0];
+  return { name: "language", label: "Language of notices", choices: languages, value };
+}
+
 export const STATUS = {
   active: { label: "Open", tone: "good" },
   paused: { label: "Paused", tone: "warn" },
   maintenance: { label: "Maintenance", tone: "bad" },
 };
+/** How a queue stands: as it is set, and whether it takes anyone now. */
+export const standing = ({ status, takes_more: takesMore }) => (status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status]);
 
 export const STATE = {
   waiting: { label: "Waiting", tone: "info" },

@@ -6,6 +6,7 @@
 local id, what = ARGV[2], ARGV[4]
 local tries, made = marked(id)
 if tries ~= tonumber(ARGV[3]) or not call('ZSCORE', PENDING, id) then return 0 end
+tried(id)
 if what == 'sent' then
   forget(id)
   return 1

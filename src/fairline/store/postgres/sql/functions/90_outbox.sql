@@ -50,9 +50,11 @@ BEGIN
 END $$;
 
 -- outbox_take: put deliveries in, and move the cursor of their queue on, if it is still where the caller saw it.
+-- One of a thread waits, but not for ever, until the one before it was tried.
 -- Returns whether that was done: not where it has moved, the outbox is full, or it is not open.
 CREATE FUNCTION outbox_take(
-  _box text, _at bigint, _queue text, _seen text, _to text, _most bigint, _ids text[], _payloads text[]
+  _box text, _at bigint, _queue text, _seen text, _to text, _most bigint, _put_off bigint, _ids text[],
+  _payloads text[], _threads text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _now bigint := moment(_at);
@@ -65,8 +67,21 @@ BEGIN
   THEN
     RETURN 'false';
   END IF;
-  INSERT INTO deliveries (box, id, payload, made, at)
-  SELECT _box, id, payload, _now, _now FROM unnest(_ids, _payloads) p(id, payload)
+  WITH fresh AS (
+    SELECT id, payload, nullif(thread, '') AS thread, i
+    FROM unnest(_ids, _payloads, _threads) WITH ORDINALITY p(id, payload, thread, i)
+    WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.box = _box AND d.id = p.id)
+  ), following AS (
+    SELECT f.*, CASE WHEN thread IS NOT NULL THEN coalesce(lag(id) OVER (PARTITION BY thread ORDER BY i), (
+      SELECT d.id FROM deliveries d WHERE d.box = _box AND d.thread = f.thread
+        AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.box = _box AND n.thread = f.thread AND n.after = d.id)
+      ORDER BY d.made DESC LIMIT 1))
+    END AS after
+    FROM fresh f
+  )
+  INSERT INTO deliveries (box, id, payload, made, at, thread, after)
+  SELECT _box, id, payload, _now, CASE WHEN after IS NULL THEN _now ELSE _now + _put_off END, thread, after
+  FROM following
   ON CONFLICT DO NOTHING;
   INSERT INTO outbox_cursors (box, queue, event) VALUES (_box, _queue, _to)
   ON CONFLICT (box, queue) DO UPDATE SET event = excluded.event;
@@ -109,7 +124,13 @@ CREATE FUNCTION outbox_settle(
 DECLARE
   _now bigint := moment(_at);
   _done boolean;
+  _thread text;
 BEGIN
+  SELECT thread INTO _thread FROM deliveries WHERE box = _box AND id = _id AND tries = _tries AND NOT dead FOR UPDATE;
+  IF _thread IS NOT NULL THEN  -- it was tried: the next one of its thread is due
+    UPDATE deliveries SET thread = NULL WHERE box = _box AND id = _id;
+    UPDATE deliveries SET at = _now WHERE box = _box AND thread = _thread AND after = _id AND tries = 0;
+  END IF;
   IF _what = 'sent' THEN
     DELETE FROM deliveries WHERE box = _box AND id = _id AND tries = _tries AND NOT dead;
     RETURN to_json(FOUND);
