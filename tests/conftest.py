@@ -11,11 +11,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeAlias
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
 from tests import machine
 from tests.backends import BACKENDS, FakeClock, Servers
+
+# How long an example takes says something about the machine, and nothing about us.
+settings.register_profile("fairline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fairline")
 
 MakeQueue: TypeAlias = Callable[..., Awaitable[QueueId]]
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
