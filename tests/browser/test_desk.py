@@ -254,6 +254,20 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
     assert office.newest()["name"] == "Rosalind"
 
 
+def test_the_desk_says_what_people_came_for(venue: Venue, sit: Sit) -> None:
+    queue = venue.queue(**COUNTER | {"series": ["A", "B"], "texts": {"series_B": "Beards"}})
+    queue.others(1, series="B")
+    queue.others(1, series="A")
+    page = sit(queue)
+    expect(row(page, "line", 1)).to_contain_text("Beards")
+    expect(row(page, "line", 2)).not_to_contain_text("Beards")
+    page.keyboard.press("a")
+    expect(page.get_by_label("Series").locator("option")).to_have_text(["A", "B: Beards"])
+    page.keyboard.press("Escape")
+    next_(page).click()
+    expect(mine(page, 1)).to_contain_text("Beards · 1 person")
+
+
 def test_whoever_is_added_is_told_in_their_language(office: Queue, sit: Sit) -> None:
     page = sit(office, locale="fr-CH")
     page.keyboard.press("a")

@@ -71,6 +71,7 @@ def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(counter: Counter
     for _ in range(5):
         taken = press(tablet, queue, series="B", party_size="4")
         assert (taken.status_code, taken.headers["x-fairline-state"]) == (201, "taken")
+        assert taken.text.count(">Beards</p>") == 2, "on the screen, and on paper"
         labels += re.findall(r"</small>(B\d+)</p>", taken.text)[:1]
         assert "set-cookie" not in taken.headers, "the tablet holds nobody's ticket"
     assert labels == [f"B000{n}" for n in range(1, 6)]

@@ -101,6 +101,7 @@ _NAMED_BY = {
     ("FloorAnswer", "status"): "active",
     ("FloorAnswer", "counters"): ["Desk 1", "Desk 2"],
     ("FloorAnswer", "series"): ["A", "B"],
+    ("FloorAnswer", "series_texts"): {"B": "Beards"},
     ("DeskAnswer", "name"): "Desk 2",
     ("DeskFiguresAnswer", "name"): "Desk 2",
     ("ReportAnswer", "time_zone"): "Europe/Zurich",

@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from fairline.counter import Counter, Floor
+from fairline.look import LANGUAGES
 from fairline.queue import QueueId, QueueStatus
 from fairline.room import PAGE
 from fairline.store import Role
@@ -18,6 +19,7 @@ from fairline.web.admin.desks import DeskAnswer
 from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
+from fairline.web.pages.languages import Language
 from fairline.web.wire import moment
 
 USUAL_FLOOR = 50
@@ -36,6 +38,8 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     counters: list[str]
     """The names its desks may have; any where there are none."""
     series: list[str]
+    series_texts: dict[str, str]
+    """What each series is for, in English, where the queue's `texts` say so."""
     claim_seconds: float
     desks: list[DeskAnswer]
     waiting: int
@@ -52,6 +56,7 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     def of(cls, queue: QueueId, floor: Floor) -> FloorAnswer:
         """A counter as staff see it."""
         settings, view = floor.settings, floor.view
+        words = Language(LANGUAGES[0], settings.texts, counter=True)
 
         def shown(tickets: Sequence[Ticket]) -> list[AdminTicket]:
             return [AdminTicket.of(queue, ticket, settings, view.now, None) for ticket in tickets]
@@ -64,6 +69,7 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
             takes_more=refused_now(queue, settings, view) is None,
             counters=list(settings.counters),
             series=list(settings.series),
+            series_texts={name: words.series(name) for name in settings.series if words.series(name) != name},
             claim_seconds=settings.claim_seconds,
             desks=[*map(DeskAnswer.of, floor.desks)],
             waiting=view.waiting,

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from fairline.answer import Welcome
-from fairline.arrival import Caller
+from fairline.arrival import Caller, JoinRequest
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.queue import Ask, QueueId, QueueSettings
 from fairline.store import Role
@@ -105,7 +105,7 @@ class KioskPages(Pages):
             duration_ms=round((time.perf_counter() - began) * 1000, 1),
             request_id=request.id,
         )
-        return self._draw_ticket(request, claims, answer, asked.party_size)
+        return self._draw_ticket(request, claims, answer, asked)
 
     # Who may
 
@@ -154,12 +154,19 @@ class KioskPages(Pages):
         retry: Headers = ((b"retry-after", b"10"),) if status in (429, 503) else ()
         return self._draw(sight, settings, claims, more, status=status, headers=retry)
 
-    def _draw_ticket(self, request: Request, claims: KioskClaims, answer: Welcome, party_size: int) -> Response:
+    def _draw_ticket(self, request: Request, claims: KioskClaims, answer: Welcome, asked: JoinRequest) -> Response:
         told = self._context.told(answer)
         link = f"{self._door.join_url(request, answer.queue)}/move"
         link += f"#{self._counter.move_code(answer.queue, answer.standing, PAPER_SECONDS)}"
         sight = self._sight(request, answer.queue, answer.settings, "waiting", told)
-        taken = {"code": embedded(link), "party_size": party_size, "joined": told.joined_at}
+        series = asked.series or next(iter(answer.settings.series), "")
+        about = sight.words.series(series)
+        taken = {
+            "code": embedded(link),
+            "party_size": asked.party_size,
+            "joined": told.joined_at,
+            "about": about if about != series else "",
+        }
         return self._draw(sight, answer.settings, claims, {"taken": taken}, status=201 if answer.created else 200)
 
     def _sight(

@@ -50,26 +50,26 @@ function bigLabel(label) {
 }
 
 /** The one at my desk: who, since when, how long they have to come, and all that can be done. */
-export function card(ticket, press) {
+export function card(ticket, about, press) {
   const where = whereIs(ticket), waited = (new Date(ticket.admitted_at) - new Date(ticket.joined_at)) / 1000;
   return h("section", { class: `card person ${where}`, "data-ticket": ticket.ticket, "data-where": where, "aria-label": `At my desk: ${name(ticket)}` },
     h("div", { class: "person-head" }, badge(where === "called" ? { label: "Called", tone: "warn" } : { label: "Serving", tone: "good" }),
       h("span", { class: "clock", "data-since": where === "called" ? ticket.admitted_at : ticket.started_at })),
     bigLabel(ticket.label),
     h("p", { class: "who-big clipped", title: ticket.name, onclick: (event) => event.currentTarget.classList.toggle("clipped") }, ticket.name ? h("bdi", {}, ticket.name) : "No name"),
-    h("p", { class: "note" }, [ticket.party_size > 1 ? `${ticket.party_size} people` : "1 person", `waited ${duration(waited, true)}`, ticket.priority ? `level ${ticket.priority}` : null].filter(Boolean).join(" · "), ticket.phone ? " · " : null, ticket.phone ? h("a", { href: `tel:${ticket.phone}` }, ticket.phone) : null),
+    h("p", { class: "note" }, [about, ticket.party_size > 1 ? `${ticket.party_size} people` : "1 person", `waited ${duration(waited, true)}`, ticket.priority ? `level ${ticket.priority}` : null].filter(Boolean).join(" · "), ticket.phone ? " · " : null, ticket.phone ? h("a", { href: `tel:${ticket.phone}` }, ticket.phone) : null),
     where === "called" ? h("div", { class: "claim" }, h("div", { class: "meter", "aria-hidden": "true" }, h("span")), h("p", { class: "note", "data-left": true })) : null,
     may("operator") ? h("div", { class: "acts-big" }, ...CARD[where].map((act) => button(act, ticket, press, "big"))) : null);
 }
 
 /** Someone in a list. What is less often done is behind "More". */
-export function row(ticket, press, more) {
+export function row(ticket, about, press, more) {
   const where = whereIs(ticket);
   const at = where === "missed" ? ticket.ended_at : ticket.joined_at;
   const acts = may("operator") ? AT_HAND[where] : [], rest = may("operator") ? MORE[where] : [];
   const extra = h("div", { class: "extra", hidden: true, id: `more-${ticket.ticket}` }, ...rest.map((act) => button(act, ticket, press)));
   const toggle = rest.length ? h("button", { type: "button", class: "button quiet more", "data-act": "more", "aria-expanded": "false", "aria-controls": extra.id, onclick: () => more(ticket.ticket) }, "More", h("span", { class: "hidden" }, ` for ${name(ticket)}`)) : null;
-  const facts = [ticket.party_size > 1 ? `${ticket.party_size} people` : null, ticket.priority ? `level ${ticket.priority}` : null].filter(Boolean).join(" · ");
+  const facts = [about, ticket.party_size > 1 ? `${ticket.party_size} people` : null, ticket.priority ? `level ${ticket.priority}` : null].filter(Boolean).join(" · ");
   return h("li", { "data-ticket": ticket.ticket, "data-where": where },
     h("div", { class: "entry" },
       where === "line" ? h("span", { class: "rank", "data-rank": true }) : null,

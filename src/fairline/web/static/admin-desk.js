@@ -38,8 +38,8 @@ class Desk {
     this.presses = new Presses(queue, { busy: () => this.mark(), trouble: (press, error, tries) => this.trouble(press, error, tries) });
     this.mine = new MyDesk(queue, { chosen: () => { this.draw(); this.next.focus(); }, set: (open) => this.setDesk(open) });
     const press = (act, ticket) => this.act(act, ticket), open = (ticket) => this.toggle(ticket);
-    const rows = (where) => new Kept(show(where), (ticket) => row(ticket, press, open), factsOf);
-    this.lists = { mine: new Kept(show("mine"), (ticket) => card(ticket, press), factsOf), line: rows("line"), elsewhere: rows("elsewhere"), held: rows("held"), missed: rows("missed") };
+    const rows = (where) => new Kept(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
+    this.lists = { mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf), line: rows("line"), elsewhere: rows("elsewhere"), held: rows("held"), missed: rows("missed") };
   }
 
   begin() {
@@ -155,6 +155,12 @@ class Desk {
     write(element, label);
     write(show("name"), shown);
     banner("status", { paused: "Paused: people can join, and nobody can be called.", maintenance: "Maintenance: nobody can join, and nobody can be called." }[status] ?? null);
+  }
+
+  /** What someone came for, by the series of their label; null where the queue does not say. */
+  about({ label }) {
+    const [, series] = label.match(/([^-]*[A-Z])\d+$/) ?? [];
+    return this.floor.series_texts[series] ?? null;
   }
 
   tick() {
@@ -295,7 +301,7 @@ class Desk {
       { name: "email", label: "E-mail", kind: "email" },
       languageField(page.languages),
       { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
-      ...(series.length > 1 ? [{ name: "series", label: "Series", choices: series.map((each) => [each, each]), value: series[0] }] : []),
+      ...(series.length > 1 ? [{ name: "series", label: "Series", choices: series.map((each) => [each, [each, this.floor.series_texts[each]].filter(Boolean).join(": ")]), value: series[0] }] : []),
       { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
     ], "Put in line", (values) => this.join(values, key));
   }
