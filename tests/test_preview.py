@@ -104,6 +104,7 @@ def last_in_line(people: list[Person]) -> Person:
     return max(waiting, key=lambda person: person.number)
 
 
+@pytest.mark.timeout(180)  # twenty evenings on the real engine: half a minute of work for one core
 async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(url: str) -> None:
     compared = within = 0
     for seed in range(SCENARIOS):

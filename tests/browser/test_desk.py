@@ -285,12 +285,12 @@ def test_whoever_is_added_is_told_in_their_language(office: Queue, sit: Sit) -> 
 
 def test_a_name_that_is_read_the_other_way_turns_nothing_else_around(venue: Venue, sit: Sit) -> None:
     queue = venue.queue(**COUNTER)
-    queue.others(1, name="\u2069\u202eRevo")
+    queue.others(1, name="אורלי")
     page = sit(queue)
     next_(page).click()
     press(page, "return")
     said(page).to_contain_text("is back at the old place")
-    said(page).to_contain_text("\u2068Revo\u2069 is back")
+    said(page).to_contain_text("\u2068אורלי\u2069 is back")
     turned = """() => {
       const text = document.querySelector('[data-show="said"] span').firstChild, range = document.createRange();
       const left = (words) => {

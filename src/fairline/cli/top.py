@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import select
+import signal
 import sys
 import threading
 import time
@@ -62,22 +63,31 @@ def top(
 
 
 def _live(watch: Watch, every: float) -> None:
-    ending = threading.Event()
+    with _interrupts() as ending:
 
-    def look_on() -> None:
-        while not ending.wait(every):
-            watch.try_to_look()
+        def look_on() -> None:
+            while not ending.wait(every):
+                watch.try_to_look()
 
-    # Looks are made beside the screen: a server that hangs must not keep anyone from ending this.
-    threading.Thread(target=look_on, daemon=True).start()
-    try:
+        # Looks are made beside the screen: a server that hangs must not keep anyone from ending this.
+        threading.Thread(target=look_on, daemon=True).start()
         with _keys() as pressed, Live(console=show.console, screen=True, auto_refresh=False) as live:
-            while True:
+            while not ending.is_set():
                 live.update(frame(watch, *show.console.size, hint=True), refresh=True)
                 if pressed(FRAME_SECONDS) in {"q", "Q", "\x1b", "\x03"}:
                     return
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, and at the end. An exception in its place is lost where it comes while something is freed."""
+    ending = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: ending.set())
+    try:
+        yield ending
     finally:
         ending.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def _plain(watch: Watch, every: float) -> None:
