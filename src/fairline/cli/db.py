@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import typer
@@ -14,11 +14,10 @@ from fairline.cli.show import console
 from fairline.errors import InvalidSettings
 from fairline.settings import load
 from fairline.store import POSTGRES, embedded_server
-from fairline.store.postgres.client import connect, mapped_errors
-from fairline.store.postgres.migrate import Schema
-from fairline.store.postgres.migrate import status as schema_status
-from fairline.store.postgres.migrate import upgrade as upgrade_schema
-from fairline.store.postgres.statements import migrations
+
+if TYPE_CHECKING:  # the driver takes a while to load, and no other command needs it
+    from fairline.store.postgres.disk import Connection
+    from fairline.store.postgres.migrate import Schema
 
 T = TypeVar("T")
 
@@ -44,10 +43,10 @@ def upgrade(
 ) -> None:
     """Bring the schema to the version this Fairline needs. Safe to run again, and from several machines at once."""
 
-    async def run(url: str) -> tuple[Schema, Schema]:
-        async with mapped_errors(), await connect(url) as connection:
-            before = await schema_status(connection)
-            return before, await upgrade_schema(connection, role=role)
+    from fairline.store.postgres import migrate
+
+    async def run(connection: Connection) -> tuple[Schema, Schema]:
+        return await migrate.status(connection), await migrate.upgrade(connection, role=role)
 
     before, after = _on_database(store, data, config, run)
     if before == after:
@@ -62,11 +61,10 @@ def upgrade(
 def status(store: Store = None, data: Data = None, config: Config = None) -> None:
     """Say at which version the schema is, and what an upgrade would do. Ends with 1 where one is needed."""
 
-    async def run(url: str) -> Schema:
-        async with mapped_errors(), await connect(url) as connection:
-            return await schema_status(connection)
+    from fairline.store.postgres import migrate
+    from fairline.store.postgres.statements import migrations
 
-    found = _on_database(store, data, config, run)
+    found = _on_database(store, data, config, migrate.status)
     console.print(f"The schema is at version {found.version or 'none'}; this Fairline needs {migrations()[-1].number}.")
     for each in found.pending:
         console.print(f"  to do: {each.number:04d} {each.name.replace('_', ' ')}", highlight=False)
@@ -81,15 +79,22 @@ def status(store: Store = None, data: Data = None, config: Config = None) -> Non
 
 
 def _on_database(
-    store: str | None, data: Path | None, config: Path | None, run: Callable[[str], Coroutine[Any, Any, T]]
+    store: str | None, data: Path | None, config: Path | None, run: Callable[[Connection], Coroutine[Any, Any, T]]
 ) -> T:
     """Do something on the database; the embedded one is started for as long as it takes."""
     settings = load(file=config, flags={"store": store, "data": data})
     url = settings.store
     if urlsplit(url).scheme in POSTGRES:
-        return asyncio.run(run(url))
+        return asyncio.run(_connected(url, run))
     if url != "embedded-postgres":
         problem = f"must be postgresql://… or embedded-postgres: no other store has a schema; got {url!r:.80}"
         raise InvalidSettings("store", problem)
     with embedded_server(url, settings.data) as server:
-        return asyncio.run(run(server.url))
+        return asyncio.run(_connected(server.url, run))
+
+
+async def _connected(url: str, run: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:
+    from fairline.store.postgres.client import connect, mapped_errors
+
+    async with mapped_errors(), await connect(url) as connection:
+        return await run(connection)

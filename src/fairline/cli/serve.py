@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from fairline.logs import set_up_logs
 from fairline.settings import ServerRole, load
-from fairline.web.supervisor import Prepared, Supervisor
+
+if TYPE_CHECKING:
+    from fairline.web.supervisor import Prepared, Supervisor
 
 
 def serve(
@@ -32,6 +34,8 @@ def serve(
 
     Settings come from (later wins) the defaults, the file, FAIRLINE_* variables, and these flags.
     """
+    from fairline.web.supervisor import Supervisor  # the whole server: no other command has to wait for it
+
     flags = {"host": host, "port": port, "store": store, "data": data, "workers": workers, "role": role}
     settings = load(file=config, flags=flags)
     set_up_logs(settings.log_format)
