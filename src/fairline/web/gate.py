@@ -12,6 +12,7 @@ Proxies differ in what they do with a refusal. nginx wants 401, and then asks us
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import quote, urlencode
 
@@ -35,6 +36,7 @@ from fairline.web.http import (
     Response,
     Running,
     Sent,
+    args_of,
     cookie,
     encode,
     wants_json,
@@ -68,19 +70,25 @@ class Errand(Struct, frozen=True):
 
 def errand_of(request: Request) -> Errand:
     """What a proxy asks for, by its headers and our query."""
-    original, forwarded = request.text(b"x-original-uri"), request.text(b"x-forwarded-uri")
-    uri = original or forwarded or ""
-    method = request.text(b"x-original-method") or request.text(b"x-forwarded-method") or "GET"
+    original, forwarded = request.header(b"x-original-uri"), request.header(b"x-forwarded-uri")
+    method = request.header(b"x-original-method") or request.header(b"x-forwarded-method") or b"GET"
+    return _errand(original or b"", forwarded or b"", method, request.query)
+
+
+@lru_cache(maxsize=512)  # in a rush everyone asks for the same few pages
+def _errand(original: bytes, forwarded: bytes, method: bytes, asked: bytes) -> Errand:
+    uri = (original or forwarded).decode("utf-8", "replace")
     path, mark, query = uri.partition("?")
     parts = query.split("&") if mark else []
     kept = [part for part in parts if not part.startswith(_PASS)]
     passes = [part.removeprefix(_PASS) for part in parts if part.startswith(_PASS)]
+    args = args_of(asked)
     return Errand(
-        queue=request.args.get("queue", ""),
+        queue=args.get("queue", ""),
         uri=local(path + ("?" + "&".join(kept) if kept else "")) if uri else "",
         arriving=passes[-1] if passes else "",
-        reads=method in ("GET", "HEAD"),
-        answer=request.args.get("answer", ""),
+        reads=method in (b"GET", b"HEAD"),
+        answer=args.get("answer", ""),
         clear=not original or not forwarded or original == forwarded,
     )
 
@@ -103,11 +111,14 @@ class Gate:
         except TokenError as error:
             return self._without_pass(request, errand, error)
         by = self._context.visitor(request, claims)
-        named = msgspec.structs.replace(errand, queue=claims.queue)
+
+        def refused(error: FairlineError) -> Outcome:
+            return self._without_pass(request, msgspec.structs.replace(errand, queue=claims.queue), error)
+
         return Pending(
             self._room.visit(QueueId(claims.queue), claims.number, by),
             lambda answer: self._let_through(request, errand, claims, answer, by),
-            recover=lambda error: self._without_pass(request, named, error),
+            recover=refused,
         )
 
     def _let_through(

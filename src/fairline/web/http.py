@@ -101,7 +101,7 @@ class Request:
     def args(self) -> Mapping[str, str]:
         """What the query says; the last of a name wins."""
         if self._query is None:
-            self._query = _args(self.query)
+            self._query = args_of(self.query)
         return self._query
 
     @property
@@ -134,7 +134,8 @@ class Request:
 
 
 @lru_cache(maxsize=1024)
-def _args(query: bytes) -> Mapping[str, str]:
+def args_of(query: bytes) -> Mapping[str, str]:
+    """What a query says; the last of a name wins."""
     return MappingProxyType(dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)))
 
 
