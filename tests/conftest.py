@@ -5,6 +5,7 @@ A test that asks for `store` runs once on every backend; one that needs the plai
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from fairline.errors import FairlineError
 from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
 from tests import machine
@@ -106,8 +108,13 @@ async def another_store(backend: str, clock: FakeClock) -> AsyncIterator[OpenSto
 
 
 @pytest.fixture
-async def store(another_store: OpenStore) -> Store:
-    return await another_store()
+async def store(another_store: OpenStore) -> AsyncIterator[Store]:
+    """The store of a test; its queues go with it, or keepers of later tests would look after them all."""
+    opened = await another_store()
+    yield opened
+    with contextlib.suppress(FairlineError):  # some tests leave it away
+        for each in await opened.queues():
+            await opened.delete(each)
 
 
 @pytest.fixture

@@ -194,7 +194,7 @@ def person(venue: Venue, **options: Any) -> Iterator[Person]:
     finally:
         context.unroute_all(behavior="ignoreErrors")  # some are never answered, and that is the point
         context.close()
-    assert someone.troubles == []
+    assert someone.troubles == [], someone.troubles
 
 
 def never_answer(route: Route) -> None:
