@@ -16,7 +16,7 @@ from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, Queue
 from fairline.store import Stats, Totals
 from fairline.ticket import Reason, Standing, Status
 from fairline.web.figures import MetricsPage, queue_metrics
-from fairline.web.http import Request
+from fairline.web.http import Head, Request
 from fairline.web.metrics import FOLDER, HEARTBEAT_BUCKETS, Metrics, Spread
 from tests.web.figures import BEATS, JOIN, LATENCY, Figures
 
@@ -140,7 +140,7 @@ class _Away:
 
 async def test_with_the_store_away_the_processes_still_tell_their_figures(metrics: Metrics) -> None:
     metrics.answered("POST", "/api/v1/queues/a/join", 503)
-    request = Request("GET", "/metrics", b"", [], None)
+    request = Request(Head("GET", "/metrics"), None)
     answer = await MetricsPage(_Away(), metrics).metrics(request)  # type: ignore[arg-type]
     figures = Figures(answer.body.decode())
     assert answer.status == 200

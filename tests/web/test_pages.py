@@ -13,7 +13,7 @@ import pytest
 
 from fairline.look import LANGUAGES, TEXTS
 from fairline.queue import QueueSettings, checked
-from fairline.web.http import Request
+from fairline.web.http import Head, Request
 from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
 from fairline.web.pages.languages import PLURALS, Language, catalogue, preferred
 from tests.web.running import RunningServer
@@ -294,7 +294,7 @@ def test_whatever_colours_are_set_everything_can_be_read(accent: str, background
     ],
 )
 def test_the_language_is_the_one_asked_for(header: str, query: str, expected: str) -> None:
-    request = Request("GET", "/q/demo", query.encode(), [(b"accept-language", header.encode())], None)
+    request = Request(Head("GET", "/q/demo", query.encode(), [(b"accept-language", header.encode())]), None)
     assert preferred(request) == expected
 
 

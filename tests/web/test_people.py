@@ -13,7 +13,7 @@ from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
 from fairline.token import Keyring
 from fairline.web.context import Context
-from fairline.web.http import Request
+from fairline.web.http import Head, Request
 from fairline.web.public import Public
 from tests.backends import FakeClock
 from tests.web.running import RunningServer
@@ -85,7 +85,7 @@ async def test_a_machine_without_a_keeper_is_ready_only_while_one_goes_round_els
     clock.advance(3_000_000_000)  # long after any keeper of other tests on this store
     context = Context(ServerSettings(role=ServerRole.WEB), Room(store, Keyring(b"a secret of these tests")))
     public = Public(context, keeper=None)
-    request = Request("GET", "/readyz", b"", [], None)
+    request = Request(Head("GET", "/readyz"), None)
     alone = await public.readyz(request)
     assert (alone.status, b"has not gone round" in alone.body) == (503, True)
     await Keeper(store).sweep()

@@ -10,6 +10,7 @@ from fairline.web.http import (
     BODY_LIMIT,
     HAND_OVER,
     Handler,
+    Head,
     Headers,
     Pending,
     Request,
@@ -38,10 +39,8 @@ def request_of(scope: Scope) -> Request:
     """The request of a scope, its body still to come."""
     client = scope.get("client")
     path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
-    peer, secure = client[0] if client else None, scope["scheme"] == "https"
-    request = Request(scope["method"], path, scope["query_string"], scope["headers"], peer, secure)
-    request.params = scope.get("path_params", {})
-    return request
+    head = Head(scope["method"], path, scope["query_string"], scope["headers"], scope.get("path_params", {}))
+    return Request(head, client[0] if client else None, scope["scheme"] == "https")
 
 
 async def read_body(receive: Any) -> bytes:

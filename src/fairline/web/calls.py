@@ -11,8 +11,7 @@ from fairline.web.boards import Boards
 from fairline.web.docs import HTML, Docs
 from fairline.web.figures import MEDIA, MetricsPage
 from fairline.web.gate import Gate
-from fairline.web.openapi import EVENT_STREAM
-from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
+from fairline.web.operations import EVENT_STREAM, JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
 from fairline.web.people import People
 from fairline.web.public import Public
 from fairline.web.sites import Sites

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Flow, Streaming
-from fairline.web.http import STATUS_LINE, Request, Response, Takeover, header_lines
+from fairline.web.http import STATUS_LINE, Head, Request, Response, Takeover, header_lines
 from fairline.web.problems import problem
 
 log = structlog.get_logger()
@@ -104,17 +104,26 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
-        if self.turn is None and not (self._held or self.pipeline or self.flow.write_paused) and len(data) <= PIECE:
-            self._take(data)
+        if not self.is_busy() and len(data) <= PIECE:
+            self.take(lambda: self._parse(data))
         else:
             self._held = self._held + data if self._held else data
             self._go_on()
 
-    def _take(self, data: bytes) -> None:
+    def is_busy(self) -> bool:
+        """Whether what comes now has to wait."""
+        return self.turn is not None or bool(self._held or self.pipeline) or self.flow.write_paused or self._deaf
+
+    def begin(self) -> None:
+        """The client begins a request."""
+        self.since = self.loop.time()
+        self.resting = False
+
+    def take(self, step: Callable[[], None]) -> None:
         """What nearly always happens: nothing is under way, and a request comes in one piece."""
         self._going = True
         try:
-            self._parse(data)
+            step()
         finally:
             self._going = False
         if self.turn is None or self._held or self.pipeline or self.flow.write_paused:
@@ -331,8 +340,8 @@ class Connection(HttpToolsProtocol):
         cycle, self.receiving = self.receiving, None
         if not self._begun:
             self.headers = []
-        method = self.parser.get_method().decode("ascii")
-        refusal = FastCycle(self, lambda request: problem(code, detail, request.id), method, "", b"", keep_alive=False)
+        head = Head(self.parser.get_method().decode("ascii"), "", headers=self.headers or ())
+        refusal = FastCycle(self, lambda request: problem(code, detail, request.id), head, keep_alive=False)
         if cycle is None:
             self.enter(refusal)
         elif cycle.response_complete:

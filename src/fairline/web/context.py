@@ -7,10 +7,11 @@ from collections import OrderedDict
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from fairline.answer import Answer
 from fairline.arrival import Caller
@@ -19,7 +20,7 @@ from fairline.estimate import Wait
 from fairline.queue import QueueId, QueueSettings
 from fairline.room import Room
 from fairline.settings import ServerSettings
-from fairline.ticket import Standing, Status, Ticket
+from fairline.ticket import Standing, Status, Ticket, Went
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
 from fairline.web.http import Headers, Request, cookie, token_of
 from fairline.web.preference import preferred
@@ -168,41 +169,56 @@ class Context:
     def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
         """What someone is told of where they stand."""
         standing, settings, wait = answer.standing, answer.settings, answer.wait
-        interval = settings.heartbeat_interval_seconds
-        admitted = standing.status is Status.ADMITTED
-        session = self.session_token(answer) if admitted else None
-        return TicketAnswer(
+        told = TicketAnswer(
             queue=answer.queue,
             ticket=standing.number,
             label=answer.label,
-            token=token or UNSET,
             status=standing.status,
-            reason=standing.reason or UNSET,
             position=standing.position,
             queue_length=answer.view.waiting,
             estimated_wait_seconds=wait.told[0] if wait else None,
             estimated_wait_range=wait.told[1:] if wait else None,
             queue_status=settings.status,
-            sold_out=answer.view.sold_out(settings.stock) or UNSET,
-            stock_unknown=settings.stock_unknown or UNSET,
             priority=standing.priority,
             joined_at=moment(standing.joined),
-            heartbeat_interval_seconds=interval,
+            heartbeat_interval_seconds=settings.heartbeat_interval_seconds,
             next_heartbeat_seconds=_next_beat(settings, wait) if beat else UNSET,
-            session_token=session or UNSET,
-            redirect_url=redirect_url(settings.target_url, session) if session else UNSET,
-            claim_before=moment(standing.deadline) if admitted and standing.deadline else UNSET,
-            message=settings.message or UNSET,
-            held=standing.held or UNSET,
-            counter=standing.counter or UNSET,
-            transferred_to=self._went(settings, standing),
         )
+        more = self._more(answer, token)
+        return replace(told, **more) if more else told
 
-    def _went(self, settings: QueueSettings, standing: Standing) -> TransferredTo | UnsetType:
+    def _more(self, answer: Answer, token: str | None) -> dict[str, Any]:
+        """What only some are told. It is put apart since most who ask wait, and ask often."""
+        standing, settings = answer.standing, answer.settings
+        more: dict[str, Any] = {}
+        if token:
+            more["token"] = token
+        if settings.stock is not None and answer.view.sold_out(settings.stock):
+            more["sold_out"] = True
+        if settings.stock_unknown:
+            more["stock_unknown"] = True
+        if settings.message:
+            more["message"] = settings.message
+        if standing.held:
+            more["held"] = True
+        if standing.status is not Status.WAITING:
+            more |= self._since_waiting(answer)
+        return more
+
+    def _since_waiting(self, answer: Answer) -> dict[str, Any]:
+        """What became of someone who was called, or whose place is gone."""
+        standing, settings = answer.standing, answer.settings
+        told: dict[str, Any] = {"reason": standing.reason, "counter": standing.counter}
+        if standing.status is Status.ADMITTED:
+            session = self.session_token(answer)
+            told |= {"session_token": session, "redirect_url": redirect_url(settings.target_url, session)}
+            told["claim_before"] = moment(standing.deadline) if standing.deadline else None
+        if isinstance(standing, Ticket) and standing.went is not None:
+            told["transferred_to"] = self._went(settings, standing, standing.went)
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _went(self, settings: QueueSettings, standing: Ticket, went: Went) -> TransferredTo:
         """Where someone who was transferred is now, with the token of their ticket there."""
-        if not isinstance(standing, Ticket) or standing.went is None:
-            return UNSET
-        went = standing.went
         there = Standing(number=went.number, status=Status.WAITING, priority=standing.priority, joined=went.joined)
         token = self.ticket_token(QueueId(went.queue), settings, there, standing.client)
         return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
@@ -305,6 +321,8 @@ def _ticket_cookies(request: Request) -> list[str]:
 
 def _next_beat(settings: QueueSettings, wait: Wait | None) -> float:
     """When to beat next: whoever has long to wait may beat less often, well within the timeout."""
+    interval = settings.heartbeat_interval_seconds
+    if wait is None or wait.seconds <= 60 * interval:
+        return interval
     longest = settings.heartbeat_timeout_seconds / 3 or 60.0
-    stretched = wait.seconds / 60 if wait else 0.0
-    return round(max(settings.heartbeat_interval_seconds, min(stretched, longest)), 1)
+    return max(interval, round(min(wait.seconds / 60, longest), 1))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from fairline.web.http import Handler, Outcome, Pending, Request, Sent, Stream, Takeover
+from fairline.web.http import Handler, Head, Outcome, Pending, Request, Sent, Stream, Takeover
 from fairline.web.problems import failure
 
 if TYPE_CHECKING:
@@ -30,19 +30,10 @@ class FastCycle(Request):
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
     def __init__(
-        self,
-        protocol: Connection,
-        handler: Handler,
-        method: str,
-        path: str,
-        query: bytes,
-        *,
-        keep_alive: bool,
-        waits: bool = False,
+        self, protocol: Connection, handler: Handler, head: Head, *, keep_alive: bool = True, waits: bool = False
     ) -> None:
         client = protocol.client
-        peer, secure = client[0] if client else None, protocol.scheme == "https"
-        super().__init__(method, path, query, protocol.headers or [], peer, secure)
+        super().__init__(head, client[0] if client else None, protocol.scheme == "https")
         self.protocol = protocol
         self.handler = handler
         self.keep_alive = keep_alive

@@ -18,7 +18,7 @@ from fairline.store import Role
 from fairline.web import openapi
 from fairline.web.assets import Assets
 from fairline.web.http import Headers, Request, Response, encode
-from fairline.web.operations import Operation
+from fairline.web.operations import EVENT_STREAM, Operation
 from fairline.web.problems import PROBLEMS
 from fairline.web.samples import ALSO, BODIES, PATH, QUERY, plain, sample
 
@@ -213,7 +213,7 @@ def _curl(row: Operation) -> str:
         path = path.replace(f"{{{name}}}", PATH.get(name, name))
     asked = "&".join(f"{query.name}={QUERY[query.name]}" for query in row.query if query.name in QUERY)
     address = f"$FAIRLINE{path}?{asked}" if asked else f"$FAIRLINE{path}"
-    flags = ("-N " if row.media == openapi.EVENT_STREAM else "") + (f"-X {row.method} " if row.method != "GET" else "")
+    flags = ("-N " if row.media == EVENT_STREAM else "") + (f"-X {row.method} " if row.method != "GET" else "")
     lines = [f'curl {flags}"{address}"']
     proof = "$ADMIN_KEY" if row.role is not None else {"ticket": "$TOKEN", "session": "$SESSION"}.get(row.token)
     if proof:

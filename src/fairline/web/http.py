@@ -7,7 +7,7 @@ import http
 import itertools
 import os
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
 from time import perf_counter
 from types import MappingProxyType
@@ -38,55 +38,35 @@ encode = msgspec.json.Encoder().encode
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
-_NO_PARAMS: dict[str, str] = {}
+_NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 _ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
 
 
-class Request:
-    """One request, its body complete."""
+class Head:
+    """What a request says before its body. Requests that are the same to the byte share one (see lane): nothing in it
+    is of one of them alone, and what was worked out for the first need not be for the next."""
 
-    __slots__ = (
-        *(
-            "_cookies",
-            "_first",
-            "_query",
-            "began",
-            "body",
-            "headers",
-            "id",
-            "method",
-            "params",
-            "path",
-            "peer",
-            "query",
-        ),
-        "secure",
-    )
+    __slots__ = ("_args", "_bearer", "_cookies", "_first", "given_id", "method", "params", "path", "query")
 
     def __init__(
         self,
         method: str,
         path: str,
-        query: bytes,
-        headers: list[tuple[bytes, bytes]],
-        peer: str | None,
-        secure: bool = False,
+        query: bytes = b"",
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        params: Mapping[str, str] = _NO_PARAMS,
     ) -> None:
-        self.began = perf_counter()
         self.method = method
         self.path = path
         self.query = query
-        self.headers = headers
-        self.peer = peer
-        self.secure = secure
-        self.body: bytes | bytearray = b""
-        self.params = _NO_PARAMS
+        self.params = params
         """What the path names."""
         self._first = dict(reversed(headers))
         given = self._first.get(b"x-request-id")
-        self.id = given.decode() if given is not None and _ID.fullmatch(given) else next(_ids)
-        self._query: Mapping[str, str] | None = None
-        self._cookies: dict[str, str] | None = None
+        self.given_id = given.decode() if given is not None and _ID.fullmatch(given) else None
+        self._args: Mapping[str, str] | None = None
+        self._cookies: Mapping[str, str] | None = None
+        self._bearer: str | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of this name (in lower case)."""
@@ -94,32 +74,83 @@ class Request:
 
     def text(self, name: bytes) -> str | None:
         """A header as text."""
-        value = self.header(name)
+        value = self._first.get(name)
         return None if value is None else value.decode("utf-8", "replace")
 
     @property
     def args(self) -> Mapping[str, str]:
         """What the query says; the last of a name wins."""
-        if self._query is None:
-            self._query = args_of(self.query)
-        return self._query
+        if self._args is None:
+            self._args = args_of(self.query)
+        return self._args
 
     @property
-    def cookies(self) -> dict[str, str]:
+    def cookies(self) -> Mapping[str, str]:
         """The cookies sent; the first of a name wins, as browsers send the most exact one first."""
         if self._cookies is None:
-            self._cookies = {}
+            found: dict[str, str] = {}
             for part in (self.text(b"cookie") or "").split(";"):
                 name, _, value = part.strip().partition("=")
-                self._cookies.setdefault(name, unquote(value))
+                found.setdefault(name, unquote(value))
+            self._cookies = MappingProxyType(found)
         return self._cookies
+
+    @property
+    def bearer(self) -> str | None:
+        """The token in the Authorization header."""
+        if self._bearer is None:
+            value = self._first.get(b"authorization")
+            known = value is not None and value[:7].lower() == _BEARER
+            self._bearer = value[7:].strip().decode("utf-8", "replace") if value is not None and known else ""
+        return self._bearer or None
+
+
+class Request:
+    """One request, its body complete."""
+
+    __slots__ = ("began", "body", "head", "id", "method", "path", "peer", "secure")
+
+    def __init__(self, head: Head, peer: str | None, secure: bool = False) -> None:
+        self.began = perf_counter()
+        self.head = head
+        self.method = head.method
+        self.path = head.path
+        self.peer = peer
+        self.secure = secure
+        self.body: bytes | bytearray = b""
+        self.id = head.given_id or next(_ids)
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first header of this name (in lower case)."""
+        return self.head.header(name)
+
+    def text(self, name: bytes) -> str | None:
+        """A header as text."""
+        return self.head.text(name)
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        """What the path names."""
+        return self.head.params
+
+    @property
+    def query(self) -> bytes:
+        """The query, as it came."""
+        return self.head.query
+
+    @property
+    def args(self) -> Mapping[str, str]:
+        """What the query says; the last of a name wins."""
+        return self.head.args
+
+    @property
+    def cookies(self) -> Mapping[str, str]:
+        """The cookies sent; the first of a name wins, as browsers send the most exact one first."""
+        return self.head.cookies
 
     def bearer(self) -> str | None:
         """The token in the Authorization header."""
-        value = self.header(b"authorization")
-        if value is not None and value[:7].lower() == _BEARER:
-            return value[7:].strip().decode("utf-8", "replace") or None
-        return None
+        return self.head.bearer
 
     def decode(self, decoder: msgspec.json.Decoder[T], *, default: T | None = None) -> T:
         """The body by its type, or InvalidRequest naming the field. An empty body is `default`, where there is one."""

@@ -2,7 +2,8 @@
 
 A subclass of uvicorn's httptools protocol recognises the paths of the fast lane when the headers are complete, collects
 the body under its limit, hands a small request to a plain function, and writes the answer to the transport, without a
-scope, a task or a coroutine per request. Anything else goes on to ASGI unchanged.
+scope, a task or a coroutine per request. Anything else goes on to ASGI unchanged. Whoever waits says the same again and
+again: a head that is the same to the byte as one before is not parsed a second time.
 
 Owning the bytes obliges us to limits on headers and bodies, Expect, HEAD, chunked bodies; and, in connection.py, to one
 answer per request in order under pipelining, keep-alive and its time-out, a deadline for clients that send or read too
@@ -11,22 +12,47 @@ slowly, connections lost between request and answer, and a graceful end. All of 
 
 from __future__ import annotations
 
+import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
+from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
 
 from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
-from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler
+from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler, Head
 
 #: The address of a request, which counts among its headers too.
 URL_LIMIT = 8 * 1024
 
-#: Headers that say how the request itself is sent.
-_MINDED = frozenset((b"content-length", b"transfer-encoding", b"expect"))
+#: Headers that say how, and to whom, the request itself is sent.
+_MINDED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
 
-Route = Callable[[str, bytes], tuple[Handler, dict[str, str]] | None]
+#: Heads that a worker remembers, and how long one may be.
+REMEMBERED = 32_768
+LONGEST_REMEMBERED = 1024
+_END = b"\r\n\r\n"
+
+
+class Routed(NamedTuple):
+    """Whose call it is, what its path names, and whether clients make it again and again."""
+
+    handler: Handler
+    params: dict[str, str]
+    repeats: bool
+
+
+Route = Callable[[str, bytes], Routed | None]
+
+
+class Known(NamedTuple):
+    """A head that was parsed: whose call it is, what it says, and how many bytes of body it announces."""
+
+    handler: Handler
+    head: Head
+    length: int
 
 
 def lane_for(
@@ -40,15 +66,58 @@ def lane_for(
     Lane.route = staticmethod(route)
     Lane.cors = cors
     Lane.answered = staticmethod(answered)
+    Lane.remembered = OrderedDict()
     return Lane
 
 
 class FastLane(Connection):
-    """A connection. `route` finds the function of a path, or None for ASGI; a worker sets it, and `cors`, on a subclass
-    of its own (see `lane_for`)."""
+    """A connection. `route` finds the function of a path, or None for ASGI; a worker sets it, and the rest of what its
+    connections share, on a subclass of its own (see `lane_for`)."""
 
-    __slots__ = ()
+    __slots__ = ("_has_host", "_messages", "_parsed")
     route: Route
+    remembered: OrderedDict[bytes, Known]
+    """Heads by their bytes."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._has_host = False
+        self._messages = 0
+        """How many requests have begun."""
+        self._parsed: Known | None = None
+        """The head of the last one, if it can be remembered."""
+
+    # Again and again
+
+    def data_received(self, data: bytes) -> None:
+        if self._begun or self.is_busy():
+            super().data_received(data)
+            return
+        end = data.find(_END) + len(_END)
+        known = self.remembered.get(data[:end])
+        if known is not None and known.length == len(data) - end:
+            self._take_again(known, data[end:])
+            return
+        before = self._messages
+        super().data_received(data)
+        if self._messages == before + 1 and not self._begun:
+            self._remember(data, end)
+
+    def _take_again(self, known: Known, body: bytes) -> None:
+        self.begin()
+        cycle = FastCycle(self, known.handler, known.head, keep_alive=not self._ending)
+        cycle.body = body
+        self.take(lambda: self.enter(cycle))
+
+    def _remember(self, data: bytes, end: int) -> None:
+        """Keep the head of data that was one request and nothing else. That the body is just as long as announced shows
+        that the parser saw the head end where we did."""
+        known, self._parsed = self._parsed, None
+        if known is None or known.length != len(data) - end or end > LONGEST_REMEMBERED:
+            return
+        self.remembered[data[:end]] = known
+        if len(self.remembered) > REMEMBERED:
+            self.remembered.popitem(last=False)
 
     # What the parser finds
 
@@ -56,9 +125,10 @@ class FastLane(Connection):
         # uvicorn's scope is made only for requests that go on to ASGI.
         self.url = b""
         self.headers = []
-        self.expect_100_continue = False
-        self.since = self.loop.time()
-        self.resting = False
+        self.expect_100_continue = self._has_host = False
+        self._messages += 1
+        self._parsed = None
+        self.begin()
         self._begun = self._in_headers = True
         self._size = self._length = self._unheard = 0
         self._encoding = b""
@@ -81,7 +151,9 @@ class FastLane(Connection):
         self.headers.append((name, value))
         if name not in _MINDED:
             return
-        if name == b"content-length":
+        if name == b"host":
+            self._has_host = True
+        elif name == b"content-length":
             self._length = int(value[:20])
         elif name == b"transfer-encoding":
             self._encoding = value.lower()
@@ -98,11 +170,11 @@ class FastLane(Connection):
             self._check(method, version)
         if self.parser.should_upgrade():
             return
-        if version == "1.1" and not any(name == b"host" for name, _ in self.headers):
+        if version == "1.1" and not self._has_host:
             self.refuse("bad_request", "A request of HTTP/1.1 must name its host.")
             raise Refused
         self._in_headers = False
-        self._length = 0
+        announced, self._length = self._length, 0
         if version == "1.0":
             self.expect_100_continue = False
         path, _, query = self.url.partition(b"?")
@@ -111,12 +183,12 @@ class FastLane(Connection):
         if found is None:
             self._go_on_to_asgi(method)
             return
-        handler, params = found
+        handler, params, repeats = found
+        head = Head(method, path.decode("ascii"), query, self.headers, params)
         keep_alive = version != "1.0" and self.parser.should_keep_alive() and not self._ending
-        self.receiving = cycle = FastCycle(
-            self, handler, method, path.decode("ascii"), query, keep_alive=keep_alive, waits=self.expect_100_continue
-        )
-        cycle.params = params
+        if repeats and keep_alive and not (self._encoding or self.expect_100_continue):
+            self._parsed = Known(handler, head, announced)
+        self.receiving = cycle = FastCycle(self, handler, head, keep_alive=keep_alive, waits=self.expect_100_continue)
         self.enter(cycle)
 
     def _check(self, method: str, version: str) -> None:

@@ -18,13 +18,11 @@ from fairline.store import Role
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.boards import MOST_QUEUES
 from fairline.web.http import BODY_LIMIT, PROBLEM
-from fairline.web.operations import Operation, Query
+from fairline.web.operations import EVENT_STREAM, Operation, Query
 from fairline.web.problems import PROBLEMS
 from fairline.web.samples import BODIES
 from fairline.web.schemas import Schema, Schemas
 from fairline.web.wire import Problem
-
-EVENT_STREAM = "text/event-stream"
 
 #: The parts of the API in the order they are read: a title, and for whom.
 GROUPS: dict[str, tuple[str, str]] = {

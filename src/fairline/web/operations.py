@@ -13,6 +13,9 @@ from msgspec import Struct
 
 from fairline.store import Role
 from fairline.web.http import Handler, SlowHandler
+from fairline.web.lane import Route, Routed
+
+EVENT_STREAM = "text/event-stream"
 
 _PARAM = re.compile(r"{(\w+)}")
 
@@ -81,30 +84,30 @@ class Operation(Struct, frozen=True):
         return _PARAM.findall(self.path)
 
 
-def fast_route(operations: Sequence[Operation]) -> Callable[[str, bytes], tuple[Handler, dict[str, str]] | None]:
+def fast_route(operations: Sequence[Operation]) -> Route:
     """Finds the function of the fast lane for a method and a path. HEAD is GET without its body."""
-    exact: dict[tuple[str, bytes], Handler] = {}
-    patterns: list[tuple[str, re.Pattern[bytes], Handler]] = []
+    exact: dict[tuple[str, bytes], Routed] = {}
+    patterns: list[tuple[str, re.Pattern[bytes], Handler, bool]] = []
     for operation in operations:
         if operation.fast is None:
             continue
+        repeats = operation.media != EVENT_STREAM  # a stream is opened once, and stays
         methods = ("GET", "HEAD") if operation.method == "GET" else (operation.method,)
         for method in methods:
             if operation.params:
                 pattern = _PARAM.sub(r"(?P<\1>[^/]+)", operation.path).encode()
-                patterns.append((method, re.compile(pattern), operation.fast))
+                patterns.append((method, re.compile(pattern), operation.fast, repeats))
             else:
-                exact[method, operation.path.encode()] = operation.fast
+                exact[method, operation.path.encode()] = Routed(operation.fast, {}, repeats)
 
-    def route(method: str, path: bytes) -> tuple[Handler, dict[str, str]] | None:
-        handler = exact.get((method, path))
-        if handler is not None:
-            return handler, {}
-        for pattern_method, pattern, pattern_handler in patterns:
+    def route(method: str, path: bytes) -> Routed | None:
+        routed = exact.get((method, path))
+        if routed is not None:
+            return routed
+        for pattern_method, pattern, handler, repeats in patterns:
             if method == pattern_method and (found := pattern.fullmatch(path)):
-                return pattern_handler, {
-                    name: value.decode("ascii", "replace") for name, value in found.groupdict().items()
-                }
+                params = {name: value.decode("ascii", "replace") for name, value in found.groupdict().items()}
+                return Routed(handler, params, repeats)
         return None
 
     return route

@@ -1,0 +1,160 @@
+"""A head that came before is not parsed again, and nobody can tell."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fairline.queue import QueueId
+from fairline.room import Room
+from fairline.web import lane
+from tests.backends import HOST
+from tests.web.inside import Inside, open_queue, serving
+from tests.web.lane.joins import STATUS, join_path
+from tests.web.raw import Raw, connected, request
+
+HEARTBEAT = "/api/v1/heartbeat"
+
+
+@pytest.fixture
+async def inside(valkey_url: str) -> AsyncIterator[Inside]:
+    async with serving(valkey_url) as inside:
+        yield inside
+
+
+@pytest.fixture
+def room(inside: Inside) -> Room:
+    return inside.room
+
+
+@pytest.fixture
+async def raw(inside: Inside) -> AsyncIterator[Raw]:
+    async with connected(inside.port) as raw:
+        yield raw
+
+
+def join(queue: QueueId, who: int) -> bytes:
+    """Bodies of one length, so that the heads are alike to the byte."""
+    return request("POST", join_path(queue), b'{"client_id":"someone-%06d"}' % who)
+
+
+def remembered(inside: Inside) -> list[bytes]:
+    return list(inside.lanes[0].remembered)
+
+
+async def test_everyone_who_says_the_same_is_heard_for_themselves(raw: Raw, queue: QueueId, inside: Inside) -> None:
+    tickets = []
+    for who in (1, 2, 3, 2, 1):
+        await raw.send(join(queue, who))
+        answer = await raw.answer()
+        tickets.append((answer.status, answer.json()["ticket"]))
+    assert tickets == [(201, 1), (201, 2), (201, 3), (200, 2), (200, 1)]
+    assert len(remembered(inside)) == 1
+
+
+async def test_answers_say_what_is_so_now(raw: Raw, room: Room, queue: QueueId) -> None:
+    await raw.send(join(queue, 1) + join(queue, 2))
+    first, second = [answer.json() for answer in await raw.answers(2)]
+    beat, look = (request(m, p, token=second["token"]) for m, p in (("POST", HEARTBEAT), ("GET", STATUS)))
+    for _ in range(3):
+        await raw.send(beat)
+        assert (await raw.answer()).json()["position"] == 2
+    await room.leave(queue, first["ticket"])
+    for data in (beat, look, look):
+        await raw.send(data)
+        assert (await raw.answer()).json()["position"] == 1
+    await room.revoke(queue, second["ticket"], "sold on")
+    await raw.send(beat)
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.json()["reason"]) == (410, "ticket_expired", "revoked")
+
+
+async def test_each_request_has_an_id_of_its_own_or_the_one_it_gave(raw: Raw) -> None:
+    ids = []
+    for data in [request("GET", STATUS)] * 3 + [request("GET", STATUS, x_request_id="mine")] * 2:
+        await raw.send(data)
+        ids.append((await raw.answer()).headers["x-request-id"])
+    assert len(set(ids[:3])) == 3
+    assert ids[3:] == ["mine", "mine"]
+
+
+async def test_where_a_request_comes_from_is_no_matter_of_what_it_says(raw: Raw, room: Room, inside: Inside) -> None:
+    queue = await open_queue(room, join_limit_per_ip=2)
+    statuses = []
+    for who in range(3):
+        await raw.send(join(queue, who))
+        statuses.append((await raw.answer()).status)
+    assert statuses == [201, 201, 429]
+    elsewhere = socket.create_connection((HOST, inside.port), source_address=("127.0.0.2", 0))
+    with elsewhere:
+        elsewhere.sendall(join(queue, 3))
+        elsewhere.settimeout(10)
+        assert (await asyncio.to_thread(elsewhere.recv, 4096)).startswith(b"HTTP/1.1 201 ")
+
+
+async def test_a_known_head_may_come_with_its_body_in_pieces_or_more_behind_it(raw: Raw, queue: QueueId) -> None:
+    for who in (1, 2):
+        await raw.send(join(queue, who))
+        assert (await raw.answer()).status == 201
+    data = join(queue, 3)
+    await raw.send(data[:-5])  # less than announced
+    async with connected(raw.writer.get_extra_info("peername")[1]) as other:
+        await other.send(join(queue, 4))
+        assert (await other.answer()).json()["ticket"] == 3
+    await raw.send(data[-5:])
+    assert (await raw.answer()).json()["ticket"] == 4
+    await raw.send(join(queue, 5) + join(queue, 6) + request("GET", STATUS))  # more than announced
+    fifth, sixth, last = await raw.answers(3)
+    assert [fifth.json()["ticket"], sixth.json()["ticket"], last.status] == [5, 6, 401]
+    await raw.dribble(join(queue, 7))
+    assert (await raw.answer()).json()["ticket"] == 7
+
+
+async def test_only_what_is_plain_is_remembered(inside: Inside, queue: QueueId) -> None:
+    body = b'{"client_id":"someone-000001"}'
+    path = join_path(queue)
+    odd = [
+        b"\r\n\r\n" + request("GET", STATUS),
+        request("GET", STATUS, connection="close"),
+        request("GET", STATUS, version="1.0"),
+        request("GET", STATUS, token="x" * lane.LONGEST_REMEMBERED),
+        request("POST", path, body, expect="100-continue"),
+        request("POST", path, body, transfer_encoding="chunked"),
+        request("GET", "/healthz"),
+        request("GET", "/nowhere"),
+        b"no request\r\n\r\n",
+    ]
+    async with connected(inside.port) as watching:
+        for data in odd:
+            async with connected(inside.port) as raw:
+                await raw.send(data)
+                raw.half_close()
+                await raw.rest()
+        await watching.send(request("GET", STATUS, x_request_id="plain"))
+        await watching.answer()
+        assert remembered(inside) == [request("GET", STATUS, x_request_id="plain")]
+
+
+async def test_a_worker_remembers_no_more_than_so_many(
+    raw: Raw, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "REMEMBERED", 3)
+    for number in (1, 2, 3, 4, 1, 5):
+        await raw.send(request("GET", STATUS, x_request_id=str(number)))
+        assert (await raw.answer()).headers["x-request-id"] == str(number)
+    ids = [head.partition(b"x-request-id: ")[2][:1] for head in remembered(inside)]
+    assert ids == [b"4", b"1", b"5"]
+
+
+async def test_a_head_that_is_known_is_answered_while_the_server_ends(raw: Raw, queue: QueueId, inside: Inside) -> None:
+    await raw.send(join(queue, 1))
+    assert not (await raw.answer()).closes
+    connection = inside.lanes[0]
+    connection._ending = True
+    await raw.send(join(queue, 2))
+    answer = await raw.answer()
+    assert (answer.status, answer.closes) == (201, True)
+    await raw.ends()
