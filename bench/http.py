@@ -1,4 +1,4 @@
-"""Whole calls over HTTP beside a bare uvicorn echo, in interleaved rounds: heartbeat, status, verify, join."""
+"""Whole calls over HTTP beside a bare uvicorn echo of JSON, in interleaved rounds: heartbeat, status, verify, join."""
 
 from __future__ import annotations
 
@@ -22,27 +22,41 @@ WAITING = 10_000
 #: At least this much of the echo's calls a second, as ratios of the same run.
 WANTED = {"heartbeat": 1.0, "status": 1.0, "verify": 1.0, "join": 0.7}
 
-#: Each connection of wrk takes the next token for each request.
+#: The measure, and beside it the same application where nothing is said: it answers without reading any JSON.
+ECHO, NOTHING_SAID = "bare uvicorn, JSON echo", "bare uvicorn, no JSON in"
+
+#: Each connection of wrk takes the next token for each request. The requests are made beforehand: what the load costs
+#: itself is no part of what is measured.
 SCRIPT = """
-local tokens = {{}}
-for line in io.lines("{tokens}") do tokens[#tokens + 1] = "Bearer " .. line end
-local counter = 0
-local threads = 0
+local counter, threads, requests = 0, 0, {{}}
 function setup(thread) thread:set("id", threads); threads = threads + 1 end
-function init() counter = id * 3571 end
+function init()
+  for line in io.lines("{tokens}") do
+    local head = "{method} {path} HTTP/1.1\\r\\nHost: bench\\r\\nAuthorization: Bearer "
+    requests[#requests + 1] = head .. line .. "\\r\\n\\r\\n"
+  end
+  counter = id * 3571
+end
 function request()
   counter = counter + 1
-  wrk.headers["authorization"] = tokens[counter % #tokens + 1]
-  return wrk.format("{method}", "{path}")
+  return requests[counter % #requests + 1]
 end
+"""
+#: What the echo is asked: JSON of the size that a client with something to say sends.
+ECHO_SCRIPT = """
+local body = '{"timestamp":1794823511443,"client_id":"8f14e45f-ceea-467f-a9f2-3c7b1d0e6a55","page":"/q/winter-sale"}'
+local head = "POST / HTTP/1.1\\r\\nHost: bench\\r\\nContent-Type: application/json\\r\\nContent-Length: "
+local asked = head .. #body .. "\\r\\n\\r\\n" .. body
+function request() return asked end
 """
 JOIN_SCRIPT = """
 local counter, threads = 0, 0
 function setup(thread) thread:set("id", threads); threads = threads + 1 end
 function request()
   counter = counter + 1
-  wrk.headers["content-type"] = "application/json"
-  return wrk.format("POST", "/api/v1/queues/joins/join", nil, '{{"client_id":"{run}-' .. id .. '-' .. counter .. '"}}')
+  local body = '{{"client_id":"{run}-' .. id .. '-' .. counter .. '"}}'
+  local head = "POST /api/v1/queues/joins/join HTTP/1.1\\r\\nHost: bench\\r\\nContent-Type: application/json"
+  return head .. "\\r\\nContent-Length: " .. #body .. "\\r\\n\\r\\n" .. body
 end
 """
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
@@ -63,12 +77,13 @@ async def measure(quick: bool) -> list[Table]:
     if shutil.which("wrk") is None:
         raise RuntimeError("wrk is needed: apt-get install wrk")
     rounds, seconds = (1, 2) if quick else (3, 5)
-    seen: dict[str, list[Load]] = {name: [] for name in ("echo", *WANTED)}
+    seen: dict[str, list[Load]] = {name: [] for name in (ECHO, NOTHING_SAID, *WANTED)}
     with tempfile.TemporaryDirectory(prefix="fairline-wrk-") as folder:
         async with fairline() as served, echo() as bare:
             scripts = await _prepare(served, Path(folder))
             for number in range(rounds):
-                seen["echo"].append(await wrk(bare.port, scripts["heartbeat"], seconds))
+                seen[ECHO].append(await wrk(bare.port, scripts[ECHO], seconds))
+                seen[NOTHING_SAID].append(await wrk(bare.port, scripts["heartbeat"], seconds))
                 for name in WANTED:
                     script = scripts[name] if name != "join" else _join_script(Path(folder), number)
                     seen[name].append(await wrk(served.port, script, seconds))
@@ -77,14 +92,12 @@ async def measure(quick: bool) -> list[Table]:
     )
     for column in ("call", "a second", "p99 ms", "of the echo", "wanted"):
         table.add_column(column, justify="left" if column == "call" else "right")
-    base = [load.rate for load in seen["echo"]]
+    base = [load.rate for load in seen[ECHO]]
     for name, loads in seen.items():
         ratio = median(load.rate / of for load, of in zip(loads, base, strict=True))
         wanted = f"≥ {WANTED[name]:.1f}" if name in WANTED else ""
         rate, p99 = median(load.rate for load in loads), median(load.p99_ms for load in loads)
-        table.add_row(
-            name if name != "echo" else "bare uvicorn echo", f"{rate:,.0f}", f"{p99:.1f}", f"{ratio:.2f}", wanted
-        )
+        table.add_row(name, f"{rate:,.0f}", f"{p99:.1f}", f"{ratio:.2f}", wanted)
     return [table]
 
 
@@ -100,7 +113,9 @@ async def _prepare(served: Served, folder: Path) -> dict[str, Path]:
         await made(client, "inside", {"admission_rate": 10_000, "max_active": 2000})
         waiting = await join(client, "line", WAITING)
         inside = await sessions(client, await join(client, "inside", 1000))
+    (folder / "echo.lua").write_text(ECHO_SCRIPT, encoding="utf-8")
     return {
+        ECHO: folder / "echo.lua",
         "heartbeat": write_script(folder, "heartbeat", waiting, "POST", "/api/v1/heartbeat"),
         "status": write_script(folder, "status", waiting, "GET", "/api/v1/status"),
         "verify": write_script(folder, "verify", inside, "GET", "/api/v1/session/verify?queue=inside"),

@@ -16,16 +16,23 @@ HOST = "127.0.0.1"
 WORKERS = 2
 READY_SECONDS = 30.0
 
-#: What the measure of all things does: read a body, answer JSON of the size of a heartbeat's answer.
+#: The measure of all things: reads JSON, and answers with it; where nothing came, with what it has at hand.
 ECHO = """
-BODY = b'{"queue":"bench","ticket":123,"label":"RBENCH-000123","status":"waiting","position":17,"queue_length":40}'
-HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(BODY)).encode())]
+import json
+
+AT_HAND = b'{"queue":"bench","ticket":123,"label":"RBENCH-000123","status":"waiting","position":17,"queue_length":40}'
 
 async def app(scope, receive, send):
-    while (await receive()).get("more_body"):
-        pass
-    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    await send({"type": "http.response.body", "body": BODY})
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    answer = json.dumps(json.loads(body)).encode() if body else AT_HAND
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
 """
 
 
@@ -70,7 +77,7 @@ async def fairline(**environ: str) -> AsyncIterator[Served]:
 
 @asynccontextmanager
 async def echo() -> AsyncIterator[Served]:
-    """A bare ASGI echo on uvicorn, with as many workers."""
+    """A bare ASGI echo of JSON on uvicorn, with as many workers."""
     with tempfile.TemporaryDirectory(prefix="fairline-bench-") as folder:
         _write_echo(Path(folder))
         port = free_port()

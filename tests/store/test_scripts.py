@@ -9,6 +9,7 @@ from importlib import resources
 import pytest
 
 from fairline.store.valkey.keys import PARTS
+from fairline.store.valkey.scripts import script
 
 FILES = {
     file.name.removesuffix(".lua"): file.read_text(encoding="utf-8")
@@ -16,7 +17,10 @@ FILES = {
     if file.name.endswith(".lua")
 }
 INCLUDED = {name for text in FILES.values() for name in re.findall(r"^--#include (\w+)$", text, re.MULTILINE)}
-OPERATIONS = sorted(set(FILES) - INCLUDED - {"common"})
+OPERATIONS = sorted(set(FILES) - INCLUDED)
+#: What scripts begin with, each of these with the one before it; and what is made of the domain's tables.
+BEGINNINGS = ["queue", "ticket", "step"]
+MADE = {"states", "tables"}
 
 
 def header(name: str) -> str:
@@ -39,15 +43,23 @@ def test_every_operation_explains_what_it_takes_and_answers(name: str) -> None:
         assert re.search(r"^-- KEYS  1", header(name), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", sorted(INCLUDED))
+@pytest.mark.parametrize("name", sorted(INCLUDED - {*BEGINNINGS} - MADE))
 def test_what_is_included_says_by_whom(name: str) -> None:
     users = [other for other in OPERATIONS if f"--#include {name}\n" in FILES[other]]
     assert users
     assert all(f"{user}.lua" in header(name) for user in users)
 
 
+def test_what_scripts_begin_with_is_there_once_each_and_in_order() -> None:
+    for name in OPERATIONS:
+        source = script(name).source
+        found = [re.findall(rf"^-- {part}\.lua: ", source, re.MULTILINE) for part in BEGINNINGS]
+        assert [len(each) for each in found] in ([0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]), name
+        assert "--#include" not in source
+
+
 def test_the_keys_are_declared_in_one_order() -> None:
-    numbered = dict(re.findall(r"(\d+) (\w+)", header("common").partition("KEYS")[2].partition("ARGV")[0]))
+    numbered = dict(re.findall(r"(\d+) (\w+)", header("queue").partition("KEYS")[2].partition("ARGV")[0]))
     assert tuple(numbered[str(i)] for i in range(1, len(PARTS) + 1)) == PARTS
 
 

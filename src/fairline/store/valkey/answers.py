@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,19 +17,20 @@ from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
 
+_VIEW = struct.Struct("<17d")
+
 
 def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
     """A flat answer in rows."""
     return (items[i : i + width] for i in range(0, len(items), width))
 
 
-def view_of(fields: Sequence[Any]) -> QueueView:
-    """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, cycle, calls = fields
-    now, stopped, version, waiting, admitted, active, completed, *more = (int(float(count)) for count in counts)
-    measured = (float(stay), float(leave), float(called), float(out), float(seen))
-    held, desks, cycles = more
-    at_desks = (held, desks, cycles, float(cycle), float(calls))
+def view_of(packed: bytes) -> QueueView:
+    """The queue at the moment of the answer, as queue.lua packs it."""
+    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle, calls = _VIEW.unpack(packed)
+    now, stopped, version, waiting, admitted, active, completed = map(int, counts)
+    measured = (stay, leave, called, out, seen)
+    at_desks = (int(held), int(desks), int(cycles), cycle, calls)
     return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 

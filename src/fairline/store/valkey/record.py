@@ -1,6 +1,6 @@
 """Packs and unpacks what Valkey keeps of a ticket.
 
-common.lua writes the records; Python reads them here and packs only the part that no script looks into, the person.
+ticket.lua writes the records; Python reads them here and packs only the part that no script looks into, the person.
 """
 
 from __future__ import annotations

@@ -22,18 +22,16 @@ class Script(NamedTuple):
     sha: str
 
 
-def _read(name: str) -> str:
-    return (resources.files(__package__) / "scripts" / f"{name}.lua").read_text(encoding="utf-8")
-
-
 def _lua(table: Mapping[Any, int | str]) -> str:
     return "{" + ", ".join(f"[{key!r}] = {value!r}" for key, value in table.items()) + "}"
 
 
-@cache
-def tables() -> str:
-    """The domain's tables as Lua: the scripts have no copy of their own that could disagree."""
-    status = {state.value: code for code, state in enumerate(Status, 1)}
+def _states() -> str:
+    return f"local STATUS = {_lua({state.value: code for code, state in enumerate(Status, 1)})}"
+
+
+def _tables() -> str:
+    status = {state: code for code, state in enumerate(Status, 1)}
     reason = {code: reason.value for code, reason in enumerate(Reason, 1)}
     codes = {name: code for code, name in reason.items()}
 
@@ -42,7 +40,6 @@ def tables() -> str:
 
     return "\n".join(
         (
-            f"local STATUS = {_lua(status)}",
             f"local REASON = {_lua(reason)}",
             f"local REASON_CODE = {_lua(codes)}",
             f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
@@ -53,14 +50,26 @@ def tables() -> str:
     )
 
 
+#: The domain's tables as Lua: the scripts have no copy of their own that could disagree.
+_MADE = {"states": _states, "tables": _tables}
+
+
 @cache
 def script(name: str) -> Script:
-    """The script of one operation, with what it includes; those on a queue also with the tables and common.lua."""
-    body = _INCLUDE.sub(lambda found: _read(found.group(1)), _read(name))
-    source = body if _stands_alone(name) else "\n".join((tables(), _read("common"), body))
+    """The script of one operation, with what it includes, and what that includes, once each."""
+    included = {name}
+
+    def whole(part: str) -> str:
+        if made := _MADE.get(part):
+            return made()
+        text = (resources.files(__package__) / "scripts" / f"{part}.lua").read_text(encoding="utf-8")
+        return _INCLUDE.sub(lambda found: once(found.group(1)), text)
+
+    def once(part: str) -> str:
+        if part in included:
+            return ""
+        included.add(part)
+        return whole(part)
+
+    source = whole(name)
     return Script(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
-
-
-def _stands_alone(name: str) -> bool:
-    """Whether a script is not about a queue that is there."""
-    return name in {"create", "try"} or name.startswith("outbox_")

@@ -2,6 +2,7 @@
 -- reinstate.
 -- ARGV  1 now  2 action  3… numbers
 -- Returns for each: outcome (done, refused, missing; of reinstate also no_room, held)  rank  due  record.
+--#include step
 local action, reply = ARGV[2], {}
 
 -- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.

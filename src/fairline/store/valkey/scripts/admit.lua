@@ -1,6 +1,7 @@
 -- admit.lua: let the next tickets in, as many as rate, room and stock allow; measure how the line drains.
 -- ARGV  1 now  2 at most  3 ms between ticks  4 nothing to do if done less than so many ms ago
 -- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
+--#include step
 --#include bucket
 local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local waiting = call('ZCARD', LINE)

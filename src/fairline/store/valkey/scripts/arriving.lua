@@ -1,6 +1,7 @@
 -- arriving.lua: who is put aside until they are out of the queue they come from, by number.
 -- ARGV  1 now  2 how many
 -- Returns for each: where they come from (packed)  number  rank  due  record.
+--#include queue
 local reply, numbers = {}, call('HKEYS', ARRIVING)
 table.sort(numbers, function(a, b) return tonumber(a) < tonumber(b) end)
 for i = 1, min(#numbers, tonumber(ARGV[2])) do

@@ -1,6 +1,7 @@
 -- beat.lua: a sign of life from people who wait; their deadline moves on.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''. Whoever does not wait is only looked up.
+--#include ticket
 local reply, alive, due = {}, {}, waiting_due()
 local due_text = due and text(due) or ''
 local records = records_of(ARGV, 2)

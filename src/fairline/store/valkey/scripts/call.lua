@@ -3,6 +3,7 @@
 --       6 fingerprint of the press
 -- Returns outcome, then for each: number  rank  due  record. Outcomes: called, again, conflict, paused, refused, missing,
 -- desk (it is not one of the queue's: their names follow).
+--#include step
 local many, number, counter, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local KEPT, MOST_DESKS = 86400000, 50
 local desks, sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'counters', 'wait_sample', 'cycles', 'empty_at'))

@@ -1,6 +1,7 @@
 -- close.lua: at the end of the day, end everyone who still waits and joined before it; once for each day.
 -- ARGV  1 now  2 the end of the day in ms  3 how many to look at  4 cursor ('' = from the start)
 -- Returns the cursor to go on from ('' = all is done), then the number of each ticket that was ended.
+--#include step
 local ends, many, cursor = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local PARTS = {LINE, HELD}
 local part, seen = string.match(cursor, '^(%d):(.+)$')

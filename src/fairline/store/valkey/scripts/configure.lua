@@ -2,6 +2,7 @@
 -- ARGV  1 now  2 version expected  3 revisions to keep  4 by whom  5 the settings as JSON
 --       then for each: field  value ('' = unset)
 -- Returns the version found: it was written if that is the one expected.
+--#include step
 if Q.version == tonumber(ARGV[2]) then
   for i = 6, #ARGV, 2 do
     if ARGV[i + 1] == '' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end

@@ -1,5 +1,5 @@
 -- create.lua: make a queue that is not there yet.
--- KEYS  1 queue  … 9 events  … 13 history, as in common.lua
+-- KEYS  1 queue  … 9 events  … 13 history, as in queue.lua
 -- ARGV  1 now  2 by whom  3 the settings as JSON  then for each: field  value
 -- Returns 1, or 0 where there is one already.
 if redis.call('HEXISTS', KEYS[1], 'version') == 1 then return 0 end

@@ -2,6 +2,7 @@
 -- KEYS  1… all of the queue's
 -- ARGV  1 now  2 version expected ('' = any)
 -- Returns the version found: it was removed if that is the one expected.
+--#include queue
 local found = answer({text(Q.version)})
 if ARGV[2] == '' or Q.version == tonumber(ARGV[2]) then
   for _, key in ipairs(KEYS) do call('UNLINK', key) end

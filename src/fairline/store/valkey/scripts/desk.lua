@@ -1,6 +1,7 @@
 -- desk.lua: a desk says that it is open, or that it is not.
 -- ARGV  1 now  2 its name  3 1 if it is open, else 0
 -- Returns 'done', or why not: 'desk' and the names there are, or 'full' where there are too many desks.
+--#include queue
 local name, open = ARGV[2], ARGV[3] == '1'
 local MOST_DESKS = 50
 local desks = cjson.decode(call('HGET', QUEUE, 'counters') or '[]')

@@ -9,6 +9,7 @@
 -- Returns for each: outcome  detail  number  rank  due  record. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
 -- closed, closing, series. Nothing at all where the terms are those of other settings.
+--#include step
 --#include bucket
 --#include place
 --#include sliding

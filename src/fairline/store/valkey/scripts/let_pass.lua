@@ -2,6 +2,7 @@
 -- the last one's. No place is new, so nobody else is overtaken or overtakes.
 -- ARGV  1 now  2 number  3 how many others  4 the position it was asked at ('' = any): further back, it is done already
 -- Returns outcome (done, refused, missing)  rank  due  record.
+--#include step
 local number, many, seen = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local t, reply = fetch(number), {}
 

@@ -2,6 +2,7 @@
 -- KEYS  1… the queue's, then the limit's
 -- ARGV  1 now  2 limit  3 window in ms
 -- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+--#include queue
 --#include sliding
 local key, limit, window = KEYS[#KEYS], tonumber(ARGV[2]), tonumber(ARGV[3])
 local wait = blocked(key, limit, window)

@@ -3,6 +3,7 @@
 -- Returns the cursor to go on from ('' = the end), then for each: number  rank  due  record.
 -- A cursor is the part it is in and the score it has seen. A page looks at a bounded number of tickets, so one that
 -- filters may be short and still not be the last.
+--#include queue
 local status, cursor, many = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local PARTS = {LINE, HELD, ADMITTED, ACTIVE, ENDED}
 local PART_OF = {waiting = 1, admitted = 3, active = 4, completed = 5, expired = 5}

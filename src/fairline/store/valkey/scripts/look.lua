@@ -1,6 +1,7 @@
 -- look.lua: tickets as they are now, changing nothing.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''.
+--#include queue
 local reply = {}
 if #ARGV > 1 then
   local records, dues = records_of(ARGV, 2), call('ZMSCORE', DUE, unpack(ARGV, 2))

@@ -1,6 +1,7 @@
 -- missed.lua: who was called and did not come, newest tickets first.
 -- ARGV  1 now  2 ended from here on in ms  3 how many  4 how many to look at
 -- Returns for each: number  rank  due  record.
+--#include step
 local since, many = tonumber(ARGV[2]), tonumber(ARGV[3])
 local reply, found = {}, 0
 for _, number in ipairs(call('ZREVRANGE', ENDED, 0, tonumber(ARGV[4]) - 1)) do

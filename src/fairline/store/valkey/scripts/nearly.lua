@@ -1,6 +1,7 @@
 -- nearly.lua: note of the first in line that it is nearly their turn: once for each ticket, with an event.
 -- ARGV  1 now  2 how many of the first
 -- Returns the numbers of those it was not noted of before, in order.
+--#include step
 local reply = {}
 for rank, number in ipairs(call('ZRANGE', LINE, '0', text(tonumber(ARGV[2]) - 1))) do
   local t = fetch(number)

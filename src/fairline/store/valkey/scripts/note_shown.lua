@@ -1,6 +1,7 @@
 -- note_shown.lua: keep what some people were told of their wait, to be compared with it once they are let in.
 -- ARGV  1 now  then for each: number  the wait  the least  the most (in ms)
 -- Returns nothing. Whoever was let in meanwhile is compared at once; whoever has gone is left out.
+--#include step
 for i = 2, #ARGV, 4 do
   local t = fetch(ARGV[i])
   local seconds, low, high = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])

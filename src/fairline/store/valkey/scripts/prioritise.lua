@@ -1,6 +1,7 @@
 -- prioritise.lua: move someone who waits up, by the queue's policy; never back.
 -- ARGV  1 now  2 number  3 level
 -- Returns outcome (done, refused, missing)  rank  due  record.
+--#include step
 --#include place
 local number, level = ARGV[2], tonumber(ARGV[3])
 local t, reply = fetch(number), {}

@@ -1,6 +1,7 @@
 -- rebind.lua: a live ticket goes on to another device, whose client holds it from now on.
 -- ARGV  1 now  2 number  3 when it joined  4 how often it has moved, as the link says  5 client (digest)
 -- Returns outcome (done, refused, missing, moved, held)  rank  due  record. Of two devices with one link, one has it.
+--#include step
 local number, joined, moved, client, reply = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], {}
 local t = fetch(number)
 

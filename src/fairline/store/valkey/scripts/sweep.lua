@@ -4,6 +4,7 @@
 -- Returns how many were due, then the number and reason of each ticket that lapsed.
 -- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
 -- It also stands still while nobody can be reached.
+--#include step
 local at_most, every, lease, stalled = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
 local away = now - Q.swept_at
 if away >= 0 and away < lease then return answer({0}) end

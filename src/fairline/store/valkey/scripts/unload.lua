@@ -1,6 +1,7 @@
 -- unload.lua: the page of someone who waits was closed: they have the grace to come back, then they have left.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''.
+--#include ticket
 local reply = {}
 for i = 2, #ARGV do
   local t = fetch(ARGV[i])

@@ -2,6 +2,7 @@
 -- ARGV  1 now  2 what (start, touch, or visit: start if need be, then touch)  then for each: number  by (who, digest)
 --       page views (0: only ask whether they may)
 -- Returns for each: outcome (done, taken, refused, missing)  rank  due  record. A session belongs to who started it.
+--#include step
 local what, reply = ARGV[2], {}
 
 local function visit(t, by, views)

@@ -1,52 +1,20 @@
--- common.lua: what every script on a queue begins with: its keys, its clock, its settings, its tickets.
--- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
---       12 passes  13 history  14 minutes  15 shown  16 held  17 desks  18 arriving  19 hours  20… limits (join.lua and limit.lua)
--- ARGV  1 now in ms ('' = the store's clock)
--- The tables STATUS, REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS come before this, made from
--- ticket.py; and how many hours are kept, from contract.py.
-local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local REVOKED, PASSES, HISTORY, MINUTES, SHOWN = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local HELD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+-- step.lua: what every script begins with that takes tickets along: the rest of the settings, the transitions, and what
+-- is counted and told of each step. The tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS are made
+-- from ticket.py; how many hours are kept is in contract.py.
+--#include ticket
+--#include tables
+
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
 local STAYS_KEPT = 200 -- of how many stays the mean is
 
-local unpack = table.unpack or unpack
-local call, floor, min, max = redis.call, math.floor, math.min, math.max
 
--- A number as text that reads back as the same number, whatever the Lua version makes of it.
-local function text(number)
-  return string.format('%.17g', number)
-end
-
-local now = tonumber(ARGV[1])
-if not now then
-  local time = call('TIME')
-  now = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
-end
-
-local Q = {}
-local NAMES = {
-  'version', 'status', 'admission', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url',
-  'heartbeat_timeout_seconds', 'grace_seconds', 'claim_seconds', 'session_seconds', 'session_max_seconds',
-  'retain_seconds', 'stopped', 'completed', 'tokens', 'tokens_at', 'held', 'swept_at', 'stay_mean', 'stay_count',
-  'flow_at', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside', 'flow_out', 'stats_hour',
-  'cycle_mean', 'cycle_count', 'desk_idle_seconds',
-}
-for i, value in ipairs(call('HMGET', QUEUE, unpack(NAMES))) do
-  Q[NAMES[i]] = tonumber(value) or value or nil
-end
-if not Q.version then
-  return redis.error_reply('NOQUEUE there is no such queue')
-end
-
-local waiting_before = call('ZCARD', LINE)
-
--- The queue's own clock stands still in outages; every deadline is kept in its time. It never goes back: if the store's
--- does, the next sweep makes up for it, and what comes before that sweep must not be ended by it.
-local clock = max(now, Q.swept_at) - (Q.stopped or 0)
+read({
+  'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
+  'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'held', 'stay_count', 'flow_at',
+  'stats_hour',
+})
 
 local tally = {} -- what happened in this step, added to the statistics at its end
 local function count(name, by)
@@ -58,67 +26,12 @@ local function event(type, number, detail)
     'detail', detail or '')
 end
 
--- Tickets. A record has a head that every ticket has, an extra part where its flags say so (how often it moved to
--- another device, and its serial), and a tail from its admission or its end on; record.py reads the same.
-local HEAD, EXTRA, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0', '<ddddI4Bc0Bc0I2c0'
-local LEAVING, IS_HELD, HAS_EXTRA, IS_NEARLY = 1, 2, 4, 8
-
-local function unpack_ticket(number, record)
-  local t = {
-    number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = '', went = '',
-    moved = 0, serial = '',
-  }
-  local flags, at
-  t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
-    struct.unpack(HEAD, record)
-  t.leaving, t.held, t.nearly = flags % 2 == 1, flags % 4 >= IS_HELD, flags >= IS_NEARLY
-  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
-  if at <= #record then
-    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter, t.went = struct.unpack(TAIL, record, at)
-  end
-  return t
-end
-
 -- Who started the session of a record that has one, without unpacking the rest into a table.
 local function started_by(record)
   local _, _, _, flags, _, _, _, _, _, _, at = struct.unpack(HEAD, record)
   if flags % 8 >= HAS_EXTRA then _, _, at = struct.unpack(EXTRA, record, at) end
   local _, _, _, _, _, by = struct.unpack(TAIL, record, at)
   return by
-end
-
-local function fetch(number)
-  local record = call('HGET', TICKETS, number)
-  return record and unpack_ticket(number, record)
-end
-
-local function save(t)
-  local extra = t.moved > 0 or t.serial ~= ''
-  local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
-    + (t.nearly and IS_NEARLY or 0)
-  local record = struct.pack(HEAD, t.state, t.reason, t.level, flags, t.place, t.joined, #t.client, t.client,
-    #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
-  if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
-  if t.admitted > 0 or t.ended > 0 then
-    record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
-      t.counter, #t.went, t.went)
-  end
-  call('HSET', TICKETS, t.number, record)
-  return record
-end
-
--- The one deadline of a ticket, in the queue's time.
-local function set_due(number, at)
-  if at then
-    call('ZADD', DUE, text(at), number)
-  else
-    call('ZREM', DUE, number)
-  end
-end
-
-local function waiting_due()
-  local timeout = Q.heartbeat_timeout_seconds
-  return timeout > 0 and clock + (timeout + Q.grace_seconds) * 1000 or nil
 end
 
 local function active_due(t)
@@ -261,7 +174,6 @@ local function room()
   return max(0, free)
 end
 
--- Write what this step counted, and answer with the queue as it is now and `reply`.
 local HOUR, MINUTE = 3600000, 60000
 
 -- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
@@ -293,40 +205,11 @@ local function write_tally()
   write_minute()
 end
 
-local function answer(reply)
-  if next(tally) then
-    write_tally()
-    call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
-      text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),
-      'flow_inside', text(Q.flow_inside or 0), 'flow_out', text(Q.flow_out or 0))
-    if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
-  end
-  local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
-  local waiting, open = call('ZCARD', LINE), 0
-  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
-  if Q.admission == 'manual' then
-    open = call('ZCOUNT', DESKS, '(' .. text(now - (Q.desk_idle_seconds or 900) * 1000), '+inf')
-  end
-  return {{
-    text(now), text(Q.stopped or 0), text(Q.version), waiting, call('ZCARD', ADMITTED), call('ZCARD', ACTIVE),
-    text(Q.completed or 0), call('ZCARD', HELD), open, text(Q.cycle_count or 0), text(Q.stay_mean or 0),
-    text(waited > 0 and (Q.flow_left or 0) / waited or 0), text(span > 0 and (Q.flow_called or 0) / span or 0),
-    text(inside > 0 and (Q.flow_out or 0) / inside or 0), text(Q.flow_out or 0), text(Q.cycle_mean or 0),
-    text(Q.flow_called or 0),
-  }, reply}
-end
-
--- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` is given where it is known.
-local function put(reply, number, record, due)
-  local rank = record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
-  if record and due == nil then due = call('ZSCORE', DUE, number) end
-  reply[#reply + 1] = rank or -1
-  reply[#reply + 1] = record and due or ''
-  reply[#reply + 1] = record or ''
-end
-
--- The records of many tickets at once, from the `first` of these on; false where there is none.
-local function records_of(numbers, first)
-  if #numbers < first then return {} end
-  return call('HMGET', TICKETS, unpack(numbers, first))
+function write_counts()
+  if not next(tally) then return end
+  write_tally()
+  call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
+    text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),
+    'flow_inside', text(Q.flow_inside or 0), 'flow_out', text(Q.flow_out or 0))
+  if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
 end

@@ -1,0 +1,86 @@
+-- queue.lua: what every script on a queue begins with: its keys, its clock, what it is set to, and how it answers.
+-- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
+--       12 passes  13 history  14 minutes  15 shown  16 held  17 desks  18 arriving  19 hours
+--       20… limits (join.lua and limit.lua)
+-- ARGV  1 now in ms ('' = the store's clock)
+-- Whoever waits asks often, and this is all that is needed to answer them: what only a step needs is in step.lua.
+--#include states
+local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local REVOKED, PASSES, HISTORY, MINUTES, SHOWN = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local HELD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+
+local unpack = table.unpack or unpack
+local call, floor, min, max = redis.call, math.floor, math.min, math.max
+
+-- A number as text that reads back as the same number, whatever the Lua version makes of it.
+local function text(number)
+  return string.format('%.17g', number)
+end
+
+local now = tonumber(ARGV[1])
+if not now then
+  local time = call('TIME')
+  now = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
+end
+
+-- What the queue is set to, and what is counted of it.
+local Q = {}
+local function read(names)
+  for i, value in ipairs(call('HMGET', QUEUE, unpack(names))) do
+    Q[names[i]] = tonumber(value) or value or nil
+  end
+end
+read({
+  'version', 'admission', 'heartbeat_timeout_seconds', 'grace_seconds', 'desk_idle_seconds', 'stopped', 'swept_at',
+  'completed', 'stay_mean', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside', 'flow_out',
+  'cycle_mean', 'cycle_count',
+})
+if not Q.version then
+  return redis.error_reply('NOQUEUE there is no such queue')
+end
+
+local waiting_before = call('ZCARD', LINE)
+
+-- The queue's own clock stands still in outages; every deadline is kept in its time. It never goes back: if the store's
+-- does, the next sweep makes up for it, and what comes before that sweep must not be ended by it.
+local clock = max(now, Q.swept_at) - (Q.stopped or 0)
+
+local function waiting_due()
+  local timeout = Q.heartbeat_timeout_seconds
+  return timeout > 0 and clock + (timeout + Q.grace_seconds) * 1000 or nil
+end
+
+-- Writes what a step counted: step.lua says how.
+local write_counts
+
+-- Answer with the queue as it is now (answers.py reads it) and `reply`.
+local function answer(reply)
+  if write_counts then write_counts() end
+  local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
+  local waiting, open = call('ZCARD', LINE), 0
+  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
+  if Q.admission == 'manual' then
+    open = call('ZCOUNT', DESKS, '(' .. text(now - (Q.desk_idle_seconds or 900) * 1000), '+inf')
+  end
+  return {struct.pack('<ddddddddddddddddd',
+    now, Q.stopped or 0, Q.version, waiting, call('ZCARD', ADMITTED), call('ZCARD', ACTIVE), Q.completed or 0,
+    Q.stay_mean or 0, waited > 0 and (Q.flow_left or 0) / waited or 0, span > 0 and (Q.flow_called or 0) / span or 0,
+    inside > 0 and (Q.flow_out or 0) / inside or 0, Q.flow_out or 0, call('ZCARD', HELD), open, Q.cycle_count or 0,
+    Q.cycle_mean or 0, Q.flow_called or 0), reply}
+end
+
+-- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` is given where it is known.
+local function put(reply, number, record, due)
+  local rank = record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
+  if record and due == nil then due = call('ZSCORE', DUE, number) end
+  reply[#reply + 1] = rank or -1
+  reply[#reply + 1] = record and due or ''
+  reply[#reply + 1] = record or ''
+end
+
+-- The records of many tickets at once, from the `first` of these on; false where there is none.
+local function records_of(numbers, first)
+  if #numbers < first then return {} end
+  return call('HMGET', TICKETS, unpack(numbers, first))
+end

@@ -1,0 +1,52 @@
+-- ticket.lua: what is kept of a ticket.
+--#include queue
+
+-- A record has a head that every ticket has, an extra part where its flags say so (how often it moved to
+-- another device, and its serial), and a tail from its admission or its end on; record.py reads the same.
+local HEAD, EXTRA, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0', '<ddddI4Bc0Bc0I2c0'
+local LEAVING, IS_HELD, HAS_EXTRA, IS_NEARLY = 1, 2, 4, 8
+
+local function unpack_ticket(number, record)
+  local t = {
+    number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = '', went = '',
+    moved = 0, serial = '',
+  }
+  local flags, at
+  t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
+    struct.unpack(HEAD, record)
+  t.leaving, t.held, t.nearly = flags % 2 == 1, flags % 4 >= IS_HELD, flags >= IS_NEARLY
+  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
+  if at <= #record then
+    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter, t.went = struct.unpack(TAIL, record, at)
+  end
+  return t
+end
+
+local function fetch(number)
+  local record = call('HGET', TICKETS, number)
+  return record and unpack_ticket(number, record)
+end
+
+local function save(t)
+  local extra = t.moved > 0 or t.serial ~= ''
+  local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
+    + (t.nearly and IS_NEARLY or 0)
+  local record = struct.pack(HEAD, t.state, t.reason, t.level, flags, t.place, t.joined, #t.client, t.client,
+    #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
+  if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
+  if t.admitted > 0 or t.ended > 0 then
+    record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
+      t.counter, #t.went, t.went)
+  end
+  call('HSET', TICKETS, t.number, record)
+  return record
+end
+
+-- The one deadline of a ticket, in the queue's time.
+local function set_due(number, at)
+  if at then
+    call('ZADD', DUE, text(at), number)
+  else
+    call('ZREM', DUE, number)
+  end
+end
