@@ -35,14 +35,13 @@ class Identity:
     def arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool) -> Arrival:
         """Someone who wants to join, as the store is told of them."""
         address = self.digest("address", caller.address)
-        body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
             user=self.digest("user", request.user_id),
             phone=self.digest("phone", request.phone),
             address=address,
             key=self.key(request.idempotency_key, caller.staff or ""),
-            fingerprint=_form_or(body, caller) if request.idempotency_key else b"",
+            fingerprint=_form_or_body(request, caller) if request.idempotency_key else b"",
             priority=caller.priority,
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
             limited=caller.staff is None,
@@ -104,10 +103,13 @@ class Identity:
         ).digest()
 
 
-def _form_or(body: tuple[JoinRequest, int], caller: Caller) -> bytes:
+def _form_or_body(request: JoinRequest, caller: Caller) -> bytes:
     """What the same key has to come with again. A form that is sent again is the same, also where someone went back and
     wrote something else into it: one person, one ticket."""
-    return b"form" if caller.form else blake2b(_fingerprint(body), digest_size=8).digest()
+    if caller.form:
+        return b"form"
+    body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
+    return blake2b(_fingerprint(body), digest_size=8).digest()
 
 
 def _language(request: JoinRequest, caller: Caller) -> str | None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fairline.look import LANGUAGES, spoken
 from fairline.web.http import Request
 
 
 def preferred(request: Request) -> str:
     """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
-    if asked := spoken(request.args.get("lang", "")):
-        return asked
-    wanted = [_weighed(part) for part in (request.text(b"accept-language") or "")[:500].split(",")]
+    return spoken(request.args.get("lang", "")) or _accepted((request.text(b"accept-language") or "")[:500])
+
+
+@lru_cache(maxsize=1024)
+def _accepted(header: str) -> str:
+    wanted = [_weighed(part) for part in header.split(",")]
     known = [(weight, code) for weight, code in wanted if code and weight > 0]
     return max(known, key=lambda each: each[0])[1] if known else LANGUAGES[0]
 
