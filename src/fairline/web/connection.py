@@ -211,17 +211,24 @@ class Connection(HttpToolsProtocol):
             if flow.read_paused:
                 flow.resume_reading()
             if self.turn is None and not self._begun and not self.resting:
-                self.resting = True
-                self.since = self.loop.time()
-                self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
+                self._rest()
         elif self.turn is None:
             self.transport.close()
+
+    def _rest(self) -> None:
+        self.resting = True
+        self.since = self.loop.time()
+        self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
         self.turn = None
-        if not self._going:
+        if self._going:
+            return
+        if self._held or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
             self._go_on()
+        elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
+            self._rest()
 
     # Deadlines
 

@@ -75,8 +75,10 @@ class FastCycle(Request):
 
     def settled(self, outcome: Any) -> None:
         """What the answer waited for is there, or the error that came instead."""
+        pending = self._pending
+        del self._pending  # it holds on to us as we do to it, and only a collection would free both
         try:
-            answer = self._pending.sent(outcome)
+            answer = pending.sent(outcome)
             if isinstance(answer, Pending):
                 self._wait_for(answer)
                 return

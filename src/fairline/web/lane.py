@@ -105,9 +105,9 @@ class FastLane(Connection):
 
     def _take_again(self, known: Known, body: bytes) -> None:
         self.begin()
-        cycle = FastCycle(self, known.handler, known.head, keep_alive=not self._ending)
+        self.turn = self.cycle = cycle = FastCycle(self, known.handler, known.head, keep_alive=not self._ending)
         cycle.body = body
-        self.take(lambda: self.enter(cycle))
+        self.take(cycle.run)
 
     def _remember(self, data: bytes, end: int) -> None:
         """Keep the head of data that was one request and nothing else. That the body is just as long as announced shows

@@ -8,6 +8,7 @@ import pytest
 
 from fairline.queue import QueueId
 from fairline.room import Room
+from tests.web.inside import until
 from tests.web.lane.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
 from tests.web.raw import Raw, asked, chunked, request
 from tests.web.running import RunningServer
@@ -104,5 +105,9 @@ async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, room: Room, queue: Que
 
 
 async def test_a_refused_connection_leaves_the_server_well(server: RunningServer) -> None:
-    assert (await asked(server.port, request("GET", "/readyz"))).status == 200
+    async def is_ready() -> bool:  # a worker that has just begun is not, for a moment
+        return (await asked(server.port, request("GET", "/readyz"))).status == 200
+
+    assert (await asked(server.port, b"no request\r\n\r\n")).status == 400
+    await until(is_ready)
     assert not server.logs("http.failed")

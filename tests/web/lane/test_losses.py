@@ -329,7 +329,7 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                 await full_headers.send(whole[slow][:20])
                 await silent.send(whole[str][:-5])
                 # All of it has arrived when a later request of one more connection is answered.
-                await idle.send(request("GET", "/readyz"))
+                await idle.send(request("GET", "/healthz"))
                 assert (await idle.answer()).status == 200
                 server.process.send_signal(signal.SIGTERM)
                 assert b"retry: " in await stream.rest()
