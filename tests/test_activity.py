@@ -1,17 +1,17 @@
-"""Signs of life of people inside: written together, soon, and none of them lost in order."""
+"""Signs of life, of people inside and in line: written together, soon, and none of them lost in order."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
 from fairline import activity
-from fairline.activity import Activity
 from fairline.errors import StoreUnavailable
 from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.store import Arrival, Store, open_store
+from fairline.ticket import Standing
 from fairline.token import Keyring
 from tests.backends import Valkey
 from tests.web.inside import until
@@ -98,18 +98,105 @@ async def test_more_than_one_batch_is_written_whole(store: Store, monkeypatch: p
 
 async def test_an_outage_of_the_store_is_waited_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     room = await inside(store, 1)
-    noted = Activity(store)
-    by = room.identity.session("me")
-    noted.note(QUEUE, 1, by)
-    visit = store.visit
+    await room.visit(QUEUE, 1, "me")
+    visit, tries = store.visit, 0
 
     async def away(*_: object) -> None:
+        nonlocal tries
+        tries += 1
         raise StoreUnavailable("away")
 
     monkeypatch.setattr(store, "visit", away)
-    await noted.write()
+    await until(lambda: tries == 2)
     monkeypatch.setattr(store, "visit", visit)
-    noted.note(QUEUE, 1, by)
-    await noted.close()
+    await room.visit(QUEUE, 1, "me")
+    await room.close()
     assert await views(store) == 2
+
+
+async def waiting(store: Store, **settings: object) -> Room:
+    """A room in which one person waits."""
+    room = Room(store, Keyring(b"x" * 32))
+    await room.create(QUEUE, {"admission": "manual", **settings})
+    await store.join(QUEUE, [Arrival()])
+    return room
+
+
+async def standing(store: Store) -> Standing:
+    (found,) = (await store.rank(QUEUE, [1])).items
+    assert found
+    return found
+
+
+async def deadline(store: Store) -> int:
+    found = (await standing(store)).deadline
+    assert found is not None
+    return found
+
+
+async def test_a_heartbeat_is_written_within_about_a_second(store: Store) -> None:
+    room = await waiting(store)
+    before = await deadline(store)
+    assert (await room.beat(QUEUE, 1)).standing.position == 1
+
+    async def has_moved() -> bool:
+        return await deadline(store) > before
+
+    await until(has_moved)
+    before = await deadline(store)
+    await room.beat(QUEUE, 1)
+    await room.close()
+    assert await deadline(store) > before
+
+
+async def test_the_heartbeats_of_a_second_are_one_call(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = await waiting(store)
+    await store.join(QUEUE, [Arrival()] * 9)
+    beat, calls = store.beat, []
+
+    async def counted(queue: QueueId, numbers: Sequence[int], *, late: bool = False) -> object:
+        calls.append((sorted(numbers), late))
+        return await beat(queue, numbers, late=late)
+
+    monkeypatch.setattr(store, "beat", counted)
+    for number in (*range(1, 11), *range(1, 11)):
+        await room.beat(QUEUE, number)
+    await room.close()
+    assert calls == [(list(range(1, 11)), True)]
+
+
+async def test_a_place_that_is_about_to_lapse_is_kept_at_once(store: Store) -> None:
+    room = await waiting(store, heartbeat_timeout_seconds=3, heartbeat_interval_seconds=1, grace_seconds=1)
+    before = await deadline(store)
+    told = (await room.beat(QUEUE, 1)).standing.deadline
+    assert before < await deadline(store) == told
+    await room.close()
+
+
+async def test_who_comes_back_after_closing_the_page_is_back_at_once(store: Store) -> None:
+    room = await waiting(store)
+    await room.unload(QUEUE, 1)
+    assert (await standing(store)).leaving
+    assert not (await room.beat(QUEUE, 1)).standing.leaving
+    assert not (await standing(store)).leaving
+    await room.close()
+
+
+async def test_who_closes_the_page_just_after_a_heartbeat_has_closed_it(store: Store) -> None:
+    room = await waiting(store)
+    await room.beat(QUEUE, 1)
+    await room.unload(QUEUE, 1)
+    before = await deadline(store)
+    await room.close()  # writes the heartbeat
+    assert ((await standing(store)).leaving, await deadline(store)) == (True, before)
+
+
+async def test_who_has_all_the_time_in_the_world_costs_no_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = await waiting(store, heartbeat_timeout_seconds=0)
+
+    async def never(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be written")
+
+    monkeypatch.setattr(store, "beat", never)
+    assert (await room.beat(QUEUE, 1)).standing.position == 1
     await room.close()

@@ -1,52 +1,58 @@
-"""Notes what people inside do, a little later and together.
+"""Notes that people are there, a little later and together.
 
-Every page of a protected site is a question whether someone may go on, and a sign that they are there. The question
-must be answered at once; the sign moves a deadline that is minutes or hours away, and adds to a count. So the signs of
-a second are written in one call, with one wait for the disk. A worker that is killed takes those of its last second
-with it: a few page views, and nobody's place. See docs/decisions/0006-signs-of-life-inside-are-written-together.md.
+Every page of a protected site is a question whether someone may go on, and a sign that they are there; so is every
+heartbeat a question where someone stands. The question must be answered at once; the sign moves a deadline that is
+further away. So the signs of a second are written in one call, with one wait for the disk. A worker that is killed
+takes those of its last second with it: a few page views, and nobody's place. See
+docs/decisions/0006-signs-of-life-are-written-together.md.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Any, Generic, TypeVar
 
 import structlog
 
 from fairline.errors import FairlineError, StoreError
 from fairline.queue import QueueId
 from fairline.soon import Soon
-from fairline.store import MAX_BATCH, Store, Visitor
+from fairline.store import MAX_BATCH
 
 log = structlog.get_logger()
 
 #: Seconds that signs are kept before they are written.
 KEPT_SECONDS = 1.0
-#: More people than are ever inside; beyond it signs are not kept through an outage of the store.
+#: More people than are ever there; beyond it signs are not kept through an outage of the store.
 MOST = 200_000
 
+Who = TypeVar("Who", bound=Hashable)
 
-class Activity:
-    """What happened since it was last written: page views by ticket and client."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._views: defaultdict[QueueId, dict[tuple[int, bytes], int]] = defaultdict(dict)
+class Activity(Generic[Who]):
+    """Who was there since it was last written, and how often; `put` writes some of them."""
+
+    def __init__(self, put: Callable[[QueueId, Mapping[Who, int]], Awaitable[Any]]) -> None:
+        self._put = put
+        self._noted: defaultdict[QueueId, dict[Who, int]] = defaultdict(dict)
         self._soon = Soon(self.write, KEPT_SECONDS)
 
-    def note(self, queue: QueueId, number: int, by: bytes) -> None:
-        """Someone saw a page; it is written within about a second."""
-        views = self._views[queue]
-        views[number, by] = views.get((number, by), 0) + 1
+    def note(self, queue: QueueId, who: Who) -> None:
+        """Someone gave a sign; it is written within about a second."""
+        noted = self._noted[queue]
+        noted[who] = noted.get(who, 0) + 1
         self._soon.ask()
 
     async def write(self) -> None:
         """Write what was noted. What cannot be written now is kept."""
-        noted, self._views = self._views, defaultdict(dict)
-        for queue, views in noted.items():
-            for batch in _batches(Visitor(number, by, count) for (number, by), count in views.items()):
+        before, self._noted = self._noted, defaultdict(dict)
+        for queue, noted in before.items():
+            signs = iter(noted.items())
+            while batch := dict(itertools.islice(signs, MAX_BATCH)):
                 try:
-                    await self._store.visit(queue, "touch", batch)
+                    await self._put(queue, batch)
                 except StoreError as error:
                     log.warning("activity.store_away", error=error.message, kept=len(batch))
                     self._keep(queue, batch)
@@ -57,20 +63,9 @@ class Activity:
         """Write what is left, after what is being written."""
         await self._soon.close()
 
-    def _keep(self, queue: QueueId, batch: Iterable[Visitor]) -> None:
-        views = self._views[queue]
-        if len(views) < MOST:
-            for number, by, count in batch:
-                views[number, by] = views.get((number, by), 0) + count
+    def _keep(self, queue: QueueId, batch: Mapping[Who, int]) -> None:
+        noted = self._noted[queue]
+        if len(noted) < MOST:
+            for who, count in batch.items():
+                noted[who] = noted.get(who, 0) + count
         self._soon.ask()
-
-
-def _batches(visitors: Iterable[Visitor]) -> Iterator[list[Visitor]]:
-    batch: list[Visitor] = []
-    for visitor in visitors:
-        batch.append(visitor)
-        if len(batch) == MAX_BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

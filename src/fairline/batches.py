@@ -5,8 +5,8 @@ Each method takes the calls of one batch (see grouping) and answers for each of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from fairline.activity import Activity
 from fairline.answer import Answer, Welcome
@@ -23,7 +23,7 @@ from fairline.ticket import Action, Reason, Standing, Status
 
 T = TypeVar("T")
 
-#: A session that ends within so many milliseconds is kept alive at once, not a little later.
+#: A place or a session that ends within so many milliseconds is kept at once, not a little later.
 URGENT_MS = 5000
 #: Who wants to join: what they say, who they are, and whether they want to go straight through.
 Asking = tuple[JoinRequest, Caller, bool]
@@ -38,12 +38,14 @@ class Batches:
         self._store = store
         self._identity = identity
         self._known = known
-        self._activity = Activity(store)
+        self._activity = Activity[tuple[int, bytes]](self._touch)
+        self._signs = Activity[int](lambda queue, numbers: store.beat(queue, list(numbers), late=True))
         self._shown = ShownWaits(store)
 
     async def close(self) -> None:
         """Write what was only noted so far."""
         await self._activity.close()
+        await self._signs.close()
         await self._shown.close()
 
     async def joins(self, queue: QueueId, asking: list[Asking]) -> list[Welcome | FairlineError]:
@@ -114,8 +116,21 @@ class Batches:
                 self._shown.note(queue, each.standing.number, wait)
 
     async def beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
-        """Signs of life; TicketExpired for whoever's place is gone."""
-        return await self._answers(queue, await self._store.beat(queue, numbers), _expired)
+        """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
+        written a little later (see activity), but at once where it changes more than a deadline far away."""
+        reply = await self._store.rank(queue, numbers)
+        urgent = []
+        for standing in reply.items:
+            if standing is None or standing.status is not Status.WAITING:
+                continue
+            if standing.leaving or _is_urgent(standing, reply):
+                urgent.append(standing.number)
+            elif standing.deadline is not None:
+                self._signs.note(queue, standing.number)
+        if urgent:
+            beaten = dict(zip(urgent, (await self._store.beat(queue, urgent)).items, strict=True))
+            reply = Reply(reply.view, [each and beaten.get(each.number, each) for each in reply.items])
+        return await self._answers(queue, reply, _expired)
 
     async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
         """Where tickets stand; with `beat`, and a sign of life of each."""
@@ -141,12 +156,15 @@ class Batches:
         for (number, by, _), standing in zip(visitors, reply.items, strict=True):
             if isinstance(standing, FairlineError):
                 continue
-            if standing.deadline is not None and standing.deadline - reply.view.now < URGENT_MS:
+            if _is_urgent(standing, reply):
                 urgent.append(Visitor(number, by))
             else:
-                self._activity.note(queue, number, by)
-        if urgent:  # a sign that is written later would come too late
+                self._activity.note(queue, (number, by))
+        if urgent:
             await self._store.visit(queue, "touch", urgent)
+
+    async def _touch(self, queue: QueueId, views: Mapping[tuple[int, bytes], int]) -> None:
+        await self._store.visit(queue, "touch", [Visitor(number, by, count) for (number, by), count in views.items()])
 
     async def acts(self, key: tuple[QueueId, Action], numbers: list[int]) -> list[Answer | FairlineError]:
         """One action on many tickets."""
@@ -171,6 +189,11 @@ class Batches:
             return Answer(queue=queue, standing=standing, view=reply.view, settings=settings, forecast=forecast)
 
         return [answer(item) for item in reply.items]
+
+
+def _is_urgent(standing: Standing, reply: Reply[Any]) -> bool:
+    """Whether a sign of life that is written later would come too late."""
+    return standing.deadline is not None and standing.deadline - reply.view.now < URGENT_MS
 
 
 def _expired(standing: Standing | None) -> Standing | FairlineError:

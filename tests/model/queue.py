@@ -40,12 +40,12 @@ class Model(Arrivals):
 
     # People who wait
 
-    def beat(self, numbers: Sequence[int]) -> list[Standing | None]:
-        return [self._beat(n) for n in numbers]
+    def beat(self, numbers: Sequence[int], *, late: bool = False) -> list[Standing | None]:
+        return [self._beat(n, late) for n in numbers]
 
-    def _beat(self, number: int) -> Standing | None:
+    def _beat(self, number: int, late: bool) -> Standing | None:
         t = self.find(number)
-        if t and t.status is Status.WAITING:
+        if t and t.status is Status.WAITING and not (t.leaving and late):
             t.leaving, t.due = False, self._waiting_due()
         return self.standing(t) if t else None
 

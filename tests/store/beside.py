@@ -135,6 +135,11 @@ class StoreBesideModel(RuleBasedStateMachine):
         numbers = self.numbers(chosen)
         self.both(getattr(self.store, what)(self.queue, numbers), lambda: getattr(self.model, what)(numbers))
 
+    @rule(chosen=st.lists(waiting_picks, min_size=1, max_size=6))
+    def signs_of_life_are_written_late(self, chosen: list[Pick]) -> None:
+        numbers = self.numbers(chosen)
+        self.both(self.store.beat(self.queue, numbers, late=True), lambda: self.model.beat(numbers, late=True))
+
     # Letting in
 
     @rule(at_most=one_of(1, 3, 1000, 1000), every=one_of(0.001, 0.5, 1.0, 10.0), lease=one_of(0.0, 0.0, 0.5))

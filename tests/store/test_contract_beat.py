@@ -133,6 +133,17 @@ async def test_who_closes_the_page_and_stays_away_has_left(venue: OpenVenue) -> 
     assert await v.after(0.001) == {1: Reason.LEFT}
 
 
+async def test_a_sign_that_is_told_late_keeps_who_is_there_and_brings_nobody_back(venue: OpenVenue) -> None:
+    v = await venue(**LIVELY)
+    await v.joins(2)
+    await v.unload(2)
+    v.clock.advance(10)
+    told = (await v.store.beat(v.queue, [1, 2], late=True)).items
+    assert told == (await v.store.rank(v.queue, [1, 2])).items
+    assert [each and each.leaving for each in told] == [False, True]
+    assert [await v.seconds_left(1), await v.seconds_left(2)] == [90, 20]
+
+
 async def test_who_came_back_and_then_falls_silent_has_timed_out(venue: OpenVenue) -> None:
     v = await venue(**LIVELY)
     await v.join()

@@ -294,7 +294,7 @@ async def test_a_stream_that_opens_as_the_server_ends_is_sent_away(
     inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
     ticket = await token(raw, queue)
-    gate = Gate(inside.room, monkeypatch, "beat")
+    gate = Gate(inside.room, monkeypatch, "rank")
     await raw.send(request("GET", lane("/api/v1/stream"), token=ticket))
     await gate.reached()
     inside.server.should_exit = True

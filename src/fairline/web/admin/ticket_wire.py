@@ -103,6 +103,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     deadline: datetime | None
     """When it lapses unless something happens first; for an ended one, when its record is purged."""
     last_seen: datetime | None
+    """The last sign of life of someone who waits; it is known within a second."""
     leaving: bool
     held: bool
     """It waits, but is put aside."""

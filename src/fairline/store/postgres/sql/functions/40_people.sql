@@ -308,9 +308,10 @@ BEGIN
   RETURN _items;
 END $$;
 
--- beat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up.
+-- beat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up; so is
+-- whoever has closed the page, where the sign may have come before that (`_late`).
 -- It does not wait for the steps of the queue: what it changes is the deadline alone.
-CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[], _late boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := seen(_id);
   _q queues := settings_of(_c.queue);
@@ -320,7 +321,7 @@ DECLARE
 BEGIN
   UPDATE tickets SET leaving = false, due = _due,
     sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
-  WHERE ctid = ANY (_rows) AND status = 'waiting';
+  WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT (leaving AND _late);
   RETURN standings(_q.key, _now, _numbers);
 END $$;
 
