@@ -192,7 +192,7 @@ class Response:
 
     def head(self, request_id: str) -> bytes:
         """The same as bytes, from the status line on. What is alike in all answers is put together once."""
-        body, own = self.body, _LINES.get(self.headers)
+        body, own = self.body, _LINES.get(self.headers) if len(self.headers) < 2 else None
         fixed = _fixed(self.status, self.media if body else b"")
         length = b"" if self.status == 204 else b"content-length: %d\r\n" % len(body)
         own = header_lines(self.headers) if own is None else own

@@ -175,8 +175,8 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
 def _after_head(record: bytes) -> int:
     at = _HEAD.size
     for _ in range(3):  # the client, the holder, the idempotency key
-        _, at = _text(record, at)
-    return _long_text(record, at)[1]
+        at += 1 + record[at]
+    return at + 2 + int.from_bytes(record[at : at + 2], "little")  # the person
 
 
 def _extra(record: bytes, at: int) -> tuple[int, str, int]:
