@@ -50,24 +50,25 @@ def outcomes(
 ) -> Reply[Standing | FairlineError]:
     """What became of an action on each ticket."""
     rows = zip(numbers, rows_of(items, 4), strict=True)
-    return Reply(view, [_outcome(queue, action, number, row, view) for number, row in rows])
+    return Reply(view, [outcome(queue, action, number, row, view) for number, row in rows])
 
 
-def _outcome(
+def outcome(
     queue: QueueId, action: Action, number: int, row: Sequence[Any], view: QueueView
 ) -> Standing | FairlineError:
-    outcome, *rest = row
-    if outcome == b"missing":
+    """What became of an action on one ticket."""
+    became, *rest = row
+    if became == b"missing":
         return TicketNotFound(queue, number)
     standing = unpack_standing(number, rest, view.stopped)
-    if outcome == b"done":
+    if became == b"done":
         return standing
-    return refused(queue, action, outcome.decode(), standing)
+    return refused(queue, action, became.decode(), standing)
 
 
 def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], view: QueueView) -> Ticket:
     """The ticket an action on one was done to, or the error it met."""
-    standing = _outcome(queue, action, number, items, view)
+    standing = outcome(queue, action, number, items, view)
     if isinstance(standing, FairlineError):
         raise standing
     return unpack_ticket(number, items[1:], view.stopped)

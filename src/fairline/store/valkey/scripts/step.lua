@@ -26,14 +26,6 @@ local function event(type, number, detail)
     'detail', detail or '')
 end
 
--- Who started the session of a record that has one, without unpacking the rest into a table.
-local function started_by(record)
-  local _, _, _, flags, _, _, _, _, _, _, at = struct.unpack(HEAD, record)
-  if flags % 8 >= HAS_EXTRA then _, _, at = struct.unpack(EXTRA, record, at) end
-  local _, _, _, _, _, by = struct.unpack(TAIL, record, at)
-  return by
-end
-
 local function active_due(t)
   return min(clock + Q.session_seconds * 1000, t.cap)
 end

@@ -22,6 +22,14 @@ local function unpack_ticket(number, record)
   return t
 end
 
+-- Who started the session of a record that has one, without unpacking the rest into a table.
+local function started_by(record)
+  local _, _, _, flags, _, _, _, _, _, _, at = struct.unpack(HEAD, record)
+  if flags % 8 >= HAS_EXTRA then _, _, at = struct.unpack(EXTRA, record, at) end
+  local _, _, _, _, _, by = struct.unpack(TAIL, record, at)
+  return by
+end
+
 local function fetch(number)
   local record = call('HGET', TICKETS, number)
   return record and unpack_ticket(number, record)

@@ -20,22 +20,10 @@ local function visit(t, by, views)
   return 'done'
 end
 
-local numbers = {}
 for i = 3, #ARGV, 3 do
-  numbers[#numbers + 1] = ARGV[i]
-end
-local records = records_of(numbers, 1)
-local dues = #numbers > 0 and call('ZMSCORE', DUE, unpack(numbers)) or {}
-for i, number in ipairs(numbers) do
-  local record, due, outcome = records[i], dues[i], 'missing'
-  local by, views = ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2])
-  if record and views == 0 and what == 'visit' and string.byte(record, 1) == STATUS.active then
-    outcome = started_by(record) == by and 'done' or 'taken' -- nearly always: a page view of someone who is inside
-  elseif record then
-    outcome = visit(fetch(number), by, views)
-    record, due = call('HGET', TICKETS, number), nil
-  end
+  local t, outcome = fetch(ARGV[i]), 'missing'
+  if t then outcome = visit(t, ARGV[i + 1], tonumber(ARGV[i + 2])) end
   reply[#reply + 1] = outcome
-  put(reply, number, record, due)
+  put(reply, ARGV[i], call('HGET', TICKETS, ARGV[i]))
 end
 return answer(reply)
