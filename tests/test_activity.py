@@ -152,22 +152,27 @@ async def test_a_heartbeat_is_written_within_about_a_second(store: Store) -> Non
 async def test_the_heartbeats_of_a_second_are_one_call(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     room = await waiting(store)
     await store.join(QUEUE, [Arrival()] * 9)
-    beat, calls = store.beat, []
+    keep, kept = store.keep, []
 
-    async def counted(queue: QueueId, numbers: Sequence[int], *, late: bool = False) -> object:
-        calls.append((sorted(numbers), late))
-        return await beat(queue, numbers, late=late)
+    async def counted(queue: QueueId, numbers: Sequence[int]) -> None:
+        kept.append(sorted(numbers))
+        await keep(queue, numbers)
 
-    monkeypatch.setattr(store, "beat", counted)
+    monkeypatch.setattr(store, "keep", counted)
     for number in (*range(1, 11), *range(1, 11)):
         await room.beat(QUEUE, number)
     await room.close()
-    assert calls == [(list(range(1, 11)), True)]
+    assert kept == [list(range(1, 11))]
 
 
 async def test_a_place_that_is_about_to_lapse_is_kept_at_once(store: Store) -> None:
     room = await waiting(store, heartbeat_timeout_seconds=3, heartbeat_interval_seconds=1, grace_seconds=1)
-    before = await deadline(store)
+    joined, before = (await standing(store)).joined, await deadline(store)
+
+    async def is_later() -> bool:
+        return (await store.view(QUEUE)).now > joined
+
+    await until(is_later)
     told = (await room.beat(QUEUE, 1)).standing.deadline
     assert before < await deadline(store) == told
     await room.close()

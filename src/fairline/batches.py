@@ -39,7 +39,7 @@ class Batches:
         self._identity = identity
         self._known = known
         self._activity = Activity[tuple[int, bytes]](self._touch)
-        self._signs = Activity[int](lambda queue, numbers: store.beat(queue, list(numbers), late=True))
+        self._signs = Activity[int](lambda queue, numbers: store.keep(queue, list(numbers)))
         self._shown = ShownWaits(store)
 
     async def close(self) -> None:

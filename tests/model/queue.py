@@ -40,14 +40,19 @@ class Model(Arrivals):
 
     # People who wait
 
-    def beat(self, numbers: Sequence[int], *, late: bool = False) -> list[Standing | None]:
-        return [self._beat(n, late) for n in numbers]
+    def beat(self, numbers: Sequence[int]) -> list[Standing | None]:
+        return [self._beat(n) for n in numbers]
 
-    def _beat(self, number: int, late: bool) -> Standing | None:
+    def _beat(self, number: int) -> Standing | None:
         t = self.find(number)
-        if t and t.status is Status.WAITING and not (t.leaving and late):
+        if t and t.status is Status.WAITING:
             t.leaving, t.due = False, self._waiting_due()
         return self.standing(t) if t else None
+
+    def keep(self, numbers: Sequence[int]) -> None:
+        for t in filter(None, map(self.find, numbers)):
+            if t.status is Status.WAITING and not t.leaving:
+                t.due = self._waiting_due()
 
     def unload(self, numbers: Sequence[int]) -> list[Standing | None]:
         return [self._unload(n) for n in numbers]

@@ -30,6 +30,7 @@ Operation = Callable[[Store, QueueId, list[int]], Awaitable[object]]
 OPERATIONS: dict[str, Operation] = {
     "join": lambda store, queue, _: store.join(queue, [Arrival(person=Person()) for _ in range(10)]),
     "beat": lambda store, queue, numbers: store.beat(queue, numbers),
+    "keep": lambda store, queue, numbers: store.keep(queue, numbers),
     "rank": lambda store, queue, numbers: store.rank(queue, numbers),
     "look_up": lambda store, queue, numbers: store.look_up(queue, numbers),
     "unload": lambda store, queue, numbers: store.unload(queue, numbers),

@@ -266,9 +266,13 @@ class Store(Protocol):
         """Give each arrival a ticket, or the one its holder has already. Terms of other settings than the queue has
         raise SettingsChanged, and nothing is done."""
 
-    async def beat(self, queue: QueueId, numbers: Sequence[int], *, late: bool = False) -> Reply[Standing | None]:
+    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         """Note a sign of life of those who wait; everyone is answered where they stand. Who had closed their page is
-        back; but not by a sign that is told `late`, which may have come before they closed it."""
+        back."""
+
+    async def keep(self, queue: QueueId, numbers: Sequence[int]) -> None:
+        """Note that these gave a sign of life a moment ago. It brings nobody back: they may have closed their page
+        since."""
 
     async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         """Where tickets stand, changing nothing."""

@@ -201,9 +201,13 @@ class PostgresStore:
         pairs = zip(arrivals, rows, strict=True)
         return Reply(view_of(view), [joined(queue, arrival, row) for arrival, row in pairs])
 
-    async def beat(self, queue: QueueId, numbers: Sequence[int], *, late: bool = False) -> Reply[Standing | None]:
+    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         check_batch(numbers)
-        return _standings(await self._call("beat", queue, list(numbers), late))
+        return _standings(await self._call("beat", queue, list(numbers)))
+
+    async def keep(self, queue: QueueId, numbers: Sequence[int]) -> None:
+        check_batch(numbers)
+        await self._call("keep", queue, list(numbers))
 
     async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         check_batch(numbers)

@@ -188,8 +188,12 @@ class ValkeyStore:
         rows = zip(arrivals, rows_of(items, 6), strict=True)
         return Reply(view, [joined(queue, arrival, row, view) for arrival, row in rows])
 
-    async def beat(self, queue: QueueId, numbers: Sequence[int], *, late: bool = False) -> Reply[Standing | None]:
-        return await self._standings("beat", queue, numbers, int(late))
+    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+        return await self._standings("beat", queue, numbers)
+
+    async def keep(self, queue: QueueId, numbers: Sequence[int]) -> None:
+        check_batch(numbers)
+        await self._run("keep", queue, numbers)
 
     async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         return await self._standings("look", queue, numbers)
@@ -412,9 +416,9 @@ class ValkeyStore:
         await self.view(queue)  # or QueueNotFound
         return await self._figures.counts(queue, older=older)
 
-    async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int], *how: int) -> Reply[Standing | None]:
+    async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         check_batch(numbers)
-        view, items = await self._run(name, queue, [*how, *numbers])
+        view, items = await self._run(name, queue, numbers)
         rows = zip(numbers, rows_of(items, 3), strict=True)
         return Reply(view, [unpack_standing(n, row, view.stopped) if row[2] else None for n, row in rows])
 

@@ -308,10 +308,9 @@ BEGIN
   RETURN _items;
 END $$;
 
--- beat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up; so is
--- whoever has closed the page, where the sign may have come before that (`_late`).
+-- beat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up.
 -- It does not wait for the steps of the queue: what it changes is the deadline alone.
-CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[], _late boolean) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := seen(_id);
   _q queues := settings_of(_c.queue);
@@ -321,8 +320,22 @@ DECLARE
 BEGIN
   UPDATE tickets SET leaving = false, due = _due,
     sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
-  WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT (leaving AND _late);
+  WHERE ctid = ANY (_rows) AND status = 'waiting';
   RETURN standings(_q.key, _now, _numbers);
+END $$;
+
+-- keep: people who wait gave a sign of life a moment ago; their deadline moves on. Whoever does not wait any more, or has
+-- closed the page since, is left as they are.
+CREATE FUNCTION keep(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _c counters := seen(_id);
+  _q queues := settings_of(_c.queue);
+  _due double precision := waiting_due(_q, clock_of(_c, moment(_at)));
+  _rows tid[] := hold_tickets(_q.key, _numbers);
+BEGIN
+  UPDATE tickets SET due = _due, sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
+  WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT leaving;
+  RETURN 'null';
 END $$;
 
 -- unload: the page of someone who waits was closed: they have the grace to come back, then they have left.
