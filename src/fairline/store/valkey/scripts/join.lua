@@ -20,6 +20,9 @@ local one_per, per_address, per_phone, restart, all_series = unpack(call('HMGET'
 per_address, per_phone = tonumber(per_address), tonumber(per_phone)
 all_series = cjson.decode(all_series or '[]')
 local longest = tonumber(ARGV[5])
+local last, moves = unpack(call('HMGET', QUEUE, 'number', 'moves'))
+last, moves = tonumber(last) or 0, tonumber(moves) or 0
+local waiting = waiting_before
 local reply = {}
 
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
@@ -42,10 +45,11 @@ local function is_open()
 end
 
 local function has_series(name)
+  if name == '' then return true end
   for _, each in ipairs(all_series) do
     if each == name then return true end
   end
-  return name == ''
+  return false
 end
 
 -- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
@@ -70,24 +74,66 @@ local function next_serial(series, number)
   return string.format(series == '' and '%s%06d' or '%s%04d', series, given)
 end
 
-local function put_outcome(outcome, detail, number, record)
+local function put_outcome(outcome, detail, number, record, due)
   reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = outcome, detail, number
-  put(reply, number, record)
+  put(reply, number, record, due)
+end
+
+local function let_through(number)
+  keep_tokens(tokens_now(0) - 1, false)
+  return move(fetch(number), 'admit')
+end
+
+-- Tickets that are given and not written yet: in a rush nearly everyone joins behind all others, and all of them are
+-- written by one command for each key. Whatever needs to find them there has them written first.
+local new = {}
+local function write_new()
+  if #new == 0 then return end
+  local due = waiting_due()
+  local due_text = due and text(due) or ''
+  local places, dues, records, holders, set = {}, {}, {}, {}, set_of(new[1])
+  for i, t in ipairs(new) do
+    t.record = packed(t)
+    places[2 * i - 1], places[2 * i] = text(t.place), t.number
+    dues[2 * i - 1], dues[2 * i] = due_text, t.number
+    records[2 * i - 1], records[2 * i] = t.number, t.record
+    if t.holder ~= '' then holders[#holders + 1], holders[#holders + 2] = holder_field(t), t.number end
+    if t.key ~= '' then holders[#holders + 1], holders[#holders + 2] = 'j' .. t.key, t.number .. ' ' .. t.fingerprint end
+  end
+  call('HSET', QUEUE, 'number', last)
+  call('ZADD', set, unpack(places))
+  if due then call('ZADD', DUE, unpack(dues)) end
+  call('HSET', TICKETS, unpack(records))
+  if #holders > 0 then call('HSET', HOLDERS, unpack(holders)) end
+  for _, t in ipairs(new) do
+    if t.through then
+      put_outcome('joined', '', t.number, let_through(t.number))
+    else
+      put_outcome('joined', '', t.number, t.record, due_text)
+    end
+  end
+  new = {}
 end
 
 local function existing(outcome, number)
+  write_new()
   put_outcome(outcome, '', number, call('HGET', TICKETS, number))
 end
 
+local function refused(outcome, detail)
+  write_new()
+  put_outcome(outcome, detail, '')
+end
+
 -- What makes two arrivals the same person here, as a field of the holders; '' where nothing does.
+local TOLD_BY = {client = 'client', user = 'user', phone = 'phone', ip = 'address'}
 local function holder_of(a)
-  local digest = ({client = a.client, user = a.user, phone = a.phone, ip = a.address})[one_per] or ''
+  local digest = a[TOLD_BY[one_per]] or ''
   return digest ~= '' and string.sub(one_per, 1, 1) .. digest or ''
 end
 
 local function refusal(a)
   if Q.status == 'maintenance' then return 'maintenance', '' end
-  local waiting = call('ZCARD', LINE)
   if not has_series(a.series) then return 'series', table.concat(all_series, ', ') end
   if a.limited and not is_open() then return 'closed', '' end
   if a.limited and longest and waiting >= longest then return 'closing', '' end
@@ -115,31 +161,44 @@ local function use_up(a)
   if a.phone_key and per_phone > 0 then hit(a.phone_key, PER_PHONE) end
 end
 
-local function join(a, holder)
-  local number = call('HINCRBY', QUEUE, 'number', 1)
-  local turns = number + (tonumber(call('HGET', QUEUE, 'moves')) or 0)
-  local t = {
+-- Who holds a ticket by which field, as far as these arrivals ask; those who join here are added.
+local function read_holders(arrivals)
+  local fields, held = {}, {}
+  for _, a in ipairs(arrivals) do
+    if a.key ~= '' then fields[#fields + 1] = 'j' .. a.key end
+    if a.holder ~= '' then fields[#fields + 1] = a.holder end
+  end
+  for i, value in ipairs(#fields > 0 and call('HMGET', HOLDERS, unpack(fields)) or {}) do
+    held[fields[i]] = value or nil
+  end
+  return held
+end
+
+local function join(a, held)
+  last = last + 1
+  local number = last
+  local behind_all = a.level == 0 and not (a.held or a.through)
+  if not behind_all then write_new() end
+  new[#new + 1] = {
     number = number, state = STATUS.waiting, reason = 0, level = a.level, leaving = false, held = a.held,
-    place = next_place(turns, a.level), joined = now, client = a.client,
-    holder = holder == 'c' .. a.client and 'c' or holder, key = a.key, person = a.person, admitted = 0, ended = 0,
-    moved = 0, serial = next_serial(a.series, number),
+    place = next_place(number + moves, a.level), joined = now, client = a.client,
+    holder = a.holder == 'c' .. a.client and 'c' or a.holder, key = a.key, fingerprint = a.fingerprint,
+    through = a.through, person = a.person, admitted = 0, ended = 0, moved = 0, serial = next_serial(a.series, number),
   }
-  call('ZADD', set_of(t), text(t.place), number)
-  set_due(number, waiting_due())
-  if holder ~= '' then call('HSET', HOLDERS, holder, number) end
-  if a.key ~= '' then call('HSET', HOLDERS, 'j' .. a.key, number .. ' ' .. a.fingerprint) end
+  waiting = waiting + 1
+  if a.holder ~= '' then held[a.holder] = number end
+  if a.key ~= '' then held['j' .. a.key] = number .. ' ' .. a.fingerprint end
   if a.came ~= '' then call('HSET', ARRIVING, number, a.came) end
   use_up(a)
   count('joined')
   event('joined', number, a.level > 0 and a.level or '')
-  local record = save(t)
-  if a.through then
-    keep_tokens(tokens_now(0) - 1, false)
-    record = move(fetch(number), 'admit')
+  if not behind_all then
+    write_new()
+    waiting = call('ZCARD', LINE)
   end
-  put_outcome('joined', '', number, record)
 end
 
+local arrivals = {}
 for i = 6, #ARGV, 16 do
   local a = {
     client = ARGV[i], user = ARGV[i + 1], phone = ARGV[i + 2], address = ARGV[i + 3], key = ARGV[i + 4],
@@ -148,17 +207,22 @@ for i = 6, #ARGV, 16 do
     through = ARGV[i + 11] == '1', series = ARGV[i + 12], held = ARGV[i + 13] == '1', limited = ARGV[i + 14] == '1',
     came = ARGV[i + 15],
   }
-  local again = a.key ~= '' and call('HGET', HOLDERS, 'j' .. a.key)
-  local holder = holder_of(a)
-  local held = not again and holder ~= '' and call('HGET', HOLDERS, holder)
+  a.holder = holder_of(a)
+  arrivals[#arrivals + 1] = a
+end
+
+local held = read_holders(arrivals)
+for _, a in ipairs(arrivals) do
+  local again = a.key ~= '' and held['j' .. a.key]
   if again then
     local number, fingerprint = string.match(again, '^(%d+) (.*)$')
-    if fingerprint == a.fingerprint then existing('again', number) else put_outcome('conflict', '', '') end
-  elseif held then
-    existing('held', held)
+    if fingerprint == a.fingerprint then existing('again', number) else refused('conflict', '') end
+  elseif held[a.holder] then
+    existing('held', held[a.holder])
   else
     local outcome, detail = refusal(a)
-    if outcome then put_outcome(outcome, detail, '') else join(a, holder) end
+    if outcome then refused(outcome, detail) else join(a, held) end
   end
 end
+write_new()
 return answer(reply)

@@ -9,7 +9,6 @@ local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
 local STAYS_KEPT = 200 -- of how many stays the mean is
 
-
 read({
   'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
   'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'held', 'stay_count', 'flow_at',
@@ -21,8 +20,9 @@ local function count(name, by)
   tally[name] = (tally[name] or 0) + (by or 1)
 end
 
+local now_text = text(now)
 local function event(type, number, detail)
-  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', text(now), 'ticket', number or '',
+  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', now_text, 'ticket', number or '',
     'detail', detail or '')
 end
 
@@ -200,8 +200,10 @@ end
 function write_counts()
   if not next(tally) then return end
   write_tally()
-  call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
-    text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),
-    'flow_inside', text(Q.flow_inside or 0), 'flow_out', text(Q.flow_out or 0))
+  if tally.admitted or tally.completed or tally.expired then -- or else nothing of it has changed
+    call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
+      text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),
+      'flow_inside', text(Q.flow_inside or 0), 'flow_out', text(Q.flow_out or 0))
+  end
   if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
 end

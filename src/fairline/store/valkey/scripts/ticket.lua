@@ -35,7 +35,7 @@ local function fetch(number)
   return record and unpack_ticket(number, record)
 end
 
-local function save(t)
+local function packed(t)
   local extra = t.moved > 0 or t.serial ~= ''
   local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
     + (t.nearly and IS_NEARLY or 0)
@@ -46,6 +46,11 @@ local function save(t)
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
       t.counter, #t.went, t.went)
   end
+  return record
+end
+
+local function save(t)
+  local record = packed(t)
   call('HSET', TICKETS, t.number, record)
   return record
 end
