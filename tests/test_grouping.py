@@ -96,6 +96,21 @@ async def test_calls_of_one_turn_of_the_loop_go_out_together(store: FakeStore) -
     assert store.sent == [("a", list(range(50)))]
 
 
+async def test_whoever_asks_again_as_soon_as_they_are_answered_goes_with_those_who_wait(store: FakeStore) -> None:
+    calls = group(store)
+
+    async def twice(n: int) -> None:
+        await calls.call("a", n)
+        await calls.call("a", n + 10)
+
+    asking = [asyncio.ensure_future(twice(n)) for n in (1, 2)]
+    await store.has(1)
+    waiting = calls.call("a", 3)
+    store.let(2)
+    await asyncio.gather(*asking, waiting)
+    assert store.sent == [("a", [1, 2]), ("a", [3, 11, 12])]
+
+
 async def test_a_call_by_itself_waits_for_nobody(store: FakeStore) -> None:
     calls = group(store)
     call = calls.call("a", 1)

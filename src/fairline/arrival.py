@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -55,6 +56,10 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     """As the header `Idempotency-Key`."""
 
 
+_TEXTS = tuple(name for name in JoinRequest.__struct_fields__ if name not in ("party_size", "metadata"))
+_texts_of = attrgetter(*_TEXTS)
+
+
 class Caller(Struct, frozen=True, kw_only=True):
     """Who makes a call, as the server sees it rather than as they say."""
 
@@ -84,18 +89,7 @@ def check_join(request: JoinRequest) -> None:
         problem, _, path = str(error).partition(" - at `")
         field = _FIELD.search(path)
         raise InvalidRequest(field[1] if field else "", problem) from None
-    for name in (
-        "client_id",
-        "user_id",
-        "priority_pass",
-        "name",
-        "phone",
-        "email",
-        "language",
-        "series",
-        "idempotency_key",
-    ):
-        text = getattr(request, name)
+    for name, text in zip(_TEXTS, _texts_of(request), strict=True):
         if text is not None:
             check_text(name, text, InvalidRequest)
     if request.language is not None and spoken(request.language) is None:

@@ -98,6 +98,8 @@ class Grouping(Generic[Key, Item, Result]):
         try:
             while queue:
                 await self._send_next(key, queue)
+                # Whoever was just answered and asks again at once, or came meanwhile, goes along.
+                await asyncio.sleep(0)
         finally:
             # Nothing is kept for a key that nobody asks for: names made up by strangers cost nothing.
             del self._sending[key], self._waiting[key]

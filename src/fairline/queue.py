@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any, NewType, get_type_hints
 
 import msgspec
@@ -211,6 +212,7 @@ SETTINGS = QueueSettings.__struct_fields__
 _TYPES = get_type_hints(QueueSettings, include_extras=True)
 
 
+@lru_cache(maxsize=1024)
 def queue_id(text: str) -> QueueId:
     """A checked queue id: it becomes part of keys and addresses."""
     if not _ID.fullmatch(text):

@@ -21,7 +21,8 @@ generation before it is used, so keys are rotated without a moment at which some
 from __future__ import annotations
 
 import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -38,6 +39,7 @@ from fairline.errors import TokenExpired, TokenInvalid
 REMEMBERED = 65_536
 #: Longer than any token of ours.
 LONGEST = 2048
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class Claims(Struct, frozen=True, kw_only=True):
@@ -135,10 +137,12 @@ class HmacKey:
 
     def __init__(self, secret: bytes) -> None:
         self.id = sha256(b"fairline key id" + secret).hexdigest()[:8]
-        self._secret = secret
+        self._begun = hmac.new(secret, digestmod="sha256")
 
     def sign(self, body: bytes) -> bytes:
-        return hmac.digest(self._secret, body, "sha256")
+        mac = self._begun.copy()  # what is done with the secret alone is done once
+        mac.update(body)
+        return mac.digest()
 
     def verify(self, body: bytes, signature: bytes) -> bool:
         return hmac.compare_digest(self.sign(body), signature)
@@ -249,7 +253,7 @@ class Keyring:
 
 
 def _text(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()
+    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=").decode()
 
 
 def _bytes(text: str) -> bytes:

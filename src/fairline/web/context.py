@@ -114,7 +114,8 @@ class Context:
 
     def _held(self, request: Request, queue: QueueId) -> tuple[int, int] | None:
         """The ticket that our signed cookie proves the caller to hold."""
-        token = request.cookies.get(ticket_cookie(queue))
+        cookies = request.cookies
+        token = cookies.get(ticket_cookie(queue)) if cookies else None
         if not token:
             return None
         try:
@@ -183,16 +184,15 @@ class Context:
             joined_at=moment(standing.joined),
             heartbeat_interval_seconds=settings.heartbeat_interval_seconds,
             next_heartbeat_seconds=_next_beat(settings, wait) if beat else UNSET,
+            token=token or UNSET,
         )
-        more = self._more(answer, token)
+        more = self._more(answer)
         return replace(told, **more) if more else told
 
-    def _more(self, answer: Answer, token: str | None) -> dict[str, Any]:
+    def _more(self, answer: Answer) -> dict[str, Any]:
         """What only some are told. It is put apart since most who ask wait, and ask often."""
         standing, settings = answer.standing, answer.settings
         more: dict[str, Any] = {}
-        if token:
-            more["token"] = token
         if settings.stock is not None and answer.view.sold_out(settings.stock):
             more["sold_out"] = True
         if settings.stock_unknown:

@@ -38,7 +38,7 @@ encode = msgspec.json.Encoder().encode
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
-_NO_PARAMS: Mapping[str, str] = MappingProxyType({})
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
 
 
@@ -54,7 +54,7 @@ class Head:
         path: str,
         query: bytes = b"",
         headers: Sequence[tuple[bytes, bytes]] = (),
-        params: Mapping[str, str] = _NO_PARAMS,
+        params: Mapping[str, str] = _NOTHING,
     ) -> None:
         self.method = method
         self.path = path
@@ -88,11 +88,8 @@ class Head:
     def cookies(self) -> Mapping[str, str]:
         """The cookies sent; the first of a name wins, as browsers send the most exact one first."""
         if self._cookies is None:
-            found: dict[str, str] = {}
-            for part in (self.text(b"cookie") or "").split(";"):
-                name, _, value = part.strip().partition("=")
-                found.setdefault(name, unquote(value))
-            self._cookies = MappingProxyType(found)
+            said = self.text(b"cookie")
+            self._cookies = cookies_of(said) if said else _NOTHING
         return self._cookies
 
     @property
@@ -162,6 +159,15 @@ class Request:
             raise invalid(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise InvalidRequest("", "The body is not proper JSON.") from None
+
+
+def cookies_of(said: str) -> Mapping[str, str]:
+    """What a Cookie header says; the first of a name wins."""
+    found: dict[str, str] = {}
+    for part in said.split(";"):
+        name, _, value = part.strip().partition("=")
+        found.setdefault(name, unquote(value))
+    return MappingProxyType(found)
 
 
 @lru_cache(maxsize=1024)

@@ -73,7 +73,7 @@ class People:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
         body = join_request(request, _join)
-        visitor = visitor_of(request)
+        visitor = None if body.client_id else visitor_of(request)
         asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:
@@ -82,8 +82,9 @@ class People:
 
         return Pending(asked, welcome)
 
-    def welcome(self, request: Request, answer: Welcome, visitor: str) -> Response:
-        """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again."""
+    def welcome(self, request: Request, answer: Welcome, visitor: str | None) -> Response:
+        """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again where
+        it named no client id."""
         token = self.token(answer)
         content = self._context.told(answer, token=token)
         return private(201 if answer.created else 200, content, self.cookies(request, answer, token, visitor))
@@ -95,10 +96,10 @@ class People:
             answer.queue, answer.settings, ticket, ticket.client if isinstance(ticket, Ticket) else ""
         )
 
-    def cookies(self, request: Request, answer: Welcome, token: str, visitor: str) -> Headers:
+    def cookies(self, request: Request, answer: Welcome, token: str, visitor: str | None) -> Headers:
         """What a browser needs to come back to its ticket."""
         headers = self._context.ticket_cookies(request, answer.queue, answer.settings, token)
-        if request.cookies.get(VISITOR_COOKIE) != visitor:
+        if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
             headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
         return headers
 

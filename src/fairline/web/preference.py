@@ -5,15 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fairline.look import LANGUAGES, spoken
-from fairline.web.http import Request
+from fairline.web.http import Request, args_of
 
 
 def preferred(request: Request) -> str:
     """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
-    return spoken(request.args.get("lang", "")) or _accepted((request.text(b"accept-language") or "")[:500])
+    return _preferred(request.query, (request.header(b"accept-language") or b"")[:500])
 
 
 @lru_cache(maxsize=1024)
+def _preferred(query: bytes, header: bytes) -> str:
+    return spoken(args_of(query).get("lang", "")) or _accepted(header.decode("utf-8", "replace"))
+
+
 def _accepted(header: str) -> str:
     wanted = [_weighed(part) for part in header.split(",")]
     known = [(weight, code) for weight, code in wanted if code and weight > 0]

@@ -14,7 +14,7 @@ from fairline.queue import QueueId, QueueView, remembered
 from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
-from fairline.store.valkey.record import unpack_standing, unpack_ticket
+from fairline.store.valkey.record import unpack_new, unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
 
 _VIEW = struct.Struct("<17d")
@@ -37,12 +37,13 @@ def view_of(packed: bytes) -> QueueView:
 def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
     """What became of one arrival."""
     outcome, detail, number, *rest = row
-    match outcome.decode():
-        case "joined" | "held" | "again" as how:
-            ticket = unpack_ticket(int(number), rest, view.stopped)
-            return Joined(ticket, how == "joined", proven=proven(arrival, how, ticket), by_key=how == "again")
-        case why:
-            return refusal(queue, why, detail if isinstance(detail, int) else detail.decode())
+    if outcome == b"joined":
+        return Joined(unpack_new(number, rest, view.stopped, arrival), created=True, proven=True)
+    how = outcome.decode()
+    if how not in ("held", "again"):
+        return refusal(queue, how, detail if isinstance(detail, int) else detail.decode())
+    ticket = unpack_ticket(int(number), rest, view.stopped)
+    return Joined(ticket, created=False, proven=proven(arrival, how, ticket), by_key=how == "again")
 
 
 def outcomes(

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fairline.store.contract import Arrival
 from fairline.ticket import Came, Person, Reason, Standing, Status, Ticket, Went
 
 _HEAD = struct.Struct("<BBBBdd")
@@ -169,6 +170,25 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
         client=client,
         person=unpack_person(person),
         went=Went(*_decode(went)) if went else None,
+    )
+
+
+def unpack_new(number: int, row: Sequence[Any], stopped: int, arrival: Arrival) -> Ticket:
+    """A ticket that was just given: what its arrival told is not read again."""
+    rank, due, record = row
+    state, _, level, flags, place, joined = _HEAD.unpack_from(record)
+    if state != _WAITING or flags:
+        return unpack_ticket(number, row, stopped)
+    return Ticket(
+        number=number,
+        status=Status.WAITING,
+        priority=level,
+        joined=int(joined),
+        position=rank + 1,
+        deadline=int(float(due)) + stopped if due else None,
+        place=place,
+        client=arrival.client,
+        person=arrival.person,
     )
 
 
