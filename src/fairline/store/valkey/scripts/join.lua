@@ -74,9 +74,10 @@ local function next_serial(series, number)
   return string.format(series == '' and '%s%06d' or '%s%04d', series, given)
 end
 
-local function put_outcome(outcome, detail, number, record, due)
-  reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = outcome, detail, number
-  put(reply, number, record, due)
+local function put_outcome(outcome, detail, number, record, due, rank)
+  local size = #reply
+  reply[size + 1], reply[size + 2], reply[size + 3] = outcome, detail, number
+  put(reply, number, record, due, rank)
 end
 
 local function let_through(number)
@@ -105,11 +106,13 @@ local function write_new()
   if due then call('ZADD', DUE, unpack(dues)) end
   call('HSET', TICKETS, unpack(records))
   if #holders > 0 then call('HSET', HOLDERS, unpack(holders)) end
-  for _, t in ipairs(new) do
-    if t.through then
-      put_outcome('joined', '', t.number, let_through(t.number))
-    else
-      put_outcome('joined', '', t.number, t.record, due_text)
+  if new[1].through then
+    put_outcome('joined', '', new[1].number, let_through(new[1].number))
+  else
+    local first, final = call('ZRANK', LINE, new[1].number), call('ZRANK', LINE, new[#new].number)
+    local in_a_row = first and final - first == #new - 1 -- so that nobody needs to be asked for in between
+    for i, t in ipairs(new) do
+      put_outcome('joined', '', t.number, t.record, due_text, in_a_row and first + i - 1)
     end
   end
   new = {}

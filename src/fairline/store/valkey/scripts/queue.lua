@@ -70,9 +70,10 @@ local function answer(reply)
     Q.cycle_mean or 0, Q.flow_called or 0), reply}
 end
 
--- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` is given where it is known.
-local function put(reply, number, record, due)
-  local rank = record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
+-- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` and `rank` are given where they are
+-- known.
+local function put(reply, number, record, due, rank)
+  rank = rank or record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
   if record and due == nil then due = call('ZSCORE', DUE, number) end
   reply[#reply + 1] = rank or -1
   reply[#reply + 1] = record and due or ''
