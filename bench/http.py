@@ -49,16 +49,23 @@ local head = "POST / HTTP/1.1\\r\\nHost: bench\\r\\nContent-Type: application/js
 local asked = head .. #body .. "\\r\\n\\r\\n" .. body
 function request() return asked end
 """
+#: Someone new with each request; there are more of them than join in a round.
 JOIN_SCRIPT = """
-local counter, threads = 0, 0
+local counter, threads, requests = 0, 0, {{}}
 function setup(thread) thread:set("id", threads); threads = threads + 1 end
+function init()
+  local head = "POST /api/v1/queues/joins/join HTTP/1.1\\r\\nHost: bench\\r\\nContent-Type: application/json"
+  for number = 1, {people} do
+    local body = '{{"client_id":"{run}-' .. id .. '-' .. number .. '"}}'
+    requests[number] = head .. "\\r\\nContent-Length: " .. #body .. "\\r\\n\\r\\n" .. body
+  end
+end
 function request()
   counter = counter + 1
-  local body = '{{"client_id":"{run}-' .. id .. '-' .. counter .. '"}}'
-  local head = "POST /api/v1/queues/joins/join HTTP/1.1\\r\\nHost: bench\\r\\nContent-Type: application/json"
-  return head .. "\\r\\nContent-Length: " .. #body .. "\\r\\n\\r\\n" .. body
+  return requests[counter]
 end
 """
+PEOPLE = 200_000
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
 _SHARE = re.compile(r"(50|99)%\s+([\d.]+)(us|ms|s)")
 _BAD = re.compile(r"Non-2xx or 3xx responses: (\d+)")
@@ -166,7 +173,7 @@ def write_script(folder: Path, name: str, tokens: list[str], method: str, path: 
 
 def _join_script(folder: Path, run: int) -> Path:
     script = folder / f"join-{run}.lua"
-    script.write_text(JOIN_SCRIPT.format(run=f"round-{run}"), encoding="utf-8")
+    script.write_text(JOIN_SCRIPT.format(run=f"round-{run}", people=PEOPLE), encoding="utf-8")
     return script
 
 

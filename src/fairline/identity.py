@@ -25,6 +25,7 @@ class Identity:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
+        self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # Whoever is inside comes again with every page.
         self.session = lru_cache(maxsize=10_000)(partial(self.digest, "session"))
 
@@ -98,9 +99,13 @@ class Identity:
         """What is kept of a secret or an address: enough to know it again, nothing to read it from."""
         if not text:
             return b""
-        return blake2b(
-            text.encode(errors="replace"), digest_size=12, key=self._keyring.digest_key, person=kind.encode()
-        ).digest()
+        digest = self._begun(kind).copy()  # what is done with the key alone is done once
+        digest.update(text.encode(errors="replace"))
+        return digest.digest()
+
+
+def _begun(key: bytes, kind: str) -> blake2b:
+    return blake2b(digest_size=12, key=key, person=kind.encode())
 
 
 def _form_or_body(request: JoinRequest, caller: Caller) -> bytes:

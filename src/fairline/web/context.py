@@ -22,7 +22,7 @@ from fairline.room import Room
 from fairline.settings import ServerSettings
 from fairline.ticket import Standing, Status, Ticket, Went
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
-from fairline.web.http import Headers, Request, cookie, token_of
+from fairline.web.http import Headers, Request, cookie, other_token
 from fairline.web.preference import preferred
 from fairline.web.recent import Recent
 from fairline.web.wire import TicketAnswer, TransferredTo, moment
@@ -132,7 +132,7 @@ class Context:
         if token is None:
             queue = request.args.get("queue")
             names = [ticket_cookie(QueueId(queue))] if queue else _ticket_cookies(request)
-            token = token_of(request, names[0] if len(names) == 1 else "", query="token")
+            token = other_token(request, names[0] if len(names) == 1 else "", "token")
         return self.room.keyring.tickets.check(token, time.time())
 
     def token_seconds(self, settings: QueueSettings) -> float:
@@ -170,6 +170,7 @@ class Context:
     def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
         """What someone is told of where they stand."""
         standing, settings, wait = answer.standing, answer.settings, answer.wait
+        seconds = wait.told if wait else None
         told = TicketAnswer(
             queue=answer.queue,
             ticket=standing.number,
@@ -177,8 +178,8 @@ class Context:
             status=standing.status,
             position=standing.position,
             queue_length=answer.view.waiting,
-            estimated_wait_seconds=wait.told[0] if wait else None,
-            estimated_wait_range=wait.told[1:] if wait else None,
+            estimated_wait_seconds=seconds[0] if seconds else None,
+            estimated_wait_range=seconds[1:] if seconds else None,
             queue_status=settings.status,
             priority=standing.priority,
             joined_at=moment(standing.joined),
@@ -249,11 +250,11 @@ class Context:
 
     def session_claims(self, request: Request) -> SessionClaims:
         """Whose session a call is about, or 401."""
-        signer, cookie = self.room.keyring.sessions, request.cookies.get(SESSION_COOKIE)
-        bearer = request.bearer()
-        if cookie and bearer and not signer.knows(bearer):
-            return signer.check(cookie, time.time())  # what they authorise themselves with is the site's own
-        return signer.check(token_of(request, SESSION_COOKIE, query=SESSION_COOKIE), time.time())
+        signer, token = self.room.keyring.sessions, request.bearer()
+        if not token or (request.cookies.get(SESSION_COOKIE) and not signer.knows(token)):
+            # There is none, or what they authorise themselves with is the site's own.
+            token = other_token(request, SESSION_COOKIE, SESSION_COOKIE)
+        return signer.check(token, time.time())
 
     def is_bound(self, request: Request, claims: SessionClaims) -> bool:
         """Whether the client brings the cookie that names it for this session."""
@@ -276,12 +277,11 @@ class Context:
 
     def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
         """Cookies that let the same client go on, from another address too."""
-        token = self._client_token(claims, by, self.room.keyring.generation)
+        token = self._client_token(claims.queue, claims.number, claims.expires, by, self.room.keyring.generation)
         return (cookie(CLIENT_COOKIE, token, claims.expires - time.time(), secure=self.secure(request)),)
 
-    def _sign_client(self, claims: SessionClaims, by: str, _generation: int) -> str:
-        signer = self.room.keyring.clients
-        return signer.sign(ClientClaims(queue=claims.queue, number=claims.number, by=by, expires=claims.expires))
+    def _sign_client(self, queue: str, number: int, expires: int, by: str, _generation: int) -> str:
+        return self.room.keyring.clients.sign(ClientClaims(queue=queue, number=number, by=by, expires=expires))
 
 
 @lru_cache(maxsize=REMEMBERED)

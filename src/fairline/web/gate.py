@@ -70,8 +70,9 @@ class Errand(Struct, frozen=True):
 
 def errand_of(request: Request) -> Errand:
     """What a proxy asks for, by its headers and our query."""
-    original, forwarded = request.header(b"x-original-uri"), request.header(b"x-forwarded-uri")
-    method = request.header(b"x-original-method") or request.header(b"x-forwarded-method") or b"GET"
+    header = request.head.header
+    original, forwarded = header(b"x-original-uri"), header(b"x-forwarded-uri")
+    method = header(b"x-original-method") or header(b"x-forwarded-method") or b"GET"
     return _errand(original or b"", forwarded or b"", method, request.query)
 
 

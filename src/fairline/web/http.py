@@ -335,9 +335,9 @@ def wants_json(request: Request) -> bool:
     return "json" in accept and "text/html" not in accept
 
 
-def token_of(request: Request, cookie_name: str, *, query: str | None = None) -> str:
-    """The token of a call: the Authorization header, then the cookie, then the query where it may be there."""
-    token = request.bearer() or request.cookies.get(cookie_name) or (query and request.args.get(query))
+def other_token(request: Request, cookie_name: str, query: str) -> str:
+    """The token of a call whose Authorization header has none: the cookie, or else the query."""
+    token = request.cookies.get(cookie_name) or request.args.get(query)
     if not token:
         raise TokenMissing
     return token

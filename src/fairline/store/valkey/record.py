@@ -108,6 +108,15 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
     """Where a ticket stands, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
     rank, due, record = row
     state, reason, level, flags, _, joined = _HEAD.unpack_from(record)
+    if state == _WAITING and not flags:  # as nearly everyone who asks
+        return Standing(
+            number=number,
+            status=Status.WAITING,
+            priority=level,
+            joined=int(joined),
+            position=rank + 1,
+            deadline=int(float(due)) + stopped if due else None,
+        )
     moved, serial, counter = 0, "", b""
     if flags & _EXTRA or state > _WAITING:
         end = _after_head(record)
