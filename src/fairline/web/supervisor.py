@@ -1,4 +1,4 @@
-"""`fairline serve`: prepares the store and the secrets, starts the workers on one socket, and keeps them running."""
+"""`fairline serve`: prepares the store and the secrets, starts the workers, and keeps them running."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from fairline.settings import ServerRole, ServerSettings
 from fairline.store import EMBEDDED, EmbeddedServer, Role, embedded_server, open_store
 from fairline.token import Keyring
 from fairline.web.access import Access
+from fairline.web.listening import Listening
 from fairline.web.metrics import FOLDER
 from fairline.web.worker import GRACE_SECONDS, orders_of
 
 log = structlog.get_logger()
 
 DEMO = QueueId("demo")
-BACKLOG = 2048
 #: How often children are looked after.
 WATCH_SECONDS = 0.1
 #: A worker that ends sooner than this after its start is not started again at once.
@@ -67,10 +67,10 @@ class Supervisor:
         self._workers: dict[int, _Child] = {}
         self._embedded: EmbeddedServer | None = None
         self._ending = False
-        self._orders: Callable[[int], bytes] = lambda _: b""
+        self._orders: Callable[[int | None, int], bytes] = lambda *_: b""
         self._metrics = settings.data / "metrics" / str(os.getpid())
         """Where the workers write what they count; no other server that shares the data folder writes there."""
-        self._listening: socket.socket | None = None
+        self._listening: Listening | None = None
         self.port: int | None = None
         """Where it listens, once prepared: the one asked for, or a free one for port 0."""
 
@@ -86,14 +86,13 @@ class Supervisor:
             raise InvalidSettings("data", problem) from None
         secret = settings.secret or kept_secret(settings.data, "secret", lambda: secrets.token_hex(32))[0]
         if settings.role is not ServerRole.KEEPER:
-            self._listening = _listen(settings.host, settings.port)
-            self.port = self._listening.getsockname()[1]
+            self._listening = Listening(settings.host, settings.port, settings.workers)
+            self.port = self._listening.port
         if settings.store in EMBEDDED:
             self._embedded = embedded_server(settings.store, settings.data)
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
-        fd = self._listening.fileno() if self._listening else None
-        self._orders = partial(orders_of, settings, secret.encode(), fd)
+        self._orders = partial(orders_of, settings, secret.encode())
         self._clear_metrics()
         self._metrics.mkdir(parents=True)
         return prepared
@@ -152,17 +151,17 @@ class Supervisor:
         return code
 
     def _spawn(self, place: int) -> subprocess.Popen[bytes]:
-        fds = [self._listening.fileno()] if self._listening else []
-        child = subprocess.Popen(
-            [sys.executable, "-m", "fairline.web.worker"],
-            stdin=subprocess.PIPE,
-            env=os.environ | {FOLDER: str(self._metrics)},
-            pass_fds=fds,
-            start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
-        )
+        with self._listening.for_worker() if self._listening else contextlib.nullcontext() as listening:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "fairline.web.worker"],
+                stdin=subprocess.PIPE,
+                env=os.environ | {FOLDER: str(self._metrics)},
+                pass_fds=[] if listening is None else [listening],
+                start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
+            )
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            child.stdin.write(self._orders(place))
+            child.stdin.write(self._orders(listening, place))
             child.stdin.flush()
         # The pipe stays open: a worker whose supervisor is gone reads its end, and ends too.
         return child
@@ -236,16 +235,6 @@ class _Child:
         self.process = process
         self.started = time.monotonic()
         self.not_before = 0.0
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise InvalidSettings(
-            "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port or --host."
-        ) from None
 
 
 def _runs(pid: str) -> bool:

@@ -1,4 +1,4 @@
-"""One worker process: the store's connections, the keeper, the hub and the HTTP server on a shared socket."""
+"""One worker process: the store's connections, the keeper, the hub and the HTTP server on a socket it was given."""
 
 from __future__ import annotations
 
