@@ -6,12 +6,13 @@ import os
 import re
 import signal
 import socket
+import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from fairline.web.supervisor import TOO_SOON_SECONDS
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 
@@ -60,12 +61,25 @@ def test_a_rush_is_shared_out_among_the_workers(server: RunningServer) -> None:
 
 def test_nobody_is_left_to_a_worker_that_was_killed(server: RunningServer) -> None:
     killed, left = server.worker_pids()
+    old = time.monotonic() + TOO_SOON_SECONDS
+    wait_until(lambda: time.monotonic() > old, "time stands still")
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{killed}").exists(), "the worker is still there")
-    assert takers(server)[left] > RUSH / 4
+    wait_until(lambda: killed not in server.worker_pids(), "the worker is still there")
+    taken = takers(server)
+    assert taken.keys() == set(server.worker_pids()) > {left}
+    assert min(taken.values()) > RUSH / 4
 
-    def is_shared_again() -> bool:
-        pids = set(server.worker_pids())
-        return len(pids) == 2 and killed not in pids and takers(server).keys() == pids
 
-    wait_until(is_shared_again, "the new worker has no connections", 30)
+def test_a_worker_that_ends_as_soon_as_it_starts_keeps_nobody_waiting(server: RunningServer) -> None:
+    left = server.worker_pids()[0]
+
+    def has_ended_at_once() -> bool:
+        for pid in server.worker_pids():
+            if pid != left:
+                os.kill(pid, signal.SIGKILL)
+        return any(died["lived_seconds"] < TOO_SOON_SECONDS for died in server.logs("worker.died"))
+
+    wait_until(has_ended_at_once, "each of its workers lived for long")
+    assert takers(server) == {left: RUSH}
+    wait_until(lambda: len(server.worker_pids()) == 2, "the worker was not started again")
+    assert takers(server).keys() == set(server.worker_pids())

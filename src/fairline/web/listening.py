@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from fairline.errors import InvalidSettings
 
@@ -33,25 +31,34 @@ class Listening:
         self._address = self._kept.getsockname()[:2]
         self.port: int = self._address[1]
         """The one asked for, or a free one for port 0."""
+        self._own: dict[int, socket.socket] = {}
+        """The sockets of workers, by their place."""
         self._for_each = SHARES_OUT and workers > 1
         if self._for_each:
             self._kept.close()
-            self._kept = self._sharing()  # it takes no connections, and keeps the address while there is no worker
+            self._kept = self._sharing()  # it takes no connections, and keeps the address where no worker can
+            for place in range(workers):
+                self.of(place)
 
-    @contextmanager
-    def for_worker(self) -> Iterator[int]:
-        """The file number of a socket, for a worker that is started meanwhile. If the socket is that worker's own, it
-        ends with it, and connections go to those that are left."""
+    def of(self, place: int) -> int:
+        """The file number of a worker's socket. It outlives the worker: whoever comes until the next one is there waits
+        for it."""
         if not self._for_each:
-            yield self._kept.fileno()
-            return
-        with self._sharing() as own:
-            own.listen(BACKLOG)
-            yield own.fileno()
+            return self._kept.fileno()
+        if place not in self._own:
+            self._own[place] = self._sharing()
+            self._own[place].listen(BACKLOG)
+        return self._own[place].fileno()
+
+    def give_up(self, place: int) -> None:
+        """No worker stays at this place for now: its connections go to the others meanwhile."""
+        if place in self._own:
+            self._own.pop(place).close()
 
     def close(self) -> None:
         """Give the address back."""
-        self._kept.close()
+        for each in (self._kept, *self._own.values()):
+            each.close()
 
     def _sharing(self) -> socket.socket:
         sharing = socket.socket(self._family)

@@ -151,14 +151,14 @@ class Supervisor:
         return code
 
     def _spawn(self, place: int) -> subprocess.Popen[bytes]:
-        with self._listening.for_worker() if self._listening else contextlib.nullcontext() as listening:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "fairline.web.worker"],
-                stdin=subprocess.PIPE,
-                env=os.environ | {FOLDER: str(self._metrics)},
-                pass_fds=[] if listening is None else [listening],
-                start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
-            )
+        listening = self._listening.of(place) if self._listening else None
+        child = subprocess.Popen(
+            [sys.executable, "-m", "fairline.web.worker"],
+            stdin=subprocess.PIPE,
+            env=os.environ | {FOLDER: str(self._metrics)},
+            pass_fds=[] if listening is None else [listening],
+            start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
+        )
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             child.stdin.write(self._orders(listening, place))
@@ -179,11 +179,14 @@ class Supervisor:
             if child.process.poll() is None or time.monotonic() < child.not_before:
                 continue
             lived = time.monotonic() - child.started
+            too_soon = lived < TOO_SOON_SECONDS and not child.not_before
+            if too_soon and self._listening:
+                self._listening.give_up(number)
             log.error(
                 "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
             )
             mark_process_dead(number, str(self._metrics))  # type: ignore[no-untyped-call]
-            if lived < TOO_SOON_SECONDS and not child.not_before:
+            if too_soon:
                 child.not_before = time.monotonic() + TOO_SOON_SECONDS
                 continue
             self._workers[number] = _Child(self._spawn(number))
