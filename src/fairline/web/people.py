@@ -43,6 +43,7 @@ _leave = msgspec.json.Decoder(LeaveRequest)
 _pass = msgspec.json.Decoder(PassRequest)
 _moved = msgspec.json.Decoder(MovedRequest)
 _nothing = msgspec.json.Decoder(Strict)
+_SIGN = HeartbeatRequest()
 #: As much of a visitor's cookie as is looked at.
 LONGEST_VISITOR = 200
 _LEFT = Response(204, headers=NO_STORE)
@@ -106,7 +107,7 @@ class People:
     def heartbeat(self, request: Request) -> Outcome:
         """A sign of life; answers where the ticket stands and when to beat next."""
         claims = self._context.ticket_claims(request)
-        body = request.decode(_heartbeat, default=HeartbeatRequest())
+        body = request.decode(_heartbeat, default=_SIGN)
         if body.client_id and claims.client and not self._room.is_client(body.client_id, claims.client):
             raise TokenInvalid("it belongs to another client")
 

@@ -75,9 +75,8 @@ end
 local function put(reply, number, record, due, rank)
   rank = rank or record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
   if record and due == nil then due = call('ZSCORE', DUE, number) end
-  reply[#reply + 1] = rank or -1
-  reply[#reply + 1] = record and due or ''
-  reply[#reply + 1] = record or ''
+  local size = #reply
+  reply[size + 1], reply[size + 2], reply[size + 3] = rank or -1, record and due or '', record or ''
 end
 
 -- The records of many tickets at once, from the `first` of these on; false where there is none.
