@@ -21,6 +21,7 @@ from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Flow, Streaming
 from fairline.web.http import STATUS_LINE, Head, Request, Response, Takeover, header_lines
 from fairline.web.problems import problem
+from fairline.web.sending import Sending
 
 log = structlog.get_logger()
 
@@ -66,6 +67,7 @@ class Connection(HttpToolsProtocol):
         "turn",
     )
     cors: Cors
+    sending: Sending
     answered: Callable[[str, str, int], None]
     """Hears of the method, the path and the status of each answer."""
     flow: Flow
@@ -163,6 +165,7 @@ class Connection(HttpToolsProtocol):
     def shutdown(self) -> None:
         """The server is to end: answer what is under way, then close."""
         self._ending = True
+        self.sending.flush()
         if self._lingering or (self.turn is None and not self._begun):
             self.transport.close()
             return
@@ -305,7 +308,11 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         body = b"" if request.method == "HEAD" else response.body
-        self._write(request, response.head(request.id), keep_alive, body)
+        answer = self._whole(request, response.head(request.id), keep_alive, body)
+        if keep_alive and not (self._going or self._held or self.pipeline or self._eof):
+            self.sending.add(self.transport, answer)
+        else:  # something else may be written to this connection in the same turn of the loop
+            self.transport.write(answer)
         if not keep_alive:
             self._finish()
         self.on_response_complete()
@@ -318,7 +325,7 @@ class Connection(HttpToolsProtocol):
             stream.lost()
             return
         # No length: the body goes on until the connection ends.
-        self._write(request, STATUS_LINE[200] + header_lines(takeover.head(request)), keep_alive=False)
+        transport.write(self._whole(request, STATUS_LINE[200] + header_lines(takeover.head(request)), keep_alive=False))
         self.server_state.total_requests += 1
         if request.method == "HEAD":
             stream.lost()
@@ -379,10 +386,10 @@ class Connection(HttpToolsProtocol):
             self._deaf = True
             self.transport.close()
 
-    def _write(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> None:
+    def _whole(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> bytes:
         default, cors = self.server_state.default_headers, self.cors.headers(request)
         lines = (_default_lines(*default), header_lines(cors) if cors else b"")
-        self.transport.write(b"".join((head, *lines, b"\r\n" if keep_alive else _CLOSE, body)))
+        return b"".join((head, *lines, b"\r\n" if keep_alive else _CLOSE, body))
 
 
 _CLOSE = b"connection: close\r\n\r\n"

@@ -23,6 +23,7 @@ from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
 from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler, Head
+from fairline.web.sending import Sending
 
 #: The address of a request, which counts among its headers too.
 URL_LIMIT = 8 * 1024
@@ -67,6 +68,7 @@ def lane_for(
     Lane.cors = cors
     Lane.answered = staticmethod(answered)
     Lane.remembered = OrderedDict()
+    Lane.sending = Sending()
     return Lane
 
 

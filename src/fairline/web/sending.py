@@ -1,0 +1,38 @@
+"""Answers that are ready, written together.
+
+The store answers many at once. If each answer were written as soon as it is made, its reader would wake, and want the
+processor that is about to make the next one. So all of them are made first, and written one after the other as soon as
+the worker has nothing else to do in this turn of its loop: before it looks for anything new to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+log = structlog.get_logger()
+
+
+class Sending:
+    """What is to be written by one worker."""
+
+    def __init__(self) -> None:
+        self._ready: list[tuple[asyncio.Transport, bytes]] = []
+
+    def add(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Write this, after what was added before."""
+        if not self._ready:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._ready.append((transport, data))
+
+    def flush(self) -> None:
+        """Write everything now: for whoever wants to write, or to end a connection, without waiting."""
+        ready, self._ready = self._ready, []
+        for transport, data in ready:
+            if transport.is_closing():
+                continue
+            try:
+                transport.write(data)
+            except Exception:  # the others still have to hear
+                log.exception("http.failed")

@@ -1,0 +1,117 @@
+"""Answers that come together are made first and written then, and none is lost or out of order by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fairline.web.sending import Sending
+from tests.web.inside import Inside, open_queue, serving, until
+from tests.web.lane.joins import join_path
+from tests.web.raw import connected, request
+
+TOGETHER = 5
+
+
+class Line(asyncio.Transport):
+    """Stands for the connection to a client; `written` is what all of them were sent, in order."""
+
+    def __init__(self, written: list[bytes], *, closing: bool = False, broken: bool = False) -> None:
+        super().__init__()
+        self._written, self._closing, self._broken = written, closing, broken
+
+    def write(self, data: Any) -> None:
+        if self._broken:
+            raise RuntimeError("this one is broken")
+        self._written.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+
+@pytest.fixture
+async def inside(valkey_url: str) -> AsyncIterator[Inside]:
+    async with serving(valkey_url) as inside:
+        yield inside
+
+
+async def test_everything_is_written_in_order_before_anything_new_is_done() -> None:
+    written: list[bytes] = []
+    sending = Sending()
+    for number in range(3):
+        sending.add(Line(written), b"%d" % number)
+    asyncio.get_running_loop().call_soon(written.append, b"next")
+    assert written == []
+    await asyncio.sleep(0)
+    assert written == [b"0", b"1", b"2", b"next"]
+    sending.add(Line(written), b"again")
+    await asyncio.sleep(0)
+    assert written[-1] == b"again"
+
+
+async def test_who_cannot_be_written_to_holds_up_nobody() -> None:
+    written: list[bytes] = []
+    sending = Sending()
+    for line in (Line(written, broken=True), Line(written, closing=True), Line(written)):
+        sending.add(line, b"answer")
+    sending.flush()
+    assert written == [b"answer"]
+    await asyncio.sleep(0)
+    assert written == [b"answer"]
+
+
+async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, made, flushed = await open_queue(inside.room), 0, []
+    add, flush = Sending.add, Sending.flush
+
+    def adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
+        nonlocal made
+        made += 1
+        add(self, transport, data)
+
+    def flushes(self: Sending) -> None:
+        flushed.append(made)
+        flush(self)
+
+    async def someone(who: int) -> int:
+        async with connected(inside.port) as raw:
+            connections.release()
+            await everyone.wait()
+            await raw.send(request("POST", join_path(queue), b'{"client_id":"someone-%d"}' % who))
+            return (await raw.answer()).status
+
+    connections, everyone = asyncio.Semaphore(0), asyncio.Event()
+    people = [asyncio.ensure_future(someone(who)) for who in range(TOGETHER)]
+    for _ in people:
+        await connections.acquire()
+    await until(lambda: len(inside.lanes) == TOGETHER)
+    monkeypatch.setattr(Sending, "add", adds)
+    monkeypatch.setattr(Sending, "flush", flushes)
+    everyone.set()
+    assert await asyncio.gather(*people) == [201] * TOGETHER
+    assert made == TOGETHER
+    assert len(flushed) < TOGETHER
+
+
+async def test_an_answer_that_is_not_written_yet_is_not_lost_when_the_server_ends(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, add = await open_queue(inside.room), Sending.add
+
+    def end_all() -> None:
+        for lane in inside.lanes:
+            lane.shutdown()
+
+    def ends_then_adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
+        asyncio.get_running_loop().call_soon(end_all)  # just before what is added is written
+        add(self, transport, data)
+
+    monkeypatch.setattr(Sending, "add", ends_then_adds)
+    async with connected(inside.port) as raw:
+        await raw.send(request("POST", join_path(queue), b"{}"))
+        assert (await raw.answer()).status == 201
