@@ -62,10 +62,10 @@ function init()
 end
 function request()
   counter = counter + 1
-  return requests[counter]
+  return requests[(counter - 1) % #requests + 1]
 end
 """
-PEOPLE = 200_000
+PEOPLE = 60_000
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
 _SHARE = re.compile(r"(50|99)%\s+([\d.]+)(us|ms|s)")
 _BAD = re.compile(r"Non-2xx or 3xx responses: (\d+)")
