@@ -88,7 +88,7 @@ async def test_a_session_that_is_about_to_end_is_kept_alive_at_once(store: Store
 
 
 async def test_more_than_one_batch_is_written_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "MAX_BATCH", 2)
+    monkeypatch.setattr(activity, "WRITTEN_AT_ONCE", 2)
     room = await inside(store, 5)
     for number in (1, 2, 3, 4, 5, 5):
         await room.visit(QUEUE, number, "me")

@@ -19,12 +19,13 @@ import structlog
 from fairline.errors import FairlineError, StoreError
 from fairline.queue import QueueId
 from fairline.soon import Soon
-from fairline.store import MAX_BATCH
 
 log = structlog.get_logger()
 
 #: Seconds that signs are kept before they are written.
 KEPT_SECONDS = 1.0
+#: While the store writes signs, everyone else waits: for no more than about a millisecond.
+WRITTEN_AT_ONCE = 200
 #: More people than are ever there; beyond it signs are not kept through an outage of the store.
 MOST = 200_000
 
@@ -50,7 +51,7 @@ class Activity(Generic[Who]):
         before, self._noted = self._noted, defaultdict(dict)
         for queue, noted in before.items():
             signs = iter(noted.items())
-            while batch := dict(itertools.islice(signs, MAX_BATCH)):
+            while batch := dict(itertools.islice(signs, WRITTEN_AT_ONCE)):
                 try:
                     await self._put(queue, batch)
                 except StoreError as error:

@@ -3,27 +3,48 @@
 --       page views (0: only ask whether they may)
 -- Returns for each: outcome (done, taken, refused, missing)  rank  due  record. A session belongs to who started it.
 --#include step
-local what, reply = ARGV[2], {}
+local what, reply, numbers, tickets = ARGV[2], {}, {}, {}
+for i = 3, #ARGV, 3 do
+  numbers[#numbers + 1] = ARGV[i]
+end
+for i, record in ipairs(records_of(numbers, 1)) do
+  local t = record and unpack_ticket(numbers[i], record)
+  if t then t.record = record end
+  tickets[numbers[i]] = t
+end
 
 local function visit(t, by, views)
   if t.state == STATUS.admitted and what ~= 'touch' then
     t.by = by
-    move(t, 'start')
+    t.record = move(t, 'start')
   end
   if not TRANSITIONS[t.state].touch then return 'refused' end
   if t.by ~= by then return 'taken' end
   if what ~= 'start' and views > 0 then
     t.views = min(t.views + views, 4294967295)
-    set_due(t.number, active_due(t))
-    save(t)
+    t.due = text(active_due(t))
+    t.record = packed(t)
   end
   return 'done'
 end
 
 for i = 3, #ARGV, 3 do
-  local t, outcome = fetch(ARGV[i]), 'missing'
+  local t, outcome = tickets[ARGV[i]], 'missing'
   if t then outcome = visit(t, ARGV[i + 1], tonumber(ARGV[i + 2])) end
   reply[#reply + 1] = outcome
-  put(reply, ARGV[i], call('HGET', TICKETS, ARGV[i]))
+  put(reply, ARGV[i], t and t.record, t and t.due)
+end
+
+-- Whose activity was noted, all of them by one command for each key.
+local records, dues = {}, {}
+for number, t in pairs(tickets) do
+  if t and t.due then
+    records[#records + 1], records[#records + 2] = number, t.record
+    dues[#dues + 1], dues[#dues + 2] = t.due, number
+  end
+end
+if #records > 0 then
+  call('HSET', TICKETS, unpack(records))
+  call('ZADD', DUE, unpack(dues))
 end
 return answer(reply)
