@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
-
+from fairline.web.supervisor import ready_worker
 from tests.backends import HOST, free_ports, wait_until
 
 READY_SECONDS = 30
@@ -34,6 +33,7 @@ class RunningServer:
         self._folder = folder
         self._log = folder / "server.log"
         self._workers = workers
+        self._ready: set[int] = set()
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
         theirs = {name: value.replace("{base_url}", self.base_url) for name, value in (environ or {}).items()}
         self._environ = ours | {"FAIRLINE_STORE": store} | theirs
@@ -106,11 +106,10 @@ class RunningServer:
 
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, f"the server ended at once; see {self._log}"
-        try:
-            ready = httpx.get(f"{self.base_url}/readyz", timeout=2).status_code == 200
-        except httpx.TransportError:
-            return False
-        return ready and len(self.worker_pids()) == self._workers
+        pids = self.worker_pids()
+        if len(pids) == self._workers and (pid := ready_worker(self.host, self.port)):
+            self._ready.add(pid)
+        return self._ready.issuperset(pids) and len(pids) == self._workers
 
     def _children(self) -> list[int]:
         pids: list[int] = []

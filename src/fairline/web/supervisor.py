@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -67,6 +68,8 @@ class Supervisor:
         self._workers: dict[int, _Child] = {}
         self._embedded: EmbeddedServer | None = None
         self._ending = False
+        self._ready: set[int] = set()
+        """The process ids of workers that are."""
         self._orders: Callable[[int | None, int], bytes] = lambda *_: b""
         self._metrics = settings.data / "metrics" / str(os.getpid())
         """Where the workers write what they count; no other server that shares the data folder writes there."""
@@ -199,14 +202,16 @@ class Supervisor:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _is_ready(self) -> bool:
+        """Whether every worker has said so. Which of them is asked is chance, so they are asked a few times."""
         if self._listening is None:
             return True
-        try:
-            with socket.create_connection((_reachable(self._settings.host), self.port or 0), timeout=1) as connection:
-                connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-                return connection.recv(64).startswith(b"HTTP/1.1 200")
-        except OSError:
-            return False
+        pids = {child.process.pid for child in self._workers.values()}
+        for _ in range(4 * len(pids)):
+            pid = ready_worker(_reachable(self._settings.host), self._listening.port)
+            if pid is None:
+                return False
+            self._ready.add(pid)
+        return pids <= self._ready
 
     def _end(self) -> None:
         """End the workers, then the store; what does not end in time is killed."""
@@ -238,6 +243,19 @@ class _Child:
         self.process = process
         self.started = time.monotonic()
         self.not_before = 0.0
+
+
+def ready_worker(host: str, port: int) -> int | None:
+    """The process id of a worker that says it is ready, where one does. The ids that it gives to requests begin with
+    it."""
+    try:
+        with socket.create_connection((host, port), timeout=1) as connection:
+            connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            answer = connection.recv(4096)
+    except OSError:
+        return None
+    by = re.search(rb"\r\nx-request-id: ([0-9a-f]+)-", answer)
+    return int(by[1], 16) if by and answer.startswith(b"HTTP/1.1 200") else None
 
 
 def _runs(pid: str) -> bool:
