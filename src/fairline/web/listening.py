@@ -23,46 +23,38 @@ class Listening:
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             # One that shares with nobody: at an address where another server listens, those below would just join in.
-            self._kept = socket.create_server((host, port), family=self._family, backlog=BACKLOG)
+            alone = self._open((host, port))
         except OSError as error:
             raise InvalidSettings(
                 "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port or --host."
             ) from None
-        self._address = self._kept.getsockname()[:2]
-        self.port: int = self._address[1]
+        self.port: int = alone.getsockname()[1]
         """The one asked for, or a free one for port 0."""
-        self._own: dict[int, socket.socket] = {}
+        self._address = (host, self.port)
+        self._own = dict.fromkeys(range(workers), alone)
         """The sockets of workers, by their place."""
-        self._for_each = SHARES_OUT and workers > 1
-        if self._for_each:
-            self._kept.close()
-            self._kept = self._sharing()  # it takes no connections, and keeps the address where no worker can
-            for place in range(workers):
-                self.of(place)
+        if SHARES_OUT and workers > 1:
+            alone.close()
+            self._own = {place: self._open(self._address, shared=True) for place in range(workers)}
 
     def of(self, place: int) -> int:
         """The file number of a worker's socket. It outlives the worker: whoever comes until the next one is there waits
         for it."""
-        if not self._for_each:
-            return self._kept.fileno()
         if place not in self._own:
-            self._own[place] = self._sharing()
-            self._own[place].listen(BACKLOG)
+            self._own[place] = self._open(self._address, shared=True)
         return self._own[place].fileno()
 
     def give_up(self, place: int) -> None:
-        """No worker stays at this place for now: its connections go to the others meanwhile."""
-        if place in self._own:
-            self._own.pop(place).close()
+        """No worker stays at this place for now: connections go to the others, where there are any."""
+        mine = self._own[place]
+        if any(other is not mine for other in self._own.values()):
+            mine.close()
+            del self._own[place]
 
     def close(self) -> None:
         """Give the address back."""
-        for each in (self._kept, *self._own.values()):
+        for each in self._own.values():
             each.close()
 
-    def _sharing(self) -> socket.socket:
-        sharing = socket.socket(self._family)
-        sharing.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sharing.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sharing.bind(self._address)
-        return sharing
+    def _open(self, address: tuple[str, int], *, shared: bool = False) -> socket.socket:
+        return socket.create_server(address, family=self._family, backlog=BACKLOG, reuse_port=shared)
