@@ -288,3 +288,13 @@ def test_nobody_waits_less_than_someone_ahead_of_them(
     assert [wait.seconds for wait in told] == sorted(wait.seconds for wait in told)
     for wait in told:
         assert 0 <= wait.low <= wait.seconds <= wait.high < math.inf
+
+
+@pytest.mark.parametrize("rate", [5e-324, 2.3e-308, 2.4e-307, 1e-300])
+def test_a_wait_without_end_is_not_told(rate: float) -> None:
+    waits = [
+        wait_of(position, {"admission_rate": rate}, leave_rate=leave_rate, stay_seconds=10.0)
+        for position in (1, 2, 10, 1000)
+        for leave_rate in (0.0, 1e-6, 1.0)
+    ]
+    assert all(wait is None or math.isfinite(wait.high) for wait in waits)

@@ -157,7 +157,8 @@ def _wait(position: int, phases: Sequence[Phase], leave_rate: float) -> Wait | N
         seconds += here
         clockwork += drain * here if math.isinf(seen) else 0.0
         if needed <= lasts:
-            return _range(seconds, drain, position - clockwork, seen) if math.isfinite(needed) else None
+            wait = _range(seconds, drain, position - clockwork, seen) if math.isfinite(needed) else None
+            return wait if wait and math.isfinite(wait.high) else None
         ahead = _ahead_after(lasts, ahead, drain, leave_rate)
     return None
 

@@ -218,8 +218,10 @@ export class WaitingRoomClient {
       this.#expired(error.reason);
       return 0;
     }
-    // Without a status the server was not reached, or said nothing in time.
-    const failed = error.status ? error : Object.assign(error, {code: "unreachable", status: 0, retry: true});
+    // Without a status the server was not reached, or said nothing in time. That is the browser's own error, and some of
+    // those do not take a code.
+    const unreachable = {code: "unreachable", status: 0, retry: true};
+    const failed = error.status ? error : Object.assign(new Error(error.message, {cause: error}), unreachable);
     if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
     else this.stop();
     this.#options.onError?.(failed);
