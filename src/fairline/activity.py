@@ -2,7 +2,7 @@
 
 Every page of a protected site is a question whether someone may go on, and a sign that they are there; so is every
 heartbeat a question where someone stands. The question must be answered at once; the sign moves a deadline that is
-further away. So the signs of a second are written in one call, with one wait for the disk. A worker that is killed
+further away. So the signs of a second are written together, with few waits for the disk. A worker that is killed
 takes those of its last second with it: a few page views, and nobody's place. See
 docs/decisions/0006-signs-of-life-are-written-together.md.
 """
