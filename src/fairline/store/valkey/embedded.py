@@ -36,6 +36,8 @@ OPTIONS = {
     "auto-aof-rewrite-percentage": "100",
     "auto-aof-rewrite-min-size": "64mb",
     "maxmemory-policy": "noeviction",
+    # A queue's own hash is read field by field with every call, and a list would be gone through for each of them.
+    "hash-max-listpack-entries": "16",
 }
 
 

@@ -58,12 +58,13 @@ from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
 from fairline.store.valkey.answers import joined, outcome, outcomes, revision, rows_of, view_of, whole_ticket
+from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
 from fairline.store.valkey.figures import FigureReader
-from fairline.store.valkey.keys import PARTS, QUEUES, key, rate_key
+from fairline.store.valkey.keys import QUEUES, key, rate_key
 from fairline.store.valkey.outbox import ValkeyOutbox
-from fairline.store.valkey.record import pack_came, pack_person, pack_went, unpack_came, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import pack_went, unpack_came, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.settings import pack_settings, pack_terms, unpack_settings
 from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
@@ -170,19 +171,8 @@ class ValkeyStore:
         check_batch(arrivals)
         for a in arrivals:
             check_level(a.priority)
-        args: list[Any] = pack_terms(terms)
-        limits: list[str] = []
-
-        def limit_key(kind: str, who: bytes) -> int:
-            limits.append(rate_key(queue, f"{kind}:{who.hex()}", "join"))
-            return len(PARTS) + len(limits)
-
-        for a in arrivals:
-            address = limit_key("ip", a.address) if a.address and a.limited else 0
-            phone = limit_key("phone", a.phone) if a.phone and a.limited else 0
-            args += (a.client, a.user, a.phone, a.address, a.key, a.fingerprint, a.priority, a.pass_id, address, phone)
-            args += (pack_person(a.person), int(a.through), a.series, int(a.held), int(a.limited), pack_came(a.came))
-        view, items = await self._run("join", queue, args, limits)
+        packed, limits = pack_arrivals(queue, arrivals)
+        view, items = await self._run("join", queue, [*pack_terms(terms), *packed], limits)
         if terms is not None and terms.version != view.version:
             raise SettingsChanged(terms.version, view.version)
         rows = zip(arrivals, rows_of(items, 6), strict=True)

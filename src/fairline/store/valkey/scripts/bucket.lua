@@ -1,11 +1,13 @@
 -- bucket.lua: the tokens that let people in at the queue's rate. Included by admit.lua and join.lua.
 -- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token must
 -- not lose by a late tick, so then what two ticks bring is added to the fraction left; otherwise burst is the limit.
-local burst = Q.burst or max(1, Q.admission_rate)
+local function burst()
+  return Q.burst or max(1, Q.admission_rate)
+end
 
 local function tokens_now(every)
-  local tokens, limit = Q.tokens or burst, burst
-  if Q.held == 1 then limit = max(burst, min(1, tokens) + 2 * Q.admission_rate * every / 1000) end
+  local tokens, limit = Q.tokens or burst(), burst()
+  if Q.held == 1 then limit = max(limit, min(1, tokens) + 2 * Q.admission_rate * every / 1000) end
   return min(limit, tokens + Q.admission_rate * max(0, now - (Q.tokens_at or now)) / 1000)
 end
 

@@ -2,10 +2,11 @@
 -- KEYS  1… the queue's, then the limits' keys that the arrivals name
 -- ARGV  1 now  2 the version of the settings that the terms are from ('' = no terms)  3 when days begin (a,b,…)
 --       4 when it is open (from-to,from-to,…; '' = always)  5 the longest line that can be served today ('' = any)
---       then for each arrival: client  user  phone  address (digests or '')  idempotency key (digest or '')
---       fingerprint of the body  level  pass id or ''  limit key of the address, of the phone (index in KEYS, 0 = none)
---       person (packed)  1 to go straight through or not at all, else 0  series or ''  1 to be held, else 0
---       1 if the limits hold for them, else 0  where they come from (as record.py packs it) or ''
+--       then for each arrival: client, address (digests or '')  limit key of the address (index in KEYS, 0 = none)
+--       person (packed)  how many more things are told of them, and of each its name and value (arrivals.py): user, phone
+--       (digests)  phone_key (as that of the address)  key, fingerprint (of the idempotency key and the body)  level
+--       pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)  series  held (to
+--       be put aside)  came (from where, as record.py packs it)
 -- Returns for each: outcome  detail  number  rank  due  record. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
 -- closed, closing, series. Nothing at all where the terms are those of other settings.
@@ -15,13 +16,14 @@
 --#include sliding
 local PER_ADDRESS, PER_PHONE = 60000, 3600000
 local DAY_AT_LEAST = 72000000 -- a change of the time zone begins no day
-local one_per, per_address, per_phone, restart, all_series = unpack(call('HMGET', QUEUE, 'one_per', 'join_limit_per_ip',
-  'join_limit_per_phone', 'label_restart', 'series'))
-per_address, per_phone = tonumber(per_address), tonumber(per_phone)
-all_series = cjson.decode(all_series or '[]')
+read({
+  'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'label_restart', 'series', 'number',
+  'moves',
+})
+local one_per, per_address, per_phone, restart = Q.one_per, Q.join_limit_per_ip, Q.join_limit_per_phone, Q.label_restart
+local all_series = Q.series and cjson.decode(Q.series) or {}
 local longest = tonumber(ARGV[5])
-local last, moves = unpack(call('HMGET', QUEUE, 'number', 'moves'))
-last, moves = tonumber(last) or 0, tonumber(moves) or 0
+local last, moves = Q.number or 0, Q.moves or 0
 local waiting = waiting_before
 local reply = {}
 
@@ -98,7 +100,7 @@ local function write_new()
     places[2 * i - 1], places[2 * i] = text(t.place), t.number
     dues[2 * i - 1], dues[2 * i] = due_text, t.number
     records[2 * i - 1], records[2 * i] = t.number, t.record
-    if t.holder ~= '' then holders[#holders + 1], holders[#holders + 2] = holder_field(t), t.number end
+    if t.held_by ~= '' then holders[#holders + 1], holders[#holders + 2] = t.held_by, t.number end
     if t.key ~= '' then holders[#holders + 1], holders[#holders + 2] = 'j' .. t.key, t.number .. ' ' .. t.fingerprint end
   end
   call('HSET', QUEUE, 'number', last)
@@ -129,17 +131,18 @@ local function refused(outcome, detail)
 end
 
 -- What makes two arrivals the same person here, as a field of the holders; '' where nothing does.
-local TOLD_BY = {client = 'client', user = 'user', phone = 'phone', ip = 'address'}
+local TOLD_BY = ({client = 'client', user = 'user', phone = 'phone', ip = 'address'})[one_per]
+local KIND = string.sub(one_per, 1, 1)
 local function holder_of(a)
-  local digest = a[TOLD_BY[one_per]] or ''
-  return digest ~= '' and string.sub(one_per, 1, 1) .. digest or ''
+  local digest = TOLD_BY and a[TOLD_BY] or ''
+  return digest ~= '' and KIND .. digest or ''
 end
 
 local function refusal(a)
   if Q.status == 'maintenance' then return 'maintenance', '' end
   if not has_series(a.series) then return 'series', table.concat(all_series, ', ') end
-  if a.limited and not is_open() then return 'closed', '' end
-  if a.limited and longest and waiting >= longest then return 'closing', '' end
+  if not (a.unlimited or is_open()) then return 'closed', '' end
+  if not a.unlimited and longest and waiting >= longest then return 'closing', '' end
   if waiting >= Q.max_queue_size then return 'full', waiting end
   if a.pass ~= '' then
     local level, uses, used, ends = string.match(call('HGET', PASSES, a.pass) or '', '^(%d+) (%d+) (%d+) (%d+)$')
@@ -185,7 +188,7 @@ local function join(a, held)
   new[#new + 1] = {
     number = number, state = STATUS.waiting, reason = 0, level = a.level, leaving = false, held = a.held,
     place = next_place(number + moves, a.level), joined = now, client = a.client,
-    holder = a.holder == 'c' .. a.client and 'c' or a.holder, key = a.key, fingerprint = a.fingerprint,
+    holder = KIND == 'c' and a.holder ~= '' and 'c' or a.holder, held_by = a.holder, key = a.key, fingerprint = a.fingerprint,
     through = a.through, person = a.person, admitted = 0, ended = 0, moved = 0, serial = next_serial(a.series, number),
   }
   waiting = waiting + 1
@@ -201,17 +204,25 @@ local function join(a, held)
   end
 end
 
-local arrivals = {}
-for i = 6, #ARGV, 16 do
-  local a = {
-    client = ARGV[i], user = ARGV[i + 1], phone = ARGV[i + 2], address = ARGV[i + 3], key = ARGV[i + 4],
-    fingerprint = ARGV[i + 5], level = tonumber(ARGV[i + 6]), pass = ARGV[i + 7],
-    address_key = KEYS[tonumber(ARGV[i + 8])], phone_key = KEYS[tonumber(ARGV[i + 9])], person = ARGV[i + 10],
-    through = ARGV[i + 11] == '1', series = ARGV[i + 12], held = ARGV[i + 13] == '1', limited = ARGV[i + 14] == '1',
-    came = ARGV[i + 15],
-  }
+-- What is not told by most.
+local PLAIN = {__index = {user = '', phone = '', key = '', fingerprint = '', level = 0, pass = '', series = '', came = ''}}
+
+local function read_arrival(at)
+  local a = setmetatable({
+    client = ARGV[at], address = ARGV[at + 1], address_key = KEYS[tonumber(ARGV[at + 2])], person = ARGV[at + 3],
+  }, PLAIN)
+  local after = at + 5 + 2 * tonumber(ARGV[at + 4])
+  if after > at + 5 then
+    for name = at + 5, after - 1, 2 do a[ARGV[name]] = ARGV[name + 1] end
+    a.level, a.phone_key = tonumber(a.level), a.phone_key and KEYS[tonumber(a.phone_key)]
+  end
   a.holder = holder_of(a)
-  arrivals[#arrivals + 1] = a
+  return a, after
+end
+
+local arrivals, at = {}, 6
+while at <= #ARGV do
+  arrivals[#arrivals + 1], at = read_arrival(at)
 end
 
 local held = read_holders(arrivals)

@@ -9,11 +9,16 @@ local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
 local STAYS_KEPT = 200 -- of how many stays the mean is
 
-read({
-  'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
-  'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'held', 'stay_count', 'flow_at',
-  'stats_hour',
-})
+-- Read when the first of them is asked for: in a rush hardly anyone who joins needs them.
+setmetatable(Q, {__index = function(_, name)
+  setmetatable(Q, nil)
+  read({
+    'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
+    'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'held', 'stay_count', 'flow_at',
+    'stats_hour',
+  })
+  return Q[name]
+end})
 
 local tally = {} -- what happened in this step, added to the statistics at its end
 local function count(name, by)
@@ -154,9 +159,13 @@ local function move(t, action, reason, detail)
   return save(t)
 end
 
+local function count_inside()
+  return call('ZCARD', ADMITTED) + call('ZCARD', ACTIVE)
+end
+
 -- Room for how many more: what max_active leaves, and what is left to sell.
 local function room()
-  local inside = call('ZCARD', ADMITTED) + call('ZCARD', ACTIVE)
+  local inside = count_inside()
   local free = Q.max_active - inside
   if Q.stock then
     free = min(free, Q.stock - (Q.completed or 0) - inside)
@@ -169,7 +178,7 @@ end
 local HOUR, MINUTE = 3600000, 60000
 
 -- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
-local function write_minute()
+local function write_minute(waiting, inside)
   local minute = text(floor(now / MINUTE))
   local kept = call('HGET', MINUTES, minute)
   local counts = kept and cmsgpack.unpack(kept) or {}
@@ -178,28 +187,30 @@ local function write_minute()
       counts[name] = (counts[name] or 0) + by
     end
   end
-  counts.waiting = call('ZCARD', LINE)
-  counts.inside = call('ZCARD', ADMITTED) + call('ZCARD', ACTIVE)
-  counts.peak = max(counts.peak or 0, waiting_before, counts.waiting)
+  counts.waiting, counts.inside = waiting, inside
+  counts.peak = max(counts.peak or 0, waiting_before, waiting)
   call('HSET', MINUTES, minute, cmsgpack.pack(counts))
 end
 
-local function write_tally()
-  local hour = floor(now / HOUR)
-  for name, by in pairs(tally) do
-    call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, text(by))
-    call('HINCRBY', STATS, 'total:' .. name, text(by))
+-- What was counted, and the longest line there was: of this hour, and of all of them.
+local function write_tally(waiting)
+  local hour, longest = 'h' .. text(floor(now / HOUR)) .. ':', max(waiting_before, waiting)
+  local names, fields, changed = {'peak'}, {}, {}
+  for name in pairs(tally) do names[#names + 1] = name end
+  for i, name in ipairs(names) do
+    fields[2 * i - 1], fields[2 * i] = hour .. name, 'total:' .. name
   end
-  local waiting = max(waiting_before, call('ZCARD', LINE))
-  for _, field in ipairs({'h' .. text(hour) .. ':peak', 'total:peak'}) do
-    if waiting > (tonumber(call('HGET', STATS, field)) or 0) then call('HSET', STATS, field, waiting) end
+  for i, kept in ipairs(call('HMGET', STATS, unpack(fields))) do
+    local before, by = tonumber(kept) or 0, tally[names[floor((i + 1) / 2)]]
+    changed[2 * i - 1], changed[2 * i] = fields[i], text(by and before + by or max(before, longest))
   end
-  write_minute()
+  call('HSET', STATS, unpack(changed))
 end
 
-function write_counts()
+function write_counts(waiting, inside)
   if not next(tally) then return end
-  write_tally()
+  write_tally(waiting)
+  write_minute(waiting, inside)
   if tally.admitted or tally.completed or tally.expired then -- or else nothing of it has changed
     call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
       text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),

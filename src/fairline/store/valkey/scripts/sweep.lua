@@ -93,5 +93,5 @@ for _, member in ipairs(due) do
   end
 end
 trim_stats()
-if not next(tally) then write_minute() end -- quiet minutes have a line too
+if not next(tally) then write_minute(call('ZCARD', LINE), count_inside()) end -- quiet minutes have a line too
 return answer(reply)
