@@ -165,8 +165,16 @@ async def test_the_heartbeats_of_a_second_are_one_call(store: Store, monkeypatch
     assert kept == [list(range(1, 11))]
 
 
-async def test_a_place_that_is_about_to_lapse_is_kept_at_once(store: Store) -> None:
-    room = await waiting(store, heartbeat_timeout_seconds=3, heartbeat_interval_seconds=1, grace_seconds=1)
+@pytest.mark.parametrize(
+    ("interval", "timeout", "grace"),
+    [pytest.param(1, 3, 1, id="about to lapse"), pytest.param(10, 14, 0, id="lapses before the next sign")],
+)
+async def test_a_place_that_hangs_on_this_sign_is_kept_at_once(
+    store: Store, interval: float, timeout: float, grace: float
+) -> None:
+    room = await waiting(
+        store, heartbeat_interval_seconds=interval, heartbeat_timeout_seconds=timeout, grace_seconds=grace
+    )
     joined, before = (await standing(store)).joined, await deadline(store)
 
     async def is_later() -> bool:

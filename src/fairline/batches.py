@@ -119,11 +119,12 @@ class Batches:
         """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
         written a little later (see activity), but at once where it changes more than a deadline far away."""
         reply = await self._store.rank(queue, numbers)
+        within = _next_sign_ms(await self._known.at(queue, reply.view))
         urgent = []
         for standing in reply.items:
             if standing is None or standing.status is not Status.WAITING:
                 continue
-            if standing.leaving or _is_urgent(standing, reply):
+            if standing.leaving or _is_urgent(standing, reply, within):
                 urgent.append(standing.number)
             elif standing.deadline is not None:
                 self._signs.note(queue, standing.number)
@@ -191,9 +192,15 @@ class Batches:
         return [answer(item) for item in reply.items]
 
 
-def _is_urgent(standing: Standing, reply: Reply[Any]) -> bool:
-    """Whether a sign of life that is written later would come too late."""
-    return standing.deadline is not None and standing.deadline - reply.view.now < URGENT_MS
+def _next_sign_ms(settings: QueueSettings) -> float:
+    """By when whoever beats now will have done so again: until then nobody's place may hang on a sign that a killed
+    worker takes with it."""
+    return 1500 * max(settings.heartbeat_interval_seconds, settings.heartbeat_timeout_seconds / 3)
+
+
+def _is_urgent(standing: Standing, reply: Reply[Any], within: float = 0) -> bool:
+    """Whether a sign of life that is written later would come too late, or matters too much."""
+    return standing.deadline is not None and standing.deadline - reply.view.now < max(URGENT_MS, within)
 
 
 def _expired(standing: Standing | None) -> Standing | FairlineError:

@@ -90,6 +90,28 @@ def test_leaving_is_at_once_and_starting_again_joins_again(venue: Venue, come: N
     assert queue.waiting() == 1, "who only falls silent keeps the place for a while"
 
 
+def test_a_mistake_in_what_the_site_does_with_the_news_costs_nobody_the_place(
+    venue: Venue, come: NewPerson, shop: Any
+) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=1)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab(shop(queue))
+    sees(page, "positions")
+    page.evaluate("""() => {
+        for (const told of Object.values(seen)) told.push = () => { throw new Error("of the site"); };
+    }""")
+    with page.expect_event("pageerror"):  # it is told to whoever mends the site
+        me.context.route("**/api/v1/heartbeat*", lambda route: route.fulfill(status=503))
+    me.context.unroute("**/api/v1/heartbeat*")
+    for _ in range(2):
+        with page.expect_response(lambda answer: "/api/v1/heartbeat" in answer.url and answer.ok):
+            pass
+    page.close()
+    assert all("of the site" in trouble for trouble in me.troubles)
+    me.troubles.clear()
+
+
 def test_a_place_that_ended_is_told_with_the_reason(venue: Venue, come: NewPerson, shop: Any) -> None:
     queue = venue.queue()
     page = come().tab(shop(queue))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
+
+LOST = "Connection lost. Your place is kept; trying again."
 
 
 def without_streams(someone: Person, queue: Queue) -> Page:
@@ -99,10 +103,60 @@ def test_an_answer_that_does_not_come_in_time_is_asked_for_again(venue: Venue, c
     shows(page, "heard").to_contain_text("Updated")
     page.route("**/api/v1/heartbeat*", lambda _: None)
     page.evaluate("const after = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = () => after(100)")
-    shows(page, "heard").to_have_text("Connection lost. Your place is kept; trying again.")
+    shows(page, "heard").to_have_text(LOST)
     page.evaluate("AbortSignal.timeout = () => undefined")
     page.unroute("**/api/v1/heartbeat*")
     shows(page, "heard").to_contain_text("Updated")
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        pytest.param(
+            {"body": "<p>Sign in to this network.", "content_type": "text/html"}, id="a page of the network's own"
+        ),
+        pytest.param({"json": {"signed_in": False}}, id="JSON of something else"),
+        pytest.param({"body": '{"status": "wai', "content_type": "application/json"}, id="half an answer"),
+        pytest.param({"status": 401, "body": "Who are you?"}, id="a proxy that wants a name"),
+        pytest.param({"status": 404, "body": "Not found"}, id="a proxy that finds nothing"),
+        pytest.param({"status": 410, "body": "Gone"}, id="a proxy that says it is gone"),
+        pytest.param({"status": 408, "json": {"code": "request_timeout"}}, id="a server that ends"),
+        pytest.param({"status": 503, "headers": {"Retry-After": "3600"}}, id="a proxy that says in an hour"),
+        pytest.param({"status": 503, "headers": {"Retry-After": "1e12"}}, id="a proxy that says never"),
+    ],
+)
+def test_a_strange_answer_is_not_taken_for_one_and_asked_for_again_at_ease(
+    venue: Venue, come: NewPerson, strange: dict[str, Any]
+) -> None:
+    queue = venue.queue(heartbeat_interval_seconds=5)
+    me = come()
+    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    page = me.tab()
+    page.clock.install()
+    page.goto(queue.url)
+    shows(page, "heard").to_contain_text("Updated")
+    place = queue.newest()["ticket"]
+    asked = 0
+
+    def answer(route: Route) -> None:
+        nonlocal asked
+        asked += 1
+        route.fulfill(**strange)
+
+    me.context.route("**/api/v1/heartbeat*", answer)
+    for _ in range(15):
+        page.clock.run_for(1000)
+    shows(page, "heard").to_have_text(LOST)
+    assert 1 <= asked <= 6
+    me.context.unroute("**/api/v1/heartbeat*")
+    heard = page.locator("[data-show=heard]")
+    for _ in range(60):
+        page.clock.run_for(1000)
+        if "Updated" in heard.inner_text():
+            break
+    shows(page, "heard").to_contain_text("Updated")
+    assert queue.newest()["ticket"] == place
+    assert queue.waiting() == 1
 
 
 def test_a_server_restarted_under_the_page_changes_nothing(venue: Venue, come: NewPerson) -> None:
@@ -112,7 +166,7 @@ def test_a_server_restarted_under_the_page_changes_nothing(venue: Venue, come: N
     shows(page, "heard").to_have_text("Live")
     stopping = threading.Thread(target=venue.server.stop)
     stopping.start()
-    shows(page, "heard").to_have_text("Connection lost. Your place is kept; trying again.")
+    shows(page, "heard").to_have_text(LOST)
     stopping.join()
     venue.server.start()
     shows(page, "heard").to_have_text("Live")

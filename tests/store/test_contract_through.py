@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairline.errors import NoRoom
+from fairline.errors import InvalidRequest, NoRoom
 from fairline.store import Arrival, Joined
 from fairline.ticket import Action, Status
 from tests.store.venue import OpenVenue, Venue
@@ -20,6 +20,13 @@ async def go(v: Venue, **arrival: Any) -> Joined | None:
     outcome = await v.try_join(through=True, **arrival)
     assert isinstance(outcome, Joined | NoRoom)
     return outcome if isinstance(outcome, Joined) else None
+
+
+async def test_nobody_is_let_in_and_put_aside_at_once(venue: OpenVenue) -> None:
+    v = await venue(**FAST)
+    with pytest.raises(InvalidRequest, match="straight through"):
+        await v.store.join(v.queue, [Arrival(), Arrival(through=True, held=True)])
+    assert await v.line() == []
 
 
 async def test_with_room_and_nobody_waiting_one_is_let_in_at_once(venue: OpenVenue) -> None:

@@ -35,6 +35,46 @@ def test_an_address_that_another_server_has_is_refused(theirs: int, ours: int) -
         Listening(HOST, other.port, ours)
 
 
+def test_nobody_else_has_the_address_while_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, tries = Listening._open, []
+
+    def tried_before(self: Listening, address: tuple[str, int], *, shared: bool = False) -> socket.socket:
+        if shared:
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server(address)
+            tries.append(address)
+        return opened(self, address, shared=shared)
+
+    monkeypatch.setattr(Listening, "_open", tried_before)
+    with listening(3):
+        assert len(tries) == 2
+
+
+def test_connections_are_shared_out_to_all_workers() -> None:
+    with listening(3) as found:
+        come = [socket.create_connection((HOST, found.port)) for _ in range(120)]
+        shares = []
+        for place in range(3):
+            with socket.socket(fileno=os.dup(found.of(place))) as own:
+                own.setblocking(False)
+                shares.append(taken(own))
+        for each in come:
+            each.close()
+    assert sum(shares) == len(come)
+    assert min(shares) >= 10
+
+
+def taken(own: socket.socket) -> int:
+    """How many connections wait at a socket."""
+    count = 0
+    while True:
+        try:
+            own.accept()[0].close()
+        except BlockingIOError:
+            return count
+        count += 1
+
+
 def test_a_worker_of_several_has_a_socket_of_its_own_and_the_next_one_has_it_too() -> None:
     with listening(2) as found:
         assert found.of(0) != found.of(1)

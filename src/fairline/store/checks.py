@@ -35,6 +35,15 @@ def check_level(level: int) -> None:
         raise InvalidRequest("priority", f"must be one of {', '.join(map(str, LEVELS))}; got {level}")
 
 
+def check_arrivals(arrivals: Sequence[Arrival]) -> None:
+    """Refuse too many of them, a priority that does not exist, and who is to be let in and put aside at once."""
+    check_batch(arrivals)
+    for arrival in arrivals:
+        check_level(arrival.priority)
+        if arrival.through and arrival.held:
+            raise InvalidRequest("held", "must not be said of someone who is to go straight through")
+
+
 def check_places(places: int) -> None:
     """Refuse to let more people pass than one step may move, or none."""
     if not 1 <= places <= MOST_PASSED:

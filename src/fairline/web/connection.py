@@ -134,6 +134,7 @@ class Connection(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """A client that has sent all it had to send still gets its answers; only a stream would never end."""
         self._eof = True
+        self.sending.flush()
         turn = self.turn
         answering = turn is not None and turn is not self.receiving and not getattr(turn, "response_started", False)
         return answering or self._stuck()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -26,7 +27,7 @@ class _NoEvent:
 class FastCycle(Request):
     """One request of the fast lane, from its headers to its answer."""
 
-    __slots__ = ("_pending", "disconnected", "handler", "keep_alive", "protocol", "response_complete", "waits")
+    __slots__ = ("_pending", "_well", "disconnected", "handler", "keep_alive", "protocol", "response_complete", "waits")
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
     def __init__(
@@ -41,6 +42,15 @@ class FastCycle(Request):
         """For a 100 Continue."""
         self.response_complete = False
         self.disconnected = False
+        self._well: bool | Callable[[], None] = False
+        """Whether it had what it asked for; until then, what is to be done if so."""
+
+    def once_well(self, act: Callable[[], None]) -> None:
+        """Do this once the request has what it asked for; never, if it is refused."""
+        if not self.response_complete:
+            self._well = act
+        elif self._well:
+            act()
 
     def start(self) -> None:
         """It is this request's turn; it runs as soon as its body is complete."""
@@ -91,8 +101,11 @@ class FastCycle(Request):
         self.response_complete = True
         if isinstance(answer, Takeover):
             self.protocol.hand_over(self, answer)
-        else:
-            self.protocol.write_response(self, answer, self.keep_alive)
+            return
+        act, self._well = self._well, answer.status < 300
+        if self._well and callable(act):
+            act()
+        self.protocol.write_response(self, answer, self.keep_alive)
 
 
 class Flow(FlowControl):

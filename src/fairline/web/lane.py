@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
@@ -86,12 +87,13 @@ class FastLane(Connection):
         self._has_host = False
         self._messages = 0
         """How many requests have begun."""
-        self._parsed: Known | None = None
-        """The head of the last one, if it can be remembered."""
+        self._parsed: FastCycle | None = None
+        """The last one, if its head can be remembered."""
 
     # Again and again
 
     def data_received(self, data: bytes) -> None:
+        self.sending.flush()
         if self._begun or self.is_busy():
             super().data_received(data)
             return
@@ -102,8 +104,12 @@ class FastLane(Connection):
             return
         before = self._messages
         super().data_received(data)
-        if self._messages == before + 1 and not self._begun:
-            self._remember(data, end)
+        cycle, self._parsed = self._parsed, None
+        if cycle is None or self._begun or self._messages > before + 1 or end > LONGEST_REMEMBERED:
+            return
+        # That the body is what comes after it shows that the parser saw the head end where we did.
+        if len(cycle.body) == len(data) - end:
+            cycle.once_well(partial(self._remember, data[:end], cycle))
 
     def _take_again(self, known: Known, body: bytes) -> None:
         self.begin()
@@ -111,13 +117,9 @@ class FastLane(Connection):
         cycle.body = body
         self.take(cycle.run)
 
-    def _remember(self, data: bytes, end: int) -> None:
-        """Keep the head of data that was one request and nothing else. That the body is just as long as announced shows
-        that the parser saw the head end where we did."""
-        known, self._parsed = self._parsed, None
-        if known is None or known.length != len(data) - end or end > LONGEST_REMEMBERED:
-            return
-        self.remembered[data[:end]] = known
+    def _remember(self, head: bytes, cycle: FastCycle) -> None:
+        """Keep the head of a request that had what it asked for. Any other could be made up without end."""
+        self.remembered[head] = Known(cycle.handler, cycle.head, len(cycle.body))
         if len(self.remembered) > REMEMBERED:
             self.remembered.popitem(last=False)
 
@@ -176,7 +178,7 @@ class FastLane(Connection):
             self.refuse("bad_request", "A request of HTTP/1.1 must name its host.")
             raise Refused
         self._in_headers = False
-        announced, self._length = self._length, 0
+        self._length = 0
         if version == "1.0":
             self.expect_100_continue = False
         path, _, query = self.url.partition(b"?")
@@ -188,9 +190,9 @@ class FastLane(Connection):
         handler, params, repeats = found
         head = Head(method, path.decode("ascii"), query, self.headers, params)
         keep_alive = version != "1.0" and self.parser.should_keep_alive() and not self._ending
-        if repeats and keep_alive and not (self._encoding or self.expect_100_continue):
-            self._parsed = Known(handler, head, announced)
         self.receiving = cycle = FastCycle(self, handler, head, keep_alive=keep_alive, waits=self.expect_100_continue)
+        if repeats and keep_alive and not (self._encoding or self.expect_100_continue):
+            self._parsed = cycle
         self.enter(cycle)
 
     def _check(self, method: str, version: str) -> None:

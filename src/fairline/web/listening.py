@@ -21,21 +21,24 @@ class Listening:
 
     def __init__(self, host: str, port: int, workers: int) -> None:
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._own: dict[int, socket.socket] = {}
+        """The sockets of workers, by their place."""
         try:
-            # One that shares with nobody: at an address where another server listens, those below would just join in.
-            alone = self._open((host, port))
+            # One that shares with nobody: at an address where another server listens, others would just join in.
+            first = self._open((host, port))
+            self.port: int = first.getsockname()[1]
+            """The one asked for, or a free one for port 0."""
+            self._address = (host, self.port)
+            self._own = dict.fromkeys(range(workers), first)
+            if SHARES_OUT and workers > 1:
+                # It is ours by now, and stays so: from here on it shares with those of our own.
+                first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                self._own |= {place: self._open(self._address, shared=True) for place in range(1, workers)}
         except OSError as error:
+            self.close()
             raise InvalidSettings(
                 "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port or --host."
             ) from None
-        self.port: int = alone.getsockname()[1]
-        """The one asked for, or a free one for port 0."""
-        self._address = (host, self.port)
-        self._own = dict.fromkeys(range(workers), alone)
-        """The sockets of workers, by their place."""
-        if SHARES_OUT and workers > 1:
-            alone.close()
-            self._own = {place: self._open(self._address, shared=True) for place in range(workers)}
 
     def of(self, place: int) -> int:
         """The file number of a worker's socket. It outlives the worker: whoever comes until the next one is there waits

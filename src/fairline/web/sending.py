@@ -2,7 +2,8 @@
 
 The store answers many at once. If each answer were written as soon as it is made, its reader would wake, and want the
 processor that is about to make the next one. So all of them are made first, and written one after the other as soon as
-the worker has nothing else to do in this turn of its loop: before it looks for anything new to read.
+the worker has nothing else to do in this turn of its loop; or before, as soon as anything new is read: uvloop looks for
+that first, and what a connection says next must not be answered before what it said last.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Sending:
         self._ready.append((transport, data))
 
     def flush(self) -> None:
-        """Write everything now: for whoever wants to write, or to end a connection, without waiting."""
+        """Write everything now: for whoever reads something new, wants to write, or to end a connection."""
+        if not self._ready:
+            return
         ready, self._ready = self._ready, []
         for transport, data in ready:
             if transport.is_closing():

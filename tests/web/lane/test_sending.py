@@ -75,7 +75,8 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
         add(self, transport, data)
 
     def flushes(self: Sending) -> None:
-        flushed.append(made)
+        if self._ready:
+            flushed.append(made)
         flush(self)
 
     async def someone(who: int) -> int:
@@ -115,3 +116,38 @@ async def test_an_answer_that_is_not_written_yet_is_not_lost_when_the_server_end
     async with connected(inside.port) as raw:
         await raw.send(request("POST", join_path(queue), b"{}"))
         assert (await raw.answer()).status == 201
+
+
+def comes(transport: asyncio.Transport, said: bytes) -> None:
+    """More comes from a client, or with nothing its end."""
+    lane: Any = transport.get_protocol()
+    if said:
+        lane.data_received(said)
+    elif not lane.eof_received():
+        transport.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "statuses"),
+    [
+        pytest.param(request("GET", "/api/v1/status", token="made up"), [201, 401], id="a bad token"),
+        pytest.param(request("GET", "/healthz"), [201, 200], id="a call of the other lane"),
+        pytest.param(b"no request\r\n\r\n", [201, 400], id="no request"),
+        pytest.param(b"", [201], id="the end"),
+    ],
+)
+async def test_what_is_said_before_an_answer_is_written_is_answered_after_it(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, said: bytes, statuses: list[int]
+) -> None:
+    queue, add = await open_queue(inside.room), Sending.add
+
+    def says_more_then_adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
+        # As uvloop does, which looks for something new to read before it goes on with what is to be done.
+        monkeypatch.undo()
+        asyncio.get_running_loop().call_soon(comes, transport, said)
+        add(self, transport, data)
+
+    monkeypatch.setattr(Sending, "add", says_more_then_adds)
+    async with connected(inside.port) as raw:
+        await raw.send(request("POST", join_path(queue), b"{}"))
+        assert [(await raw.answer()).status for _ in statuses] == statuses

@@ -25,6 +25,7 @@ from fairline.events import CALLS, Event
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import (
     check_act,
+    check_arrivals,
     check_batch,
     check_level,
     check_limit,
@@ -176,9 +177,7 @@ class PostgresStore:
     async def join(
         self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
     ) -> Reply[Joined | FairlineError]:
-        check_batch(arrivals)
-        for a in arrivals:
-            check_level(a.priority)
+        check_arrivals(arrivals)
         columns = (
             [a.client for a in arrivals],
             [a.user for a in arrivals],

@@ -22,6 +22,7 @@ from fairline.events import Event
 from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import (
     check_act,
+    check_arrivals,
     check_batch,
     check_level,
     check_limit,
@@ -168,9 +169,7 @@ class ValkeyStore:
     async def join(
         self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
     ) -> Reply[Joined | FairlineError]:
-        check_batch(arrivals)
-        for a in arrivals:
-            check_level(a.priority)
+        check_arrivals(arrivals)
         packed, limits = pack_arrivals(queue, arrivals)
         view, items = await self._run("join", queue, [*pack_terms(terms), *packed], limits)
         if terms is not None and terms.version != view.version:

@@ -43,8 +43,13 @@
  * @property {(connection: Connection) => void} [onConnection]
  */
 
-/** Seconds: without a word on a stream, for an answer, between tries of streams that fail, at most between tries. */
-const SILENCE = 45, FIRST_WORD = 10, ANSWER = 15, STREAM_AGAIN = 60, LONGEST = 30;
+/**
+ * Seconds: without a word on a stream, for an answer, between tries of streams that fail, at most between tries, and at
+ * most where the server names a time and there is no place to lose.
+ */
+const SILENCE = 45, FIRST_WORD = 10, ANSWER = 15, STREAM_AGAIN = 60, LONGEST = 30, LONGEST_TOLD = 3600;
+/** What a server of ours answers to someone who should come again; so should whoever was answered by something else. */
+const AGAIN = [408, 425, 429];
 const EVENTS = ["position", "admitted", "active", "completed", "expired"];
 
 /** So many seconds, give or take: those who were cut off together do not come back together. */
@@ -164,7 +169,7 @@ export class WaitingRoomClient {
     } catch (error) {
       const {status, code} = /** @type {ClientError} */ (error);
       // Whoever went on on another device is not to take a second place here.
-      if (status !== 401 || code === "token_moved" || this.#options.join === false) throw error;
+      if (status !== 401 || !code || code === "token_moved" || this.#options.join === false) throw error;
       // No cookie came though we have a token: this browser keeps none.
       if (this.#cookies && this.#token && code === "token_missing") this.#cookies = false;
       else this.#forget();
@@ -194,19 +199,22 @@ export class WaitingRoomClient {
       cache: "no-store",
       signal: AbortSignal.timeout(ANSWER * 1000),
     });
-    const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
-    if (!response.ok) throw this.#error(response, answer);
+    if (!response.ok) throw this.#error(response, await response.json().catch(() => null));
+    if (response.status === 204) return {};
+    const answer = await response.json();
+    // A network that wants to be signed in to, say, answers everything by a page of its own.
+    if (typeof answer?.status !== "string") throw new Error("This is no answer of the line.");
     if (answer.token) this.#keep(answer.token);
     return answer;
   }
 
   #error(/** @type {Response} */ response, /** @type {any} */ problem) {
-    const error = new Error(problem.detail ?? `HTTP ${response.status}`);
+    const error = new Error(problem?.detail ?? `HTTP ${response.status}`);
     return Object.assign(error, {
-      code: problem.code ?? "",
-      reason: problem.reason,
+      code: problem?.code ?? "",
+      reason: problem?.reason,
       status: response.status,
-      retry: response.status === 429 || response.status >= 500,
+      retry: !problem?.code || AGAIN.includes(response.status) || response.status >= 500,
       retryAfter: Number(response.headers.get("Retry-After")) || undefined,
     });
   }
@@ -214,7 +222,7 @@ export class WaitingRoomClient {
   /** @returns {number} The seconds until the next try. */
   #failed(/** @type {any} */ error) {
     if (!this.#life) return 0;
-    if (error.status === 410) {
+    if (error.status === 410 && error.code) {
       this.#expired(error.reason);
       return 0;
     }
@@ -224,9 +232,10 @@ export class WaitingRoomClient {
     const failed = error.status ? error : Object.assign(new Error(error.message, {cause: error}), unreachable);
     if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
     else this.stop();
-    this.#options.onError?.(failed);
+    this.#tellSite("onError", failed);
     const wait = Math.min(LONGEST, 2 ** this.#failures++);
-    return failed.retryAfter ? failed.retryAfter * (1 + 0.4 * Math.random()) : about(wait);
+    if (!failed.retryAfter) return about(wait);
+    return Math.min(failed.retryAfter, this.#known ? LONGEST : LONGEST_TOLD) * (1 + 0.4 * Math.random());
   }
 
   /** The stream is the quicker way to hear, and an open one is a sign of life. @returns {number} */
@@ -246,7 +255,7 @@ export class WaitingRoomClient {
         });
       for (const type of EVENTS) on(type, (answer) => this.#heard(answer));
       on("message", ({text}) => this.#tellMessage(text));
-      on("recalled", (answer) => { this.#heard(answer); this.#options.onRecalled?.(answer); });
+      on("recalled", (answer) => { this.#heard(answer); this.#tellSite("onRecalled", answer); });
       on("moved", () => { this.#drop(); this.#schedule(0); });
       on("alive", (news) => this.#last && this.#heard({...this.#last, ...news}));
       source.onerror = () => source === this.#source && this.#drop();
@@ -270,35 +279,39 @@ export class WaitingRoomClient {
   }
 
   #take(/** @type {Answer} */ answer) {
-    const {onState, onPositionUpdate, onAdmitted} = this.#options;
     this.#last = answer;
-    onState?.(answer);
+    this.#tellSite("onState", answer);
     this.#tellMessage(answer.message ?? "");
     if (answer.status === "waiting") {
-      onPositionUpdate?.(answer.position ?? 0, answer.queue_length, answer.estimated_wait_seconds, answer);
+      this.#tellSite("onPositionUpdate", answer.position ?? 0, answer.queue_length, answer.estimated_wait_seconds, answer);
     } else if (answer.status === "admitted") {
       if (answer.redirect_url) this.stop();
-      onAdmitted?.(answer.redirect_url ?? "", answer.session_token ?? "", answer);
+      this.#tellSite("onAdmitted", answer.redirect_url ?? "", answer.session_token ?? "", answer);
     } else if (answer.status === "expired") this.#expired(answer.reason);
   }
 
   #expired(reason = "") {
     this.stop();
     this.#forget();
-    this.#options.onExpired?.(reason);
+    this.#tellSite("onExpired", reason);
   }
 
   #tellMessage(/** @type {string} */ text) {
     if (text === this.#message) return;
     this.#message = text;
-    this.#options.onMessage?.(text);
+    this.#tellSite("onMessage", text);
   }
 
   #tell(/** @type {Connection} */ connection) {
     if (connection === this.#connection) return;
     this.#connection = connection;
     this.#say({connection});
-    this.#options.onConnection?.(connection);
+    this.#tellSite("onConnection", connection);
+  }
+
+  /** A mistake in what the site does with the news is reported as one of its own: the place is kept all the same. */
+  #tellSite(/** @type {`on${string}`} */ name, /** @type {any[]} */ ...news) {
+    try { /** @type {any} */ (this.#options)[name]?.(...news); } catch (error) { setTimeout(() => { throw error; }); }
   }
 
   // The other tabs
@@ -313,7 +326,7 @@ export class WaitingRoomClient {
       if (this.#leads && this.#last) this.#say({answer: this.#last, at: this.#heardAt, connection: this.#connection});
     }
     if (this.#leads || !this.#life) return;
-    if (said.connection) { this.#connection = said.connection; this.#options.onConnection?.(said.connection); }
+    if (said.connection) { this.#connection = said.connection; this.#tellSite("onConnection", said.connection); }
     if (said.at) { this.#heardAt = said.at; this.#schedule(about(SILENCE)); }
     if (said.answer) this.#take(said.answer);
   }
@@ -341,7 +354,8 @@ export class WaitingRoomClient {
 
   #schedule(/** @type {number} */ seconds) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#beat()), seconds * 1000);
+    const wait = seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // a time that is none would be over at once
+    this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#beat()), wait * 1000);
   }
 
   #url(/** @type {string} */ path, query = {}) {
