@@ -105,7 +105,7 @@ class FastLane(Connection):
         before = self._messages
         super().data_received(data)
         cycle, self._parsed = self._parsed, None
-        if cycle is None or self._begun or self._messages > before + 1 or end > LONGEST_REMEMBERED:
+        if cycle is None or self._messages > before + 1 or end > LONGEST_REMEMBERED or self._begun:
             return
         # That the body is what comes after it shows that the parser saw the head end where we did.
         if len(cycle.body) == len(data) - end:
