@@ -111,6 +111,48 @@ async def test_whoever_asks_again_as_soon_as_they_are_answered_goes_with_those_w
     assert store.sent == [("a", [1, 2]), ("a", [3, 11, 12])]
 
 
+async def test_the_next_call_waits_for_as_long_as_more_come_one_after_the_other(store: FakeStore) -> None:
+    calls = group(store)
+    first = calls.call("a", 0)
+    await store.has(1)
+    coming = [calls.call("a", 1)]
+    store.let(2)
+    await first
+    for n in (2, 3, 4):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        coming.append(calls.call("a", n))
+    await asyncio.gather(*coming)
+    assert store.sent == [("a", [0]), ("a", [1, 2, 3, 4])]
+
+
+async def test_nobody_is_kept_waiting_without_end_by_those_who_come_after_them(store: FakeStore) -> None:
+    calls = group(store)
+    first = calls.call("a", 0)
+    await store.has(1)
+    coming = [calls.call("a", 1)]
+    store.let(1)
+    await first
+    while len(store.sent) < 2:
+        await asyncio.sleep(0)
+        coming.append(calls.call("a", 2))
+        assert len(coming) < 50
+    store.let(50)
+    await asyncio.gather(*coming)
+
+
+async def test_a_batch_that_is_full_waits_for_nobody(store: FakeStore) -> None:
+    calls = group(store, batch=3)
+    first = calls.call("a", 0)
+    await store.has(1)
+    waiting = [calls.call("a", n) for n in (1, 2, 3, 4)]
+    store.let(3)
+    await first
+    await asyncio.sleep(0)
+    assert store.sent[1:] == [("a", [1, 2, 3])]
+    await asyncio.gather(*waiting)
+
+
 async def test_a_call_by_itself_waits_for_nobody(store: FakeStore) -> None:
     calls = group(store)
     call = calls.call("a", 1)
@@ -353,7 +395,7 @@ async def test_nothing_is_kept_for_a_key_that_nobody_asks_for(store: FakeStore) 
         store.let(key=name)
         await outcomes([call])
         del name, call
-    await asyncio.sleep(0)
+    await calls.close()
     store.sent.clear()
     store.gates.clear()
     gc.collect()

@@ -1,7 +1,8 @@
 """Groups calls that arrive together into one store call.
 
-Calls that come in while one store call is under way form the next; there is never a timer. One call by itself goes out
-in the same turn of the event loop, a rush goes out in large batches, and the busier it gets the cheaper each call is.
+Calls that come in while one store call is under way, and in the few turns of the event loop after it, form the next;
+there is never a timer. One call by itself goes out in the same turn of the event loop, a rush goes out in large
+batches, and the busier it gets the cheaper each call is: what a store call does once, it does once for many.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from time import monotonic
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from fairline.errors import FairlineError, StoreOverloaded
+
+#: After so many turns of the event loop in which nobody came, nobody is waited for; nor after so many in all.
+QUIET_TURNS, MOST_TURNS = 3, 20
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
@@ -98,14 +102,23 @@ class Grouping(Generic[Key, Item, Result]):
         try:
             while queue:
                 await self._send_next(key, queue)
-                # Whoever was just answered and asks again at once, or came meanwhile, goes along.
-                await asyncio.sleep(0)
+                await self._gather(queue)
         finally:
             # Nothing is kept for a key that nobody asks for: names made up by strangers cost nothing.
             del self._sending[key], self._waiting[key]
             self._count -= len(queue)
             for _, done, _ in queue:  # there are some only where the loop itself ends
                 _tell(done, FairlineError("Shutting down."))
+
+    async def _gather(self, queue: deque[_Call[Item, Result]]) -> None:
+        """Those who were just answered hear it in the next turn of the loop, and some ask again at once. They and those
+        who came meanwhile go out together: the next call waits for as long as more come, turn by turn."""
+        quiet = turns = 0
+        while quiet < QUIET_TURNS and turns < MOST_TURNS and len(queue) < self._batch:
+            before = len(queue)
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if len(queue) == before else 0
+            turns += 1
 
     async def _send_next(self, key: Key, queue: deque[_Call[Item, Result]]) -> None:
         items: list[Item] = []
