@@ -75,16 +75,24 @@ def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[An
     return unpack_ticket(number, items[1:], view.stopped)
 
 
-def event(event_id: bytes, fields: Mapping[bytes, bytes]) -> Event:
-    """One entry of the stream."""
-    ticket = fields[b"ticket"]
-    return Event(
-        id=event_id.decode(),
-        type=EventType(fields[b"type"].decode()),
-        at=int(fields[b"at"]),
-        ticket=int(ticket) if ticket else None,
-        detail=fields[b"detail"].decode() or None,
-    )
+def tickets_of(fields: Mapping[bytes, bytes]) -> Sequence[int | None]:
+    """The ticket of each event that an entry of the stream tells; None for an event that is of the queue itself."""
+    first, _, last = fields[b"ticket"].partition(b"-")
+    return range(int(first), int(last or first) + 1) if first else (None,)
+
+
+def events(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Event]:
+    """What one entry of the stream tells: one event, or that several joined in a row (`5-9`). The id of each but the
+    last says how many of the entry are read with it."""
+    entry, tickets = entry_id.decode(), tickets_of(fields)
+    for read, ticket in enumerate(tickets, 1):
+        yield Event(
+            id=entry if read == len(tickets) else f"{entry}.{read}",
+            type=EventType(fields[b"type"].decode()),
+            at=int(fields[b"at"]),
+            ticket=ticket,
+            detail=fields[b"detail"].decode() or None,
+        )
 
 
 def revision(made: int, entry_id: bytes, fields: Mapping[bytes, bytes]) -> Revision:

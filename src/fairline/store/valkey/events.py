@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 from redis.exceptions import ResponseError
 
 from fairline.errors import InvalidRequest, QueueNotFound
 from fairline.events import CALLS, Event
 from fairline.queue import QueueId
 from fairline.store.contract import CALLS_WITHIN
-from fairline.store.valkey.answers import event
+from fairline.store.valkey.answers import events, tickets_of
 from fairline.store.valkey.client import Connection, mapped_errors
 from fairline.store.valkey.keys import key
 
@@ -24,14 +26,18 @@ class EventStream:
 
     async def after(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         """See `events`."""
+        entry, read = _place(after)
+        start = "-" if after is None else entry if read else f"({entry}"
         async with mapped_errors():
             try:
-                found = await self._client.xrange(key(queue, "events"), f"({after}" if after else "-", "+", limit)
+                found = await self._client.xrange(key(queue, "events"), start, "+", limit + (read > 0))
             except ResponseError as error:
-                raise InvalidRequest("after", f"must be the id of an event; got {after!r:.80}") from error
+                raise _no_event(after) from error
             if not found and not await self._client.hexists(key(queue, "queue"), "version"):
                 raise QueueNotFound(queue)
-        return [event(event_id, fields) for event_id, fields in found]
+        told = itertools.chain.from_iterable(events(*each) for each in found)
+        begun = read if found and found[0][0].decode() == entry else 0
+        return list(itertools.islice(told, begun, begun + limit))
 
     async def last(self, queue: QueueId) -> str:
         """See `last_event`."""
@@ -45,7 +51,8 @@ class EventStream:
         """See `events_lost`."""
         # An id tells nothing of how many came between: where the event itself is not kept, others may be gone too.
         async with mapped_errors():
-            found = await self._client.xrange(key(queue, "events"), after, after, 1)
+            entry, _ = _place(after)
+            found = await self._client.xrange(key(queue, "events"), entry, entry, 1)
         return not found and bool(await self.last(queue))
 
     async def calls(self, queue: QueueId, limit: int) -> list[Event]:
@@ -57,8 +64,23 @@ class EventStream:
                 found = await self._client.xrevrange(key(queue, "events"), before, "-", min(left, CALLS_PAGE))
             if not found:
                 break
-            calls += [event(event_id, fields) for event_id, fields in found if fields[b"type"].decode() in CALLS]
-            before, left = f"({found[-1][0].decode()}", left - len(found)
+            for entry, fields in found:
+                if left > 0 and fields[b"type"].decode() in CALLS:
+                    calls += events(entry, fields)
+                left -= len(tickets_of(fields))
+            before = f"({found[-1][0].decode()}"
         if left == CALLS_WITHIN:
             raise QueueNotFound(queue)
         return calls[:limit]
+
+
+def _place(after: str | None) -> tuple[str, int]:
+    """The entry of an event, and how many of its events were read where it has more; see `answers.events`."""
+    entry, dot, read = (after or "").partition(".")
+    if dot and not (read.isascii() and read.isdecimal() and len(read) < 10):
+        raise _no_event(after)
+    return entry, int(read) if read else 0
+
+
+def _no_event(after: str | None) -> InvalidRequest:
+    return InvalidRequest("after", f"must be the id of an event; got {after!r:.80}")

@@ -88,7 +88,8 @@ local function let_through(number)
 end
 
 -- Tickets that are given and not written yet: in a rush nearly everyone joins behind all others, and all of them are
--- written by one command for each key. Whatever needs to find them there has them written first.
+-- written by one command for each key, and told of by one event. Whatever needs to find them there has them written
+-- first.
 local new = {}
 local function write_new()
   if #new == 0 then return end
@@ -108,13 +109,16 @@ local function write_new()
   if due then call('ZADD', DUE, unpack(dues)) end
   call('HSET', TICKETS, unpack(records))
   if #holders > 0 then call('HSET', HOLDERS, unpack(holders)) end
+  local first, level = new[1].number, new[1].level
+  count('joined', #new)
+  event('joined', #new == 1 and first or first .. '-' .. new[#new].number, level > 0 and level or '')
   if new[1].through then
     put_outcome('joined', '', new[1].number, let_through(new[1].number))
   else
-    local first, final = call('ZRANK', LINE, new[1].number), call('ZRANK', LINE, new[#new].number)
-    local in_a_row = first and final - first == #new - 1 -- so that nobody needs to be asked for in between
+    local ahead, final = call('ZRANK', LINE, first), call('ZRANK', LINE, new[#new].number)
+    local in_a_row = ahead and final - ahead == #new - 1 -- so that nobody needs to be asked for in between
     for i, t in ipairs(new) do
-      put_outcome('joined', '', t.number, t.record, due_text, in_a_row and first + i - 1)
+      put_outcome('joined', '', t.number, t.record, due_text, in_a_row and ahead + i - 1)
     end
   end
   new = {}
@@ -196,8 +200,6 @@ local function join(a, held)
   if a.key ~= '' then held['j' .. a.key] = number .. ' ' .. a.fingerprint end
   if a.came ~= '' then call('HSET', ARRIVING, number, a.came) end
   use_up(a)
-  count('joined')
-  event('joined', number, a.level > 0 and a.level or '')
   if not behind_all then
     write_new()
     waiting = call('ZCARD', LINE)
