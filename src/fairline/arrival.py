@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -56,10 +55,6 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     """As the header `Idempotency-Key`."""
 
 
-_TEXTS = tuple(name for name in JoinRequest.__struct_fields__ if name not in ("party_size", "metadata"))
-_texts_of = attrgetter(*_TEXTS)
-
-
 class Caller(Struct, frozen=True, kw_only=True):
     """Who makes a call, as the server sees it rather than as they say."""
 
@@ -83,15 +78,16 @@ class Caller(Struct, frozen=True, kw_only=True):
 
 def check_join(request: JoinRequest) -> None:
     """Refuse what no store can keep or nobody could mean, naming the field."""
+    told = msgspec.structs.asdict(request)
     try:
-        msgspec.convert(msgspec.structs.asdict(request), JoinRequest)
+        msgspec.convert(told, JoinRequest)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `")
         field = _FIELD.search(path)
         raise InvalidRequest(field[1] if field else "", problem) from None
-    for name, text in zip(_TEXTS, _texts_of(request), strict=True):
-        if text is not None:
-            check_text(name, text, InvalidRequest)
+    for name, value in told.items():
+        if isinstance(value, str):
+            check_text(name, value, InvalidRequest)
     if request.language is not None and spoken(request.language) is None:
         raise InvalidRequest("language", f"must be one of {', '.join(LANGUAGES)}; got {request.language!r:.40}")
     if request.metadata is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from fairline.queue import QueueId, QueueView, remembered
 from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
-from fairline.store.valkey.record import unpack_new, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import new_tickets, unpack_standing, unpack_ticket
 from fairline.ticket import Action, Standing, Ticket
 
 _VIEW = struct.Struct("<17d")
@@ -34,16 +35,26 @@ def view_of(packed: bytes) -> QueueView:
     return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
-def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
-    """What became of one arrival."""
+def joins(
+    queue: QueueId, arrivals: Sequence[Arrival], items: Sequence[Any], view: QueueView
+) -> Iterator[Joined | FairlineError]:
+    """What became of each arrival."""
+    coming = iter(arrivals)
+    for row in rows_of(items, 6):
+        if row[0] == b"row":
+            for ticket in new_tickets(itertools.islice(coming, row[1]), row[2:], view):
+                yield Joined(ticket, created=True, proven=True)
+        else:
+            yield _joined(queue, next(coming), row, view)
+
+
+def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
     outcome, detail, number, *rest = row
-    if outcome == b"joined":
-        return Joined(unpack_new(number, rest, view.stopped, arrival), created=True, proven=True)
     how = outcome.decode()
-    if how not in ("held", "again"):
+    if how not in ("joined", "held", "again"):
         return refusal(queue, how, detail if isinstance(detail, int) else detail.decode())
     ticket = unpack_ticket(int(number), rest, view.stopped)
-    return Joined(ticket, created=False, proven=proven(arrival, how, ticket), by_key=how == "again")
+    return Joined(ticket, created=how == "joined", proven=proven(arrival, how, ticket), by_key=how == "again")
 
 
 def outcomes(

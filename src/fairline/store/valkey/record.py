@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from fairline.line import SPAN
+from fairline.queue import QueueView
 from fairline.store.contract import Arrival
 from fairline.ticket import Came, Person, Reason, Standing, Status, Ticket, Went
 
@@ -182,23 +184,23 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
     )
 
 
-def unpack_new(number: int, row: Sequence[Any], stopped: int, arrival: Arrival) -> Ticket:
-    """A ticket that was just given: what its arrival told is not read again."""
-    rank, due, record = row
-    state, _, level, flags, place, joined = _HEAD.unpack_from(record)
-    if state != _WAITING or flags:
-        return unpack_ticket(number, row, stopped)
-    return Ticket(
-        number=number,
-        status=Status.WAITING,
-        priority=level,
-        joined=int(joined),
-        position=rank + 1,
-        deadline=int(float(due)) + stopped if due else None,
-        place=place,
-        client=arrival.client,
-        person=arrival.person,
-    )
+def new_tickets(arrivals: Iterable[Arrival], first: Sequence[Any], view: QueueView) -> Iterator[Ticket]:
+    """The tickets of people who just joined and stand in a row, from the number, rank, deadline and place of the first:
+    nothing that their arrivals told is read again."""
+    number, rank, due, place = first
+    deadline = int(float(due)) + view.stopped if due else None
+    for ahead, arrival in enumerate(arrivals):
+        yield Ticket(
+            number=number + ahead,
+            status=Status.WAITING,
+            priority=0,
+            joined=view.now,
+            position=rank + ahead + 1,
+            deadline=deadline,
+            place=float(place) + ahead * SPAN,
+            client=arrival.client,
+            person=arrival.person,
+        )
 
 
 def _after_head(record: bytes) -> int:

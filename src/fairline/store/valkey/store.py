@@ -58,7 +58,7 @@ from fairline.store.embedded import EmbeddedServer
 from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
-from fairline.store.valkey.answers import joined, outcome, outcomes, revision, rows_of, view_of, whole_ticket
+from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, view_of, whole_ticket
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
@@ -174,8 +174,7 @@ class ValkeyStore:
         view, items = await self._run("join", queue, [*pack_terms(terms), *packed], limits)
         if terms is not None and terms.version != view.version:
             raise SettingsChanged(terms.version, view.version)
-        rows = zip(arrivals, rows_of(items, 6), strict=True)
-        return Reply(view, [joined(queue, arrival, row, view) for arrival, row in rows])
+        return Reply(view, list(joins(queue, arrivals, items, view)))
 
     async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
         return await self._standings("beat", queue, numbers)

@@ -7,7 +7,8 @@
 --       (digests)  phone_key (as that of the address)  key, fingerprint (of the idempotency key and the body)  level
 --       pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)  series  held (to
 --       be put aside)  came (from where, as record.py packs it)
--- Returns for each: outcome  detail  number  rank  due  record. Outcomes: joined, held (by its holder), again (by its
+-- Returns for each: outcome  detail  number  rank  due  record; or for several who are new and stand in a row: row  how
+-- many  number, rank, due and place of the first. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
 -- closed, closing, series. Nothing at all where the terms are those of other settings.
 --#include step
@@ -87,59 +88,79 @@ local function let_through(number)
   return move(fetch(number), 'admit')
 end
 
--- Tickets that are given and not written yet: in a rush nearly everyone joins behind all others, and all of them are
--- written by one command for each key, and told of by one event. Whatever needs to find them there has them written
--- first.
-local new = {}
-local function write_new()
-  if #new == 0 then return end
-  local due = waiting_due()
-  local due_text = due and text(due) or ''
-  local places, dues, records, holders, set = {}, {}, {}, {}, set_of(new[1])
-  for i, t in ipairs(new) do
-    t.record = packed(t)
-    places[2 * i - 1], places[2 * i] = text(t.place), t.number
-    dues[2 * i - 1], dues[2 * i] = due_text, t.number
-    records[2 * i - 1], records[2 * i] = t.number, t.record
-    if t.held_by ~= '' then holders[#holders + 1], holders[#holders + 2] = t.held_by, t.number end
-    if t.key ~= '' then holders[#holders + 1], holders[#holders + 2] = 'j' .. t.key, t.number .. ' ' .. t.fingerprint end
-  end
-  call('HSET', QUEUE, 'number', last)
-  call('ZADD', set, unpack(places))
-  if due then call('ZADD', DUE, unpack(dues)) end
-  call('HSET', TICKETS, unpack(records))
-  if #holders > 0 then call('HSET', HOLDERS, unpack(holders)) end
-  local first, level = new[1].number, new[1].level
-  count('joined', #new)
-  event('joined', #new == 1 and first or first .. '-' .. new[#new].number, level > 0 and level or '')
-  if new[1].through then
-    put_outcome('joined', '', new[1].number, let_through(new[1].number))
-  else
-    local ahead, final = call('ZRANK', LINE, first), call('ZRANK', LINE, new[#new].number)
-    local in_a_row = ahead and final - ahead == #new - 1 -- so that nobody needs to be asked for in between
-    for i, t in ipairs(new) do
-      put_outcome('joined', '', t.number, t.record, due_text, in_a_row and ahead + i - 1)
-    end
-  end
-  new = {}
-end
-
-local function existing(outcome, number)
-  write_new()
-  put_outcome(outcome, '', number, call('HGET', TICKETS, number))
-end
-
-local function refused(outcome, detail)
-  write_new()
-  put_outcome(outcome, detail, '')
-end
-
 -- What makes two arrivals the same person here, as a field of the holders; '' where nothing does.
 local TOLD_BY = ({client = 'client', user = 'user', phone = 'phone', ip = 'address'})[one_per]
 local KIND = string.sub(one_per, 1, 1)
 local function holder_of(a)
   local digest = TOLD_BY and a[TOLD_BY] or ''
   return digest ~= '' and KIND .. digest or ''
+end
+
+-- What is given and not written yet: in a rush nearly everyone joins behind all others, and all of them are written by one
+-- command for each key, told of by one event, and answered by one row. Whatever needs to find them has them written
+-- first.
+local function nobody_new()
+  return {numbers = {}, set = LINE, places = {}, dues = {}, records = {}, holders = {}, in_series = false}
+end
+local new = nobody_new()
+local due = waiting_due()
+local due_text = due and text(due) or ''
+
+local function add_new(number, a)
+  local place, serial = next_place(number + moves, a.level), next_serial(a.series, number)
+  local record = packed_head(STATUS.waiting, 0, a.level, (a.held and IS_HELD or 0) + (serial ~= '' and HAS_EXTRA or 0),
+    place, now, a.client, KIND == 'c' and a.holder ~= '' and 'c' or a.holder, a.key, a.person)
+  if serial ~= '' then
+    record, new.in_series = record .. struct.pack(EXTRA, 0, #serial, serial), true
+  end
+  if a.held then new.set = HELD end
+  local i, places, dues, records, holders = #new.numbers + 1, new.places, new.dues, new.records, new.holders
+  new.numbers[i] = number
+  places[2 * i - 1], places[2 * i] = text(place), number
+  dues[2 * i - 1], dues[2 * i] = due_text, number
+  records[2 * i - 1], records[2 * i] = number, record
+  if a.holder ~= '' then holders[#holders + 1], holders[#holders + 2] = a.holder, number end
+  if a.key ~= '' then
+    holders[#holders + 1], holders[#holders + 2] = 'j' .. a.key, number .. ' ' .. a.fingerprint
+  end
+end
+
+local function put_new(level)
+  local numbers, size = new.numbers, #reply
+  local first, final = call('ZRANK', LINE, numbers[1]), call('ZRANK', LINE, numbers[#numbers])
+  local in_a_row = first and final - first == #numbers - 1 -- so that nobody needs to be asked for in between
+  if in_a_row and level == 0 and not new.in_series then -- all the rest is known to whoever asked
+    reply[size + 1], reply[size + 2], reply[size + 3] = 'row', #numbers, numbers[1]
+    reply[size + 4], reply[size + 5], reply[size + 6] = first, due_text, new.places[1]
+    return
+  end
+  for i, number in ipairs(numbers) do
+    put_outcome('joined', '', number, new.records[2 * i], due_text, in_a_row and first + i - 1)
+  end
+end
+
+local function write_new(level, through)
+  local first, size = new.numbers[1], #new.numbers
+  if size == 0 then return end
+  call('HSET', QUEUE, 'number', last)
+  call('ZADD', new.set, unpack(new.places))
+  if due then call('ZADD', DUE, unpack(new.dues)) end
+  call('HSET', TICKETS, unpack(new.records))
+  if #new.holders > 0 then call('HSET', HOLDERS, unpack(new.holders)) end
+  count('joined', size)
+  event('joined', size == 1 and first or first .. '-' .. last, level > 0 and level or '')
+  if through then put_outcome('joined', '', first, let_through(first)) else put_new(level) end
+  new = nobody_new()
+end
+
+local function existing(outcome, number)
+  write_new(0)
+  put_outcome(outcome, '', number, call('HGET', TICKETS, number))
+end
+
+local function refused(outcome, detail)
+  write_new(0)
+  put_outcome(outcome, detail, '')
 end
 
 local function refusal(a)
@@ -185,23 +206,17 @@ local function read_holders(arrivals)
 end
 
 local function join(a, held)
-  last = last + 1
-  local number = last
   local behind_all = a.level == 0 and not (a.held or a.through)
-  if not behind_all then write_new() end
-  new[#new + 1] = {
-    number = number, state = STATUS.waiting, reason = 0, level = a.level, leaving = false, held = a.held,
-    place = next_place(number + moves, a.level), joined = now, client = a.client,
-    holder = KIND == 'c' and a.holder ~= '' and 'c' or a.holder, held_by = a.holder, key = a.key, fingerprint = a.fingerprint,
-    through = a.through, person = a.person, admitted = 0, ended = 0, moved = 0, serial = next_serial(a.series, number),
-  }
+  if not behind_all then write_new(0) end
+  last = last + 1
+  add_new(last, a)
   waiting = waiting + 1
-  if a.holder ~= '' then held[a.holder] = number end
-  if a.key ~= '' then held['j' .. a.key] = number .. ' ' .. a.fingerprint end
-  if a.came ~= '' then call('HSET', ARRIVING, number, a.came) end
+  if a.holder ~= '' then held[a.holder] = last end
+  if a.key ~= '' then held['j' .. a.key] = last .. ' ' .. a.fingerprint end
+  if a.came ~= '' then call('HSET', ARRIVING, last, a.came) end
   use_up(a)
   if not behind_all then
-    write_new()
+    write_new(a.level, a.through)
     waiting = call('ZCARD', LINE)
   end
 end
@@ -240,5 +255,5 @@ for _, a in ipairs(arrivals) do
     if outcome then refused(outcome, detail) else join(a, held) end
   end
 end
-write_new()
+write_new(0)
 return answer(reply)

@@ -40,12 +40,16 @@ local function fetch(number)
   return record and unpack_ticket(number, record)
 end
 
+local function packed_head(state, reason, level, flags, place, joined, client, holder, key, person)
+  return struct.pack(HEAD, state, reason, level, flags, place, joined, #client, client, #holder, holder, #key, key,
+    #person, person)
+end
+
 local function packed(t)
   local extra = t.moved > 0 or t.serial ~= ''
   local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
     + (t.nearly and IS_NEARLY or 0)
-  local record = struct.pack(HEAD, t.state, t.reason, t.level, flags, t.place, t.joined, #t.client, t.client,
-    #t.holder, t.holder, #t.key, t.key, #t.person, t.person)
+  local record = packed_head(t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person)
   if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
   if t.admitted > 0 or t.ended > 0 then
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
