@@ -3,10 +3,10 @@
 -- ARGV  1 now  2 the version of the settings that the terms are from ('' = no terms)  3 when days begin (a,b,…)
 --       4 when it is open (from-to,from-to,…; '' = always)  5 the longest line that can be served today ('' = any)
 --       then for each arrival: client, address (digests or '')  limit key of the address (index in KEYS, 0 = none)
---       person (packed)  how many more things are told of them, and of each its name and value (arrivals.py): user, phone
---       (digests)  phone_key (as that of the address)  key, fingerprint (of the idempotency key and the body)  level
---       pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)  series  held (to
---       be put aside)  came (from where, as record.py packs it)
+--       person (packed)  how many more things are told of them, and of each its name and value (arrivals.py):
+--       user, phone (digests)  phone_key (as that of the address)  key, fingerprint (of the idempotency key and the
+--       body)  level  pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)
+--       series  held (to be put aside)  came (from where, as record.py packs it)
 -- Returns for each: outcome  detail  number  rank  due  record; or for several who are new and stand in a row: row  how
 -- many  number, rank, due and place of the first. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
@@ -18,8 +18,8 @@
 local PER_ADDRESS, PER_PHONE = 60000, 3600000
 local DAY_AT_LEAST = 72000000 -- a change of the time zone begins no day
 read({
-  'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'label_restart', 'series', 'number',
-  'moves',
+  'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'label_restart', 'series',
+  'number', 'moves',
 })
 local one_per, per_address, per_phone, restart = Q.one_per, Q.join_limit_per_ip, Q.join_limit_per_phone, Q.label_restart
 local all_series = Q.series and cjson.decode(Q.series) or {}
@@ -96,9 +96,9 @@ local function holder_of(a)
   return digest ~= '' and KIND .. digest or ''
 end
 
--- What is given and not written yet: in a rush nearly everyone joins behind all others, and all of them are written by one
--- command for each key, told of by one event, and answered by one row. Whatever needs to find them has them written
--- first.
+-- Who is given a ticket that is not written yet: in a rush nearly everyone joins behind all others, and all of them are
+-- written by one command for each key, told of by one event, and answered by one row. Whatever needs to find them has
+-- them written first.
 local function nobody_new()
   return {numbers = {}, set = LINE, places = {}, dues = {}, records = {}, holders = {}, in_series = false}
 end
@@ -140,10 +140,10 @@ local function put_new(level)
 end
 
 local function write_new(level, through)
-  local first, size = new.numbers[1], #new.numbers
+  local first, size, set = new.numbers[1], #new.numbers, new.set
   if size == 0 then return end
   call('HSET', QUEUE, 'number', last)
-  call('ZADD', new.set, unpack(new.places))
+  call('ZADD', set, unpack(new.places))
   if due then call('ZADD', DUE, unpack(new.dues)) end
   call('HSET', TICKETS, unpack(new.records))
   if #new.holders > 0 then call('HSET', HOLDERS, unpack(new.holders)) end
@@ -222,7 +222,9 @@ local function join(a, held)
 end
 
 -- What is not told by most.
-local PLAIN = {__index = {user = '', phone = '', key = '', fingerprint = '', level = 0, pass = '', series = '', came = ''}}
+local PLAIN = {__index = {
+  user = '', phone = '', key = '', fingerprint = '', level = 0, pass = '', series = '', came = '',
+}}
 
 local function read_arrival(at)
   local a = setmetatable({
