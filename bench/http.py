@@ -83,7 +83,7 @@ async def measure(quick: bool) -> list[Table]:
     """Calls a second of each, as shares of the echo's around it."""
     if shutil.which("wrk") is None:
         raise RuntimeError("wrk is needed: apt-get install wrk")
-    rounds, seconds = (1, 2) if quick else (3, 4)
+    rounds, seconds = (1, 2) if quick else (3, 3)
     seen: dict[str, list[Load]] = {name: [] for name in (ECHO, NOTHING_SAID, *WANTED)}
     shares: dict[str, list[float]] = {name: [] for name in (NOTHING_SAID, *WANTED)}
     with tempfile.TemporaryDirectory(prefix="fairline-wrk-") as folder:

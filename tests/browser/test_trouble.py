@@ -115,14 +115,15 @@ def test_an_answer_that_does_not_come_in_time_is_asked_for_again(venue: Venue, c
         pytest.param(
             {"body": "<p>Sign in to this network.", "content_type": "text/html"}, id="a page of the network's own"
         ),
-        pytest.param({"json": {"signed_in": False}}, id="JSON of something else"),
+        pytest.param({"json": {"status": "signed out"}}, id="JSON of something else"),
         pytest.param({"body": '{"status": "wai', "content_type": "application/json"}, id="half an answer"),
         pytest.param({"status": 401, "body": "Who are you?"}, id="a proxy that wants a name"),
         pytest.param({"status": 404, "body": "Not found"}, id="a proxy that finds nothing"),
-        pytest.param({"status": 410, "body": "Gone"}, id="a proxy that says it is gone"),
+        pytest.param({"status": 410, "json": {"code": 410}}, id="a proxy that says it is gone"),
         pytest.param({"status": 408, "json": {"code": "request_timeout"}}, id="a server that ends"),
         pytest.param({"status": 503, "headers": {"Retry-After": "3600"}}, id="a proxy that says in an hour"),
         pytest.param({"status": 503, "headers": {"Retry-After": "1e12"}}, id="a proxy that says never"),
+        pytest.param({"status": 503, "headers": {"Retry-After": "-5"}}, id="a proxy that says before now"),
     ],
 )
 def test_a_strange_answer_is_not_taken_for_one_and_asked_for_again_at_ease(

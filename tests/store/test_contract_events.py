@@ -112,6 +112,7 @@ async def test_those_who_joined_together_are_told_of_one_by_one_page_by_page(ven
     assert [event.type for event in told[-2:]] == [EventType.JOINED, EventType.CALLED]
     assert len({event.id for event in told}) == len(told)
     assert told[-1].id == await v.store.last_event(v.queue)
+    assert await v.store.events(v.queue, "", 100) == told
     for at, event in enumerate(told):
         assert await v.store.events(v.queue, event.id, 100) == told[at + 1 :]
         assert not await v.store.events_lost(v.queue, event.id)
@@ -138,7 +139,7 @@ async def test_a_clock_that_goes_back_does_not_reorder_events(venue: OpenVenue) 
     assert await v.store.events(v.queue, events[1].id, 10) == events[2:]
 
 
-@pytest.mark.parametrize("after", ["x", "1-2-3", "-1", "(1", "1 2", "1-0.x", "1-0.", "1-0.1.1"])
+@pytest.mark.parametrize("after", ["x", "1-2-3", "-1", "(1", "1 2", "1-0.x", "1-0.", "1-0.1.1", "-.1", "+.1"])
 async def test_an_id_that_no_event_has_is_refused(venue: OpenVenue, after: str) -> None:
     v = await venue()
     with pytest.raises(InvalidRequest, match="after"):

@@ -16,6 +16,17 @@ from tests.store.venue import OpenVenue, Venue
 # Numbers and order
 
 
+async def test_what_those_who_join_together_are_told_is_what_is_kept(venue: OpenVenue) -> None:
+    v = await venue(grace_seconds=7)
+    await v.joins(3)
+    v.clock.advance(1.5)
+    people = [Person(name="Ada", party_size=3), Person(), Person(phone="+15550100", metadata={"seat": 4})]
+    arrivals = [Arrival(client=b"%d" % n, address=b"at", person=each) for n, each in enumerate(people)]
+    told = (await v.store.join(v.queue, arrivals)).items
+    tickets = [joined.ticket for joined in told if isinstance(joined, Joined)]
+    assert tickets == (await v.store.look_up(v.queue, [4, 5, 6])).items
+
+
 async def test_numbers_count_up_from_one_and_positions_are_ranks(venue: OpenVenue) -> None:
     v = await venue()
     first = await v.join()

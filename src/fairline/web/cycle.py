@@ -99,10 +99,10 @@ class FastCycle(Request):
     def answer(self, answer: Sent) -> None:
         """Write the answer, unless the client is gone."""
         self.response_complete = True
+        act, self._well = self._well, not isinstance(answer, Takeover) and answer.status < 300
         if isinstance(answer, Takeover):
             self.protocol.hand_over(self, answer)
             return
-        act, self._well = self._well, answer.status < 300
         if self._well and callable(act):
             act()
         self.protocol.write_response(self, answer, self.keep_alive)

@@ -96,6 +96,7 @@ class FastLane(Connection):
         self.sending.flush()
         if self._begun or self.is_busy():
             super().data_received(data)
+            self._parsed = None
             return
         end = data.find(_END) + len(_END)
         known = self.remembered.get(data[:end])
@@ -105,7 +106,7 @@ class FastLane(Connection):
         before = self._messages
         super().data_received(data)
         cycle, self._parsed = self._parsed, None
-        if cycle is None or self._messages > before + 1 or end > LONGEST_REMEMBERED or self._begun:
+        if cycle is None or self._messages != before + 1 or end > LONGEST_REMEMBERED or self._begun:
             return
         # That the body is what comes after it shows that the parser saw the head end where we did.
         if len(cycle.body) == len(data) - end:

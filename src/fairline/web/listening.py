@@ -33,7 +33,8 @@ class Listening:
             if SHARES_OUT and workers > 1:
                 # It is ours by now, and stays so: from here on it shares with those of our own.
                 first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-                self._own |= {place: self._open(self._address, shared=True) for place in range(1, workers)}
+                for place in range(1, workers):
+                    self._own[place] = self._open(self._address, shared=True)
         except OSError as error:
             self.close()
             raise InvalidSettings(

@@ -12,7 +12,7 @@ from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.web import lane
 from tests.backends import HOST
-from tests.web.inside import Inside, open_queue, serving
+from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.lane.joins import STATUS, join_path
 from tests.web.raw import Raw, connected, request
 
@@ -142,6 +142,22 @@ async def test_only_what_is_plain_and_welcome_is_remembered(inside: Inside, queu
                 await raw.rest()
         (only,) = remembered(inside)
         assert b"x-request-id: plain" in only
+
+
+async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: Inside, queue: QueueId) -> None:
+    async with connected(inside.port) as raw:
+        await raw.send(join(queue, 1))
+        token = (await raw.answer()).json()["token"]
+        inside.lanes[0].remembered.clear()
+        asked = request("GET", STATUS, token=token)
+        await raw.send(asked[:20])
+        await until(lambda: inside.lanes[0]._begun)
+        await raw.send(asked[20:])
+        assert (await raw.answer()).status == 200
+        await raw.send(b"\r\n\r\n")
+        await raw.send(request("GET", STATUS))
+        assert (await raw.answer()).status == 401
+        assert remembered(inside) == []
 
 
 async def test_a_worker_remembers_no_more_than_so_many(

@@ -46,6 +46,8 @@ def joins(
                 yield Joined(ticket, created=True, proven=True)
         else:
             yield _joined(queue, next(coming), row, view)
+    if next(coming, None) is not None:
+        raise ValueError(f"{len(arrivals)} came, and fewer were answered")
 
 
 def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 from redis.exceptions import ResponseError
 
@@ -18,6 +19,9 @@ from fairline.store.valkey.keys import key
 CALLS_PAGE = 1000
 
 
+_ID = re.compile(r"([0-9]{1,20}(?:-[0-9]{1,20})?)(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
+
+
 class EventStream:
     """Reads the streams. What its methods promise is said of `contract.Store`."""
 
@@ -26,17 +30,17 @@ class EventStream:
 
     async def after(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         """See `events`."""
-        entry, read = _place(after)
-        start = "-" if after is None else entry if read else f"({entry}"
+        entry, read = _place(after) if after else ("", 0)
+        start = "-" if not entry else entry if read else f"({entry}"
         async with mapped_errors():
             try:
                 found = await self._client.xrange(key(queue, "events"), start, "+", limit + (read > 0))
             except ResponseError as error:
-                raise _no_event(after) from error
+                raise _no_event(entry) from error
             if not found and not await self._client.hexists(key(queue, "queue"), "version"):
                 raise QueueNotFound(queue)
         told = itertools.chain.from_iterable(events(*each) for each in found)
-        begun = read if found and found[0][0].decode() == entry else 0
+        begun = min(read, len(tickets_of(found[0][1]))) if found and found[0][0].decode() == entry else 0
         return list(itertools.islice(told, begun, begun + limit))
 
     async def last(self, queue: QueueId) -> str:
@@ -74,13 +78,13 @@ class EventStream:
         return calls[:limit]
 
 
-def _place(after: str | None) -> tuple[str, int]:
+def _place(after: str) -> tuple[str, int]:
     """The entry of an event, and how many of its events were read where it has more; see `answers.events`."""
-    entry, dot, read = (after or "").partition(".")
-    if dot and not (read.isascii() and read.isdecimal() and len(read) < 10):
+    found = _ID.fullmatch(after)
+    if found is None:
         raise _no_event(after)
-    return entry, int(read) if read else 0
+    return found[1], int(found[2] or 0)
 
 
-def _no_event(after: str | None) -> InvalidRequest:
+def _no_event(after: str) -> InvalidRequest:
     return InvalidRequest("after", f"must be the id of an event; got {after!r:.80}")

@@ -50,7 +50,8 @@
 const SILENCE = 45, FIRST_WORD = 10, ANSWER = 15, STREAM_AGAIN = 60, LONGEST = 30, LONGEST_TOLD = 3600;
 /** What a server of ours answers to someone who should come again; so should whoever was answered by something else. */
 const AGAIN = [408, 425, 429];
-const EVENTS = ["position", "admitted", "active", "completed", "expired"];
+const STATUSES = ["waiting", "admitted", "active", "completed", "expired"];
+const EVENTS = ["position", ...STATUSES.slice(1)];
 
 /** So many seconds, give or take: those who were cut off together do not come back together. */
 const about = (/** @type {number} */ seconds) => seconds * (0.8 + 0.4 * Math.random());
@@ -203,18 +204,19 @@ export class WaitingRoomClient {
     if (response.status === 204) return {};
     const answer = await response.json();
     // A network that wants to be signed in to, say, answers everything by a page of its own.
-    if (typeof answer?.status !== "string") throw new Error("This is no answer of the line.");
+    if (!STATUSES.includes(answer?.status)) throw new Error("This is no answer of the line.");
     if (answer.token) this.#keep(answer.token);
     return answer;
   }
 
   #error(/** @type {Response} */ response, /** @type {any} */ problem) {
     const error = new Error(problem?.detail ?? `HTTP ${response.status}`);
+    const code = typeof problem?.code === "string" ? problem.code : ""; // without one it is not ours
     return Object.assign(error, {
-      code: problem?.code ?? "",
+      code,
       reason: problem?.reason,
       status: response.status,
-      retry: !problem?.code || AGAIN.includes(response.status) || response.status >= 500,
+      retry: !code || AGAIN.includes(response.status) || response.status >= 500,
       retryAfter: Number(response.headers.get("Retry-After")) || undefined,
     });
   }
@@ -354,7 +356,7 @@ export class WaitingRoomClient {
 
   #schedule(/** @type {number} */ seconds) {
     clearTimeout(this.#timer);
-    const wait = seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // a time that is none would be over at once
+    const wait = seconds >= 0 && seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // a time that is none would be over at once
     this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#beat()), wait * 1000);
   }
 
