@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
 import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -231,12 +232,16 @@ class Node:
 
 
 def free_ports(count: int) -> Sequence[int]:
-    """Ports nobody listens on, all different."""
+    """Ports nobody listens on, all different; and none of those that the system gives to connections, or one of another
+    test might have it a moment later."""
+    found: list[int] = []
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        while len(found) < count:
+            each = stack.enter_context(socket.socket())
+            with suppress(OSError):
+                each.bind((HOST, 15_000 + secrets.randbelow(17_000)))
+                found.append(each.getsockname()[1])
+    return found
 
 
 def wait_until(true: Callable[[], bool], trouble: str, seconds: float = 30) -> None:

@@ -14,7 +14,8 @@ import pytest
 from tests.web.admin.desk import Join, MakeQueue, moment
 
 #: Half an hour off the hours that are counted.
-VENUE = "Asia/Kolkata"
+#: Half an hour off the hours that are counted; and somewhere where the day neither begins nor ends while we look.
+VENUE = next(zone for zone in ("Asia/Kolkata", "America/St_Johns") if 1 <= datetime.now(ZoneInfo(zone)).hour < 23)
 
 
 @pytest.fixture
