@@ -111,11 +111,17 @@ async def test_whoever_asks_again_as_soon_as_they_are_answered_goes_with_those_w
     assert store.sent == [("a", [1, 2]), ("a", [3, 11, 12])]
 
 
-async def test_the_next_call_waits_for_as_long_as_more_come_one_after_the_other(store: FakeStore) -> None:
-    calls = group(store)
+async def one_under_way_and_one_waiting(
+    calls: Grouping[str, int, str], store: FakeStore
+) -> tuple[asyncio.Future[str], list[asyncio.Future[str]]]:
     first = calls.call("a", 0)
     await store.has(1)
-    coming = [calls.call("a", 1)]
+    return first, [calls.call("a", 1)]
+
+
+async def test_the_next_call_waits_for_as_long_as_more_come_one_after_the_other(store: FakeStore) -> None:
+    calls = group(store)
+    first, coming = await one_under_way_and_one_waiting(calls, store)
     store.let(2)
     await first
     for n in (2, 3, 4):
@@ -128,9 +134,7 @@ async def test_the_next_call_waits_for_as_long_as_more_come_one_after_the_other(
 
 async def test_nobody_is_kept_waiting_without_end_by_those_who_come_after_them(store: FakeStore) -> None:
     calls = group(store)
-    first = calls.call("a", 0)
-    await store.has(1)
-    coming = [calls.call("a", 1)]
+    first, coming = await one_under_way_and_one_waiting(calls, store)
     store.let(1)
     await first
     while len(store.sent) < 2:
@@ -149,7 +153,7 @@ async def test_a_batch_that_is_full_waits_for_nobody(store: FakeStore) -> None:
     store.let(3)
     await first
     await asyncio.sleep(0)
-    assert store.sent[1:] == [("a", [1, 2, 3])]
+    assert store.sent[1] == ("a", [1, 2, 3])
     await asyncio.gather(*waiting)
 
 
