@@ -11,10 +11,8 @@ from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
 from tests.browser.axe import violations
 from tests.browser.desks import TABLET, Sit, can_call, mine, next_, press, row, said
-from tests.browser.venue import Queue, Venue
+from tests.browser.venue import SOON_MS, Queue, Venue
 
-#: How soon what one does is seen by the other.
-SOON_MS = 1000
 PHONE: ViewportSize = {"width": 390, "height": 844}
 COUNTER = {"heartbeat_timeout_seconds": 0, "counters": ["Desk 1", "Desk 2"], "name": "Office", "claim_seconds": 120}
 

@@ -18,10 +18,8 @@ from tests.browser.boards import SCREEN, board_of
 from tests.browser.conftest import NewPerson
 from tests.browser.counters import WATCH, counter, take_number
 from tests.browser.desks import Sit, can_call, next_, press, row
-from tests.browser.venue import Queue, Venue
+from tests.browser.venue import SOON_SECONDS, Queue, Venue
 
-#: How long a screen may take to tell what was pressed, counted from the answer to the press.
-SOON_SECONDS = 1.0
 #: Between two looks at all screens.
 REST_MS = 30
 ENGLISH = Language("en")
@@ -144,7 +142,7 @@ class Counter:
     # What the screens should tell
 
     def agree(self) -> None:
-        """Every screen tells the same: a look that begins a second after the answer may find none that does not."""
+        """Every screen tells the same: a look that begins so long after the answer may find none that does not."""
         screens: list[tuple[str, Page, str, Any]] = [
             *((f"the phone of {guest.label}", guest.page, PHONE, self._phone(guest)) for guest in self.guests),
             *((desk, page, DESK, self._desk(desk)) for desk, page in self.desks.items()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.queue import QueueId, checked, queue_id
-from fairline.store import Arrival, Joined, Store, open_store
+from fairline.store import Arrival, Joined, Parcel, Store, open_store
 from fairline.store.postgres import client as postgres_client
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
@@ -286,6 +287,29 @@ async def test_a_sign_of_life_that_a_sweep_has_to_wait_for_is_honoured(server: E
         assert [lapse.number for lapse in (await sweeping).lapsed] == [2]
     finally:
         await keeper.close()
+
+
+@pytest.mark.parametrize("first", ["taken", "settled"])
+async def test_the_next_of_a_thread_is_due_though_the_one_before_is_settled_meanwhile(
+    server: EmbeddedPostgres, store: Store, first: str
+) -> None:
+    box, outbox = secrets.token_hex(6), store.outbox
+    await outbox.open(box, {QUEUE: "0"})
+    assert await outbox.take(box, QUEUE, "0", "1", [Parcel("joined", "{}", "someone")], 10)
+    (joined,) = await outbox.claim(box, 10, 30)
+    take = "SELECT fairline.outbox_take(%s, NULL, %s, '1', '2', 10, 20000, '{called}', '{text}', '{someone}')"
+    settle = "SELECT fairline.outbox_settle(%s, NULL, %s, 1, 'sent', 0, '')"
+    async with await connect(server.url) as other, other.transaction():
+        if first == "taken":
+            await other.execute(take, [box, QUEUE])
+            second = asyncio.create_task(outbox.settle_sent(box, joined))
+        else:
+            await other.execute(settle, [box, joined.id])
+            second = asyncio.create_task(outbox.take(box, QUEUE, "1", "2", [Parcel("called", "{}", "someone")], 10))
+        await asyncio.wait([second], timeout=0.3)
+    assert await second
+    assert [each.id for each in await outbox.claim(box, 10, 30)] == ["called"]
+    await outbox.drop(box)
 
 
 async def test_a_statement_that_takes_too_long_is_ended(server: EmbeddedPostgres, store: Store) -> None:

@@ -50,7 +50,8 @@ BEGIN
 END $$;
 
 -- outbox_take: put deliveries in, and move the cursor of their queue on, if it is still where the caller saw it.
--- One of a thread waits, but not for ever, until the one before it was tried.
+-- One of a thread waits, but not for ever, until the one before it was tried. That one is locked: who settles it just
+-- now either is done, and there is nobody to wait for, or sees who follows.
 -- Returns whether that was done: not where it has moved, the outbox is full, or it is not open.
 CREATE FUNCTION outbox_take(
   _box text, _at bigint, _queue text, _seen text, _to text, _most bigint, _put_off bigint, _ids text[],
@@ -75,7 +76,7 @@ BEGIN
     SELECT f.*, CASE WHEN thread IS NOT NULL THEN coalesce(lag(id) OVER (PARTITION BY thread ORDER BY i), (
       SELECT d.id FROM deliveries d WHERE d.box = _box AND d.thread = f.thread
         AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.box = _box AND n.thread = f.thread AND n.after = d.id)
-      ORDER BY d.made DESC LIMIT 1))
+      ORDER BY d.made DESC LIMIT 1 FOR NO KEY UPDATE))
     END AS after
     FROM fresh f
   )
