@@ -90,6 +90,14 @@ def test_any_claims_come_back_as_they_were(kind: Kind, queue: str, expires: int,
     assert kind.signer.check(kind.signer.sign(claims), NOW) == claims
 
 
+@settings(deadline=None)
+@given(secret=st.binary(max_size=200), body=st.binary(max_size=300))
+@example(secret=b"s" * 64, body=b"")
+@example(secret=b"s" * 65, body=b"body")
+def test_hs256_is_hmac_with_sha_256(secret: bytes, body: bytes) -> None:
+    assert HmacKey(secret).sign(body) == hmac.digest(secret, body, "sha256")
+
+
 # Forgeries
 
 

@@ -40,6 +40,9 @@ REMEMBERED = 65_536
 #: Longer than any token of ours.
 LONGEST = 2048
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
+#: What HMAC turns each byte of a secret into (RFC 2104), and the length it gives the secret first.
+_INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
+_BLOCK = 64
 
 
 class Claims(Struct, frozen=True, kw_only=True):
@@ -137,12 +140,15 @@ class HmacKey:
 
     def __init__(self, secret: bytes) -> None:
         self.id = sha256(b"fairline key id" + secret).hexdigest()[:8]
-        self._begun = hmac.new(secret, digestmod="sha256")
+        # What is done with the secret alone is done once: `hmac` takes two to three times as long for each token.
+        block = (secret if len(secret) <= _BLOCK else sha256(secret).digest()).ljust(_BLOCK, b"\0")
+        self._inner, self._outer = sha256(block.translate(_INNER)), sha256(block.translate(_OUTER))
 
     def sign(self, body: bytes) -> bytes:
-        mac = self._begun.copy()  # what is done with the secret alone is done once
-        mac.update(body)
-        return mac.digest()
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(body)
+        outer.update(inner.digest())
+        return outer.digest()
 
     def verify(self, body: bytes, signature: bytes) -> bool:
         return hmac.compare_digest(self.sign(body), signature)
@@ -183,13 +189,13 @@ class Signer(Generic[C]):
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(claims).decode
         self._keys = {self._header(key): key for key in keys}
-        self._first = self._header(keys[0])
+        self._begin, self._signs = self._header(keys[0]).encode(), keys[0].sign
         self._verified = lru_cache(REMEMBERED)(self._verify)
 
     def sign(self, claims: C) -> str:
         """A token that says `claims`."""
-        body = f"{self._first}.{_text(self._encode(claims))}"
-        return f"{body}.{_text(self._keys[self._first].sign(body.encode()))}"
+        body = b".".join((self._begin, _base64(self._encode(claims))))
+        return b".".join((body, _base64(self._signs(body)))).decode()
 
     def check(self, token: str, now: float) -> C:
         """What a token says, or TokenInvalid, or TokenExpired."""
@@ -252,8 +258,12 @@ class Keyring:
         return hmac.digest(self._secret, f"fairline {kind} {generation}".encode(), "sha256")
 
 
+def _base64(data: bytes) -> bytes:
+    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=")
+
+
 def _text(data: bytes) -> str:
-    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=").decode()
+    return _base64(data).decode()
 
 
 def _bytes(text: str) -> bytes:

@@ -137,7 +137,8 @@ class Context:
 
     def token_seconds(self, settings: QueueSettings) -> float:
         """How long the token of a ticket is good: at a counter nobody keeps a page open that would renew it."""
-        return max(self.settings.token_seconds, COUNTER_SECONDS if settings.at_counter else 0)
+        seconds = self.settings.token_seconds
+        return max(seconds, COUNTER_SECONDS) if settings.at_counter else seconds
 
     def ticket_cookies(self, request: Request, queue: QueueId, settings: QueueSettings, token: str) -> Headers:
         """The cookie by which a browser has a ticket, for as long as its token is good."""

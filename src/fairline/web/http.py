@@ -39,7 +39,7 @@ encode = msgspec.json.Encoder().encode
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_ids = map("{:x}-{:x}".format, itertools.repeat(os.getpid()), itertools.count(1))
+_ids = map(f"{os.getpid():x}-%x".__mod__, itertools.count(1))
 
 
 class Head:
@@ -202,7 +202,7 @@ class Response:
         fixed = _fixed(self.status, self.media if body else b"")
         length = b"" if self.status == 204 else b"content-length: %d\r\n" % len(body)
         own = header_lines(self.headers) if own is None else own
-        return b"%bx-request-id: %b\r\n%b%b" % (fixed, request_id.encode(), length, own)
+        return b"".join((fixed, b"x-request-id: ", request_id.encode(), b"\r\n", length, own))
 
 
 NO_STORE: Headers = ((b"cache-control", b"no-store"),)
@@ -210,7 +210,7 @@ NO_STORE: Headers = ((b"cache-control", b"no-store"),)
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Headers as they are sent."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
+    return b"\r\n".join([*map(b": ".join, headers), b""])
 
 
 _LINES = {headers: header_lines(headers) for headers in ((), NO_STORE)}

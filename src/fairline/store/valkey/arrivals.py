@@ -14,10 +14,10 @@ from fairline.store.valkey.record import pack_came, pack_person
 def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any], list[str]]:
     """The script's arguments, and the keys of the limits that they name by their index."""
     args: list[Any] = []
-    limits: dict[str, int] = {}
+    limits: dict[tuple[str, bytes], int] = {}
 
     def limit_key(kind: str, who: bytes) -> int:
-        return limits.setdefault(rate_key(queue, f"{kind}:{who.hex()}", "join"), len(PARTS) + len(limits) + 1)
+        return limits.setdefault((kind, who), len(PARTS) + len(limits) + 1)
 
     for a in arrivals:
         address_key = limit_key("ip", a.address) if a.address and a.limited else 0
@@ -29,7 +29,7 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
         more = _more(a, phone_key)
         args.append(len(more) // 2)
         args += more
-    return args, list(limits)
+    return args, [rate_key(queue, f"{kind}:{who.hex()}", "join") for kind, who in limits]
 
 
 def _tells_more(a: Arrival) -> bool:
