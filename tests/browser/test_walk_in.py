@@ -14,11 +14,12 @@ from msgspec import Struct
 from playwright.sync_api import BrowserContext, Error, Page, Response, expect
 
 from fairline.web.pages.languages import Language
+from tests.backends import SOON_SECONDS
 from tests.browser.boards import SCREEN, board_of
 from tests.browser.conftest import NewPerson
 from tests.browser.counters import WATCH, counter, take_number
 from tests.browser.desks import Sit, can_call, next_, press, row
-from tests.browser.venue import SOON_SECONDS, Queue, Venue
+from tests.browser.venue import Queue, Venue
 
 #: Between two looks at all screens.
 REST_MS = 30

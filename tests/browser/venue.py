@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -14,15 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
-from tests.backends import HOST, wait_until
+from tests.backends import HOST, SOON_SECONDS, wait_until
 from tests.web.running import RunningServer
 
 #: What a test waits for at most.
 PATIENCE_SECONDS = 15.0
 expect.set_options(timeout=PATIENCE_SECONDS * 1000)
-#: How long a screen may take to show what happened elsewhere: a second, where the test has the machine to itself. Other
-#: tests with browsers of their own, on the same cores, may take longer than that before they let this one go on.
-SOON_SECONDS = 3.0 if "PYTEST_XDIST_WORKER" in os.environ else 1.0
 SOON_MS = SOON_SECONDS * 1000
 
 

@@ -116,7 +116,7 @@ class TestTime:
         gate = make_gate(server=deaf, time_limit_seconds=0.3)
         began = time.monotonic()
         outcome = gate.decide(asked(headers=headers))
-        assert 0.25 < time.monotonic() - began < 1
+        assert 0.25 < time.monotonic() - began < 5
         assert isinstance(outcome, Answer)
         assert outcome.status == 503
         # The next ones need not find that out again.
@@ -130,7 +130,7 @@ class TestTime:
         assert isinstance(outcome, Through)
         assert outcome.visit.ticket is None
         outcome.visit.complete()
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
 
     def test_a_report_never_delays_a_request(self, make_gate: Any, pretender: Pretender) -> None:
         gate = make_gate(report_seconds=0.001, time_limit_seconds=5)

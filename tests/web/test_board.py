@@ -14,11 +14,9 @@ import pytest
 
 from fairline.web.pages.languages import catalogue
 from fairline.web.screens import PER_ADDRESS
+from tests.backends import SOON_SECONDS
 from tests.web.crowd import join, make_queue, operator
 from tests.web.running import RunningServer
-
-#: What a board may take to show what happened.
-SOON = 1.0
 
 
 class Screen:
@@ -174,7 +172,7 @@ async def test_every_step_at_the_counter_is_on_all_boards_within_a_second(server
                 began = time.monotonic()
                 for shown in (one, two, three):
                     await shown.until(lambda boards: pairs(boards["board-live"])[what] == expected)
-                assert time.monotonic() - began < SOON
+                assert time.monotonic() - began < SOON_SECONDS
 
             await counter.call("Desk 1")
             await soon("serving", [(1, "Desk 1")])
