@@ -312,6 +312,32 @@ async def test_the_next_of_a_thread_is_due_though_the_one_before_is_settled_mean
     await outbox.drop(box)
 
 
+async def test_an_outbox_can_be_removed_while_what_became_of_a_delivery_is_noted(
+    server: EmbeddedPostgres, store: Store
+) -> None:
+    box, outbox = secrets.token_hex(6), store.outbox
+    await outbox.open(box, {QUEUE: "0"})
+    assert await outbox.take(box, QUEUE, "0", "1", [Parcel(each, "{}", "someone") for each in ("joined", "called")], 10)
+    (joined,) = await outbox.claim(box, 10, 30)
+    async with await connect(server.url) as watch, await connect(server.url) as other:
+
+        async def wait_for_locks(many: int) -> None:
+            row = None
+            while row != (many,):
+                found = await watch.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+                row = await found.fetchone()
+
+        async with other.transaction():
+            await other.execute("SELECT 1 FROM fairline.deliveries WHERE id = 'called' FOR UPDATE")
+            settling = asyncio.create_task(outbox.settle_dead(box, joined, "answered 410"))
+            await wait_for_locks(1)  # it has come as far as the one that follows
+            dropping = asyncio.create_task(outbox.drop(box))
+            await wait_for_locks(2)
+    assert await settling
+    await dropping
+    assert await outbox.cursor(box, QUEUE) is None
+
+
 async def test_a_statement_that_takes_too_long_is_ended(server: EmbeddedPostgres, store: Store) -> None:
     async with await connect(server.url) as connection:
         found = await connection.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")

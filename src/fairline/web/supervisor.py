@@ -215,6 +215,9 @@ class Supervisor:
 
     def _end(self) -> None:
         """End the workers, then the store; what does not end in time is killed."""
+        if self._listening:
+            # Whoever comes from now on hears at once that nobody is here, and waits for no worker that is ending.
+            self._listening.close()
         for child in self._workers.values():
             child.process.terminate()
         deadline = time.monotonic() + GRACE_SECONDS + 5
@@ -227,8 +230,6 @@ class Supervisor:
             if child.process.stdin:
                 with contextlib.suppress(OSError):
                     child.process.stdin.close()
-        if self._listening:
-            self._listening.close()
         if self._embedded:
             self._embedded.stop()
         self._clear_metrics()

@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 from fairline.queue import QueueId
 from fairline.web import connection as limits
 from fairline.web import worker
+from tests.backends import HOST
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
 from tests.web.lane.joins import BOTH_LANES, asked_join, join, joined
 from tests.web.raw import Raw, connected, request, slow
@@ -334,6 +335,8 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                 server.process.send_signal(signal.SIGTERM)
                 assert b"retry: " in await stream.rest()
                 await idle.ends()
+                with pytest.raises(ConnectionRefusedError):
+                    await asyncio.open_connection(HOST, server.port)
                 rest = {
                     fast: whole[str][-5:],
                     full: whole[slow][-5:],

@@ -118,7 +118,8 @@ BEGIN
 END $$;
 
 -- outbox_settle: say what became of a claim: sent, retry (due again in `_number` ms) or dead (`_number` are kept).
--- Returns false where it was claimed again meanwhile, or is gone.
+-- Returns false where it was claimed again meanwhile, or is gone. The outbox is locked before its deliveries, as who
+-- removes it does: each would wait for the other.
 CREATE FUNCTION outbox_settle(
   _box text, _at bigint, _id text, _tries int, _what text, _number bigint, _error text
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -127,6 +128,7 @@ DECLARE
   _done boolean;
   _thread text;
 BEGIN
+  PERFORM 1 FROM outboxes WHERE box = _box FOR KEY SHARE;
   SELECT thread INTO _thread FROM deliveries WHERE box = _box AND id = _id AND tries = _tries AND NOT dead FOR UPDATE;
   IF _thread IS NOT NULL THEN  -- it was tried: the next one of its thread is due
     UPDATE deliveries SET thread = NULL WHERE box = _box AND id = _id;
