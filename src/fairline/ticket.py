@@ -217,7 +217,7 @@ class Ticket(Standing, frozen=True, kw_only=True):
 
 def label(prefix: str, number: int, serial: str = "") -> str:
     """A ticket's number as a counter prints it: R, the venue's prefix, and six digits or more, or its serial."""
-    return f"R{prefix}-{serial or f'{number:06d}'}"
+    return f"R{prefix}-{serial}" if serial else f"R{prefix}-{number:06d}"
 
 
 def number_in(text: str, prefix: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -12,8 +13,9 @@ from fairline.queue import QueueStatus
 from fairline.ticket import Reason, Status
 
 
+@lru_cache(maxsize=256)
 def moment(ms: int) -> datetime:
-    """Milliseconds since 1970 as a time."""
+    """Milliseconds since 1970 as a time. Those who join together have the same."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
