@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -98,8 +99,9 @@ class Raw:
         assert await self.rest() == b""
 
     def half_close(self) -> None:
-        """Nothing more will be sent; answers are read."""
-        self.writer.write_eof()
+        """Nothing more will be sent; answers are read. A server that is gone already needs not be told."""
+        with contextlib.suppress(OSError):
+            self.writer.write_eof()
 
     async def close(self) -> None:
         """Go away in order (FIN)."""

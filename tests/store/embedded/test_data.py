@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import queue
 import shlex
 import signal
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 import redis
 
 from fairline.errors import StoreUnavailable
-from fairline.store.valkey import embedded
+from fairline.store.valkey import disk, embedded
 from tests.store.embedded.servers import Make, client, leftovers, newest_part
 
 
@@ -45,6 +47,51 @@ def test_killed_server_loses_no_acknowledged_write(make: Make) -> None:
     killer.join()
     with client(server.start()) as store:
         assert int(store.get("joined") or 0) in (acknowledged, acknowledged + 1)  # the last one may have been under way
+
+
+@pytest.mark.usefixtures("each_server")
+def test_what_was_written_is_on_disk_soon_without_the_server_waiting_for_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: queue.Queue[tuple[str, bytes]] = queue.Queue()
+
+    def noted(file: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{file}"))
+        synced.put((path.name, path.read_bytes()))
+        os.fsync(file)
+
+    monkeypatch.setattr(disk, "_sync", noted)
+    server = make(sync_seconds=0.02)
+
+    def until(said: bytes) -> str:
+        while True:
+            name, content = synced.get(timeout=10)
+            if said in content:
+                return name
+
+    with client(server.start()) as store:
+        store.set("ticket", "the first")
+        first = until(b"the first")
+        store.bgrewriteaof()  # begins a file of its own
+        while newest_part(server.folder).name == first:
+            store.set("ticket", "meanwhile")
+        store.set("ticket", "the last")
+        assert until(b"the last") == newest_part(server.folder).name != first
+
+
+def test_a_disk_that_keeps_nothing_ends_the_server(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_file: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    server = make(sync_seconds=0.02)
+    with client(server.start()) as store:
+        monkeypatch.setattr(disk, "_sync", fails)
+        with pytest.raises(redis.ConnectionError):
+            while True:
+                store.incr("joined")
+    monkeypatch.undo()
+    with client(server.start()) as store:
+        assert int(store.get("joined") or 0) > 0
 
 
 @pytest.mark.usefixtures("each_server")
