@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import structlog
@@ -68,6 +67,7 @@ class Connection(HttpToolsProtocol):
     )
     cors: Cors
     sending: Sending
+    common: Common
     answered: Callable[[str, str, int], None]
     """Hears of the method, the path and the status of each answer."""
     flow: Flow
@@ -229,10 +229,15 @@ class Connection(HttpToolsProtocol):
         self.turn = None
         if self._going:
             return
-        if self._held or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
+        if self._more_to_do():
             self._go_on()
-        elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
+        elif not self.transport.is_closing():
             self._rest()
+
+    def _more_to_do(self) -> bool:
+        """Whether there is anything to do after this answer but to wait for the next request."""
+        flow = self.flow
+        return bool(self._held or self.pipeline or self._begun or self._eof or flow.write_paused or flow.read_paused)
 
     # Deadlines
 
@@ -310,10 +315,14 @@ class Connection(HttpToolsProtocol):
             return
         body = b"" if request.method == "HEAD" else response.body
         answer = self._whole(request, response.head(request.id), keep_alive, body)
-        if keep_alive and not (self._going or self._held or self.pipeline or self._eof):
+        if keep_alive and not (self._going or self._more_to_do()):  # as nearly always
             self.sending.add(self.transport, answer)
-        else:  # something else may be written to this connection in the same turn of the loop
-            self.transport.write(answer)
+            self.server_state.total_requests += 1
+            self.turn = None
+            self._rest()
+            return
+        # Something else may be written to this connection in the same turn of the loop.
+        self.transport.write(answer)
         if not keep_alive:
             self._finish()
         self.on_response_complete()
@@ -388,15 +397,25 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _whole(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> bytes:
-        default, cors = self.server_state.default_headers, self.cors.headers(request)
-        lines = (_default_lines(*default), header_lines(cors) if cors else b"")
-        return b"".join((head, *lines, b"\r\n" if keep_alive else _CLOSE, body))
+        common = self.common.lines(self.server_state.default_headers)
+        end = b"\r\n" if keep_alive else _CLOSE
+        if self.cors.origins and (allowed := self.cors.headers(request)):
+            end = header_lines(allowed) + end
+        return b"".join((head, common, end, body))
 
 
 _CLOSE = b"connection: close\r\n\r\n"
 
 
-@lru_cache(maxsize=4)
-def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
-    """The headers of all answers: the date, which uvicorn makes anew each second."""
-    return header_lines(headers)
+class Common:
+    """The headers of all answers: the date, in a list that uvicorn makes anew each second."""
+
+    def __init__(self) -> None:
+        self._headers: list[tuple[bytes, bytes]] | None = None
+        self._lines = b""
+
+    def lines(self, headers: list[tuple[bytes, bytes]]) -> bytes:
+        """These headers as they are sent."""
+        if headers is not self._headers:
+            self._headers, self._lines = headers, header_lines(headers)
+        return self._lines

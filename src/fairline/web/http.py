@@ -301,7 +301,7 @@ class Running(Generic[T]):
 class Pending(Generic[T]):
     """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
 
-    __slots__ = ("_recover", "_render", "then")
+    __slots__ = ("_recover", "_render", "deferred")
 
     def __init__(
         self,
@@ -310,7 +310,7 @@ class Pending(Generic[T]):
         *,
         recover: Callable[[FairlineError], Outcome] | None = None,
     ) -> None:
-        self.then = deferred.then
+        self.deferred = deferred
         self._render = render
         self._recover = recover
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
 
-from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
+from fairline.web.connection import HEADERS_LIMIT, Common, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
 from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler, Head
@@ -70,6 +70,7 @@ def lane_for(
     Lane.answered = staticmethod(answered)
     Lane.remembered = OrderedDict()
     Lane.sending = Sending()
+    Lane.common = Common()
     return Lane
 
 
@@ -93,7 +94,8 @@ class FastLane(Connection):
     # Again and again
 
     def data_received(self, data: bytes) -> None:
-        self.sending.flush()
+        if self.sending.ready:
+            self.sending.flush()
         if self._begun or self.is_busy():
             super().data_received(data)
             self._parsed = None

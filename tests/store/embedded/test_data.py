@@ -56,7 +56,7 @@ def test_what_was_written_is_on_disk_soon_without_the_server_waiting_for_it(
     synced: queue.Queue[tuple[str, bytes]] = queue.Queue()
 
     def noted(file: int) -> None:
-        path = Path(os.readlink(f"/proc/self/fd/{file}"))
+        path = Path(f"/proc/self/fd/{file}").readlink()
         synced.put((path.name, path.read_bytes()))
         os.fsync(file)
 
@@ -86,12 +86,14 @@ def test_a_disk_that_keeps_nothing_ends_the_server(make: Make, monkeypatch: pyte
     server = make(sync_seconds=0.02)
     with client(server.start()) as store:
         monkeypatch.setattr(disk, "_sync", fails)
-        with pytest.raises(redis.ConnectionError):
-            while True:
-                store.incr("joined")
+        acknowledged = 0
+        with contextlib.suppress(redis.ConnectionError):
+            while acknowledged < 1_000_000:
+                acknowledged = int(store.incr("joined"))
+    assert 0 < acknowledged < 1_000_000
     monkeypatch.undo()
     with client(server.start()) as store:
-        assert int(store.get("joined") or 0) > 0
+        assert int(store.get("joined") or 0) in (acknowledged, acknowledged + 1)
 
 
 @pytest.mark.usefixtures("each_server")

@@ -53,6 +53,6 @@ class AppendOnlyFile:
 
     def _found(self) -> set[str]:
         try:
-            return {name for name in os.listdir(self._folder) if name.endswith(_APPENDED)}
+            return {file.name for file in self._folder.iterdir() if file.name.endswith(_APPENDED)}
         except FileNotFoundError:
             return set()  # the server has not begun to write

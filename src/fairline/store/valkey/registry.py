@@ -11,8 +11,8 @@ from redis.exceptions import ResponseError
 from fairline.errors import InvalidRequest
 from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.embedded import SOCKET
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
 from fairline.webhook import Webhook
 
