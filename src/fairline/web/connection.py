@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Flow, Streaming
-from fairline.web.http import STATUS_LINE, Head, Request, Response, Takeover, header_lines
+from fairline.web.http import STATUS_LINE, Common, Head, Request, Response, Takeover, header_lines
 from fairline.web.problems import problem
 from fairline.web.sending import Sending
 
@@ -405,17 +405,3 @@ class Connection(HttpToolsProtocol):
 
 
 _CLOSE = b"connection: close\r\n\r\n"
-
-
-class Common:
-    """The headers of all answers: the date, in a list that uvicorn makes anew each second."""
-
-    def __init__(self) -> None:
-        self._headers: list[tuple[bytes, bytes]] | None = None
-        self._lines = b""
-
-    def lines(self, headers: list[tuple[bytes, bytes]]) -> bytes:
-        """These headers as they are sent."""
-        if headers is not self._headers:
-            self._headers, self._lines = headers, header_lines(headers)
-        return self._lines

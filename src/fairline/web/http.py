@@ -213,6 +213,20 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"\r\n".join([*map(b": ".join, headers), b""])
 
 
+class Common:
+    """The headers of all answers: the date, in a list that uvicorn makes anew each second."""
+
+    def __init__(self) -> None:
+        self._headers: list[tuple[bytes, bytes]] | None = None
+        self._lines = b""
+
+    def lines(self, headers: list[tuple[bytes, bytes]]) -> bytes:
+        """These headers as they are sent."""
+        if headers is not self._headers:
+            self._headers, self._lines = headers, header_lines(headers)
+        return self._lines
+
+
 _LINES = {headers: header_lines(headers) for headers in ((), NO_STORE)}
 
 

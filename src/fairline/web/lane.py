@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
 
-from fairline.web.connection import HEADERS_LIMIT, Common, Connection, Refused
+from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
-from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler, Head
+from fairline.web.http import BODY_LIMIT, HAND_OVER, Common, Handler, Head
 from fairline.web.sending import Sending
 
 #: The address of a request, which counts among its headers too.
