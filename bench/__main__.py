@@ -50,7 +50,7 @@ PARTS = {
     "scale": Part("what an operation costs with 1,000 to 1,000,000 waiting", scale.measure),
     "grouping": Part("what it gains that calls which arrive together go to the store together", grouping.measure),
     "naive": Part("the script one would write oneself, on the same server", naive.measure),
-    "durability": Part("what it costs to sync before each answer, instead of ten times a second", durability),
+    "durability": Part("what it costs that every call is on disk before it is answered", durability),
     "postgres": Part("a counter a hundred times over on PostgreSQL, beside the plain way", postgres.measure),
     "counter": Part("a walk-in counter over HTTP for five minutes, on PostgreSQL", counter.measure, counter.SECONDS),
     "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure),

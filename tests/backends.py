@@ -74,7 +74,7 @@ class Valkey(Backend):
     """The Valkey from the wheel, as the embedded store runs it."""
 
     def start(self) -> str:
-        server = EmbeddedValkey(self.folder)
+        server = EmbeddedValkey(self.folder, fsync="everysec")
         self.ending.callback(server.stop)
         return server.start()
 

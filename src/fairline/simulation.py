@@ -323,7 +323,7 @@ Moment = tuple[float, Callable[[Simulation], Awaitable[None]]]
 async def simulation(wanted: Scenario) -> AsyncIterator[Simulation]:
     """A simulation that has begun, on an embedded store of its own that goes with it."""
     with tempfile.TemporaryDirectory(prefix="fairline-simulation-") as folder:
-        server = EmbeddedValkey(Path(folder))
+        server = EmbeddedValkey(Path(folder), fsync="everysec")
         clock = VirtualClock()
         store = await open_store(await asyncio.to_thread(server.start), clock=clock)
         found = Simulation(wanted, store, clock)

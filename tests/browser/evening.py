@@ -67,7 +67,7 @@ def visitors(people: int, over_seconds: float, **settings: Any) -> Scenario:
 
 async def _pass(data: Path, wanted: Scenario, seconds: int) -> None:
     clock = EveningClock(seconds)
-    server = EmbeddedValkey(data)
+    server = EmbeddedValkey(data, fsync="everysec")
     store = await open_store(server.start(), clock=clock)
     try:
         evening = Simulation(wanted, store, clock, SALE)

@@ -27,7 +27,7 @@ from tests.keeper.crew import SWEEP, TICK, OpenStores, comes_true, count_of, mak
 
 
 async def test_an_outage_of_the_store_is_survived(tmp_path: Path, queue: QueueId) -> None:
-    server = EmbeddedValkey(tmp_path / "data")
+    server = EmbeddedValkey(tmp_path / "data", fsync="everysec")
     store = await open_store(server.start())
     try:
         keeper = Keeper(store, tick_seconds=TICK, sweep_seconds=SWEEP)
@@ -57,7 +57,7 @@ async def test_an_outage_of_the_store_is_survived(tmp_path: Path, queue: QueueId
 
 
 async def test_a_keeper_that_starts_while_the_store_is_away_waits_for_it(tmp_path: Path, queue: QueueId) -> None:
-    server = EmbeddedValkey(tmp_path / "data")
+    server = EmbeddedValkey(tmp_path / "data", fsync="everysec")
     store = await open_store(server.start())
     try:
         await make(store, queue, 1)

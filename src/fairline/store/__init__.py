@@ -111,16 +111,15 @@ async def open_store(url: str, *, data: Path | None = None, clock: Clock | None 
     return await _open(url, clock, None)
 
 
-def embedded_server(url: str, data: Path, sync_seconds: float | None = None) -> EmbeddedServer:
-    """The server of an embedded store, with its data in the folder; not started yet. `sync_seconds` is Valkey's alone:
-    PostgreSQL shares out its waits for the disk by itself."""
+def embedded_server(url: str, data: Path) -> EmbeddedServer:
+    """The server of an embedded store, with its data in the folder; not started yet."""
     if url == "embedded-postgres":
         from fairline.store.postgres.embedded import EmbeddedPostgres
 
         return EmbeddedPostgres(data / "postgres")
-    from fairline.store.valkey.embedded import SYNC_SECONDS, EmbeddedValkey
+    from fairline.store.valkey.embedded import EmbeddedValkey
 
-    return EmbeddedValkey(data, sync_seconds=SYNC_SECONDS if sync_seconds is None else sync_seconds)
+    return EmbeddedValkey(data)
 
 
 async def _open(url: str, clock: Clock | None, server: EmbeddedServer | None) -> Store:

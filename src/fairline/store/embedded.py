@@ -98,15 +98,6 @@ class EmbeddedServer(ABC):
     def remove_files(self) -> None:
         """Remove what a server that was killed could not."""
 
-    def tend(self, over: threading.Event) -> None:
-        """Look after the running server, in a thread of its own, until it is over."""
-        over.wait()
-
-    def end(self) -> None:
-        """Have the server end in order, without waiting for it."""
-        if self._server is not None:
-            self._server.send_signal(self.ending)
-
     def start(self) -> str:
         """Start the server, or start it again if it died, and return the store's URL once it answers."""
         if self.pid is None or not self.answers():
@@ -127,7 +118,7 @@ class EmbeddedServer(ABC):
         if self._owner != os.getpid():
             return  # nothing was started; or this is a fork, and the server belongs to its parent
         if self._server is not None:
-            self.end()
+            self._server.send_signal(self.ending)
             try:
                 self._server.wait(ENDING_SECONDS)
             except subprocess.TimeoutExpired:
@@ -242,10 +233,9 @@ class EmbeddedServer(ABC):
                         start_new_session=True,  # or Ctrl-C would end the store under a Fairline still at work
                     )
                 )
+                over.wait()
             except BaseException as error:
                 born.set_exception(error)
-            else:
-                self.tend(over)
 
         self._undo.callback(over.set)
         threading.Thread(target=keep, name=f"fairline-{self.name}", daemon=True).start()

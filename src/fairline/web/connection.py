@@ -229,15 +229,10 @@ class Connection(HttpToolsProtocol):
         self.turn = None
         if self._going:
             return
-        if self._more_to_do():
+        if self._held or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
             self._go_on()
-        elif not self.transport.is_closing():
+        elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
             self._rest()
-
-    def _more_to_do(self) -> bool:
-        """Whether there is anything to do after this answer but to wait for the next request."""
-        flow = self.flow
-        return bool(self._held or self.pipeline or self._begun or self._eof or flow.write_paused or flow.read_paused)
 
     # Deadlines
 
@@ -315,14 +310,10 @@ class Connection(HttpToolsProtocol):
             return
         body = b"" if request.method == "HEAD" else response.body
         answer = self._whole(request, response.head(request.id), keep_alive, body)
-        if keep_alive and not (self._going or self._more_to_do()):  # as nearly always
+        if keep_alive and not (self._going or self._held or self.pipeline or self._eof):
             self.sending.add(self.transport, answer)
-            self.server_state.total_requests += 1
-            self.turn = None
-            self._rest()
-            return
-        # Something else may be written to this connection in the same turn of the loop.
-        self.transport.write(answer)
+        else:  # something else may be written to this connection in the same turn of the loop
+            self.transport.write(answer)
         if not keep_alive:
             self._finish()
         self.on_response_complete()
@@ -397,11 +388,9 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _whole(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> bytes:
-        common = self.common.lines(self.server_state.default_headers)
-        end = b"\r\n" if keep_alive else _CLOSE
-        if self.cors.origins and (allowed := self.cors.headers(request)):
-            end = header_lines(allowed) + end
-        return b"".join((head, common, end, body))
+        common, cors = self.common.lines(self.server_state.default_headers), self.cors.headers(request)
+        allowed = header_lines(cors) if cors else b""
+        return b"".join((head, common, allowed, b"\r\n" if keep_alive else _CLOSE, body))
 
 
 _CLOSE = b"connection: close\r\n\r\n"

@@ -18,17 +18,17 @@ class Cors:
     """`origins` as in the settings: full origins, or `*` for any (which then may not send cookies)."""
 
     def __init__(self, origins: Sequence[str]) -> None:
-        self.origins = {origin.rstrip("/").encode() for origin in origins}
+        self._origins = {origin.rstrip("/").encode() for origin in origins}
 
     def headers(self, request: Request) -> Headers:
         """What an answer to another origin must say to be read there."""
-        if not self.origins:
+        if not self._origins:
             return ()
         origin = request.header(b"origin")
-        if origin is not None and origin in self.origins:
+        if origin is not None and origin in self._origins:
             named = (b"access-control-allow-origin", origin)
             return (named, (b"access-control-allow-credentials", b"true"), (b"vary", b"Origin"), _EXPOSED)
-        if origin is not None and b"*" in self.origins:
+        if origin is not None and b"*" in self._origins:
             return ((b"access-control-allow-origin", b"*"), _EXPOSED)
         return ()
 

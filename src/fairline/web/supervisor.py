@@ -92,7 +92,7 @@ class Supervisor:
             self._listening = Listening(settings.host, settings.port, settings.workers)
             self.port = self._listening.port
         if settings.store in EMBEDDED:
-            self._embedded = embedded_server(settings.store, settings.data, settings.sync_seconds)
+            self._embedded = embedded_server(settings.store, settings.data)
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
         self._orders = partial(orders_of, settings, secret.encode())

@@ -35,8 +35,8 @@ def make(tmp_path: Path) -> Iterator[Make]:
     """Embedded servers over one folder, stopped after the test."""
     with contextlib.ExitStack() as stack:
 
-        def make(folder: Path = tmp_path / "data", **options: float) -> EmbeddedValkey:
-            server = EmbeddedValkey(folder, **options)
+        def make(folder: Path = tmp_path / "data", **options: str) -> EmbeddedValkey:
+            server = EmbeddedValkey(folder, **options)  # type: ignore[arg-type]
             stack.callback(server.stop)
             return server
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import queue
 import shlex
 import signal
 import subprocess
@@ -16,8 +14,11 @@ import pytest
 import redis
 
 from fairline.errors import StoreUnavailable
-from fairline.store.valkey import disk, embedded
+from fairline.queue import checked, queue_id
+from fairline.store import open_store
+from fairline.store.valkey import embedded
 from tests.store.embedded.servers import Make, client, leftovers, newest_part
+from tests.web.inside import until
 
 
 @pytest.mark.usefixtures("each_server")
@@ -47,53 +48,6 @@ def test_killed_server_loses_no_acknowledged_write(make: Make) -> None:
     killer.join()
     with client(server.start()) as store:
         assert int(store.get("joined") or 0) in (acknowledged, acknowledged + 1)  # the last one may have been under way
-
-
-@pytest.mark.usefixtures("each_server")
-def test_what_was_written_is_on_disk_soon_without_the_server_waiting_for_it(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: queue.Queue[tuple[str, bytes]] = queue.Queue()
-
-    def noted(file: int) -> None:
-        path = Path(f"/proc/self/fd/{file}").readlink()
-        synced.put((path.name, path.read_bytes()))
-        os.fsync(file)
-
-    monkeypatch.setattr(disk, "_sync", noted)
-    server = make(sync_seconds=0.02)
-
-    def until(said: bytes) -> str:
-        while True:
-            name, content = synced.get(timeout=10)
-            if said in content:
-                return name
-
-    with client(server.start()) as store:
-        store.set("ticket", "the first")
-        first = until(b"the first")
-        store.bgrewriteaof()  # begins a file of its own
-        while newest_part(server.folder).name == first:
-            store.set("ticket", "meanwhile")
-        store.set("ticket", "the last")
-        assert until(b"the last") == newest_part(server.folder).name != first
-
-
-def test_a_disk_that_keeps_nothing_ends_the_server(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_file: int) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    server = make(sync_seconds=0.02)
-    with client(server.start()) as store:
-        monkeypatch.setattr(disk, "_sync", fails)
-        acknowledged = 0
-        with contextlib.suppress(redis.ConnectionError):
-            while acknowledged < 1_000_000:
-                acknowledged = int(store.incr("joined"))
-    assert 0 < acknowledged < 1_000_000
-    monkeypatch.undo()
-    with client(server.start()) as store:
-        assert int(store.get("joined") or 0) in (acknowledged, acknowledged + 1)
 
 
 @pytest.mark.usefixtures("each_server")
@@ -153,6 +107,21 @@ def test_damage_in_the_middle_is_explained_and_the_advice_works(make: Make, tmp_
     subprocess.run(["sh", "-c", repair], input=b"y\n", check=True, capture_output=True)
     with client(server.start()) as store:
         assert 40 < store.hlen("tickets") < 60
+
+
+async def test_a_server_that_cannot_write_to_its_disk_is_away_and_says_why(make: Make) -> None:
+    server = make()
+    with client(server.start()) as plain:
+        (server.folder / "dump.rdb").mkdir()  # where no snapshot can be put, and the server takes no writes then
+        plain.config_set("save", "3600 1")
+        plain.bgsave()
+        await until(lambda: plain.info("persistence")["rdb_last_bgsave_status"] == "err")
+        store = await open_store(server.url)
+        try:
+            with pytest.raises(StoreUnavailable, match="cannot write to its disk"):
+                await store.create(queue_id("sale"), checked({}))
+        finally:
+            await store.close()
 
 
 def test_start_waits_until_the_data_is_loaded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

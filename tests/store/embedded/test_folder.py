@@ -25,13 +25,13 @@ def test_folder_is_private_and_there_is_no_port(make: Make, tmp_path: Path) -> N
         assert all(path.stat().st_mode & 0o077 == 0 for path in server.folder.rglob("*"))
         settings = store.config_get("*")
         assert (settings["port"], settings["save"], settings["appendonly"]) == ("0", "", "yes")
-        assert (settings["appendfsync"], settings["maxmemory-policy"]) == ("no", "noeviction")
+        assert (settings["appendfsync"], settings["maxmemory-policy"]) == ("always", "noeviction")
         assert settings["dir"] == str(server.folder)
 
 
-def test_the_disk_can_be_waited_for_before_each_answer(make: Make) -> None:
-    with client(make(sync_seconds=0).start()) as store:
-        assert store.config_get("appendfsync") == {"appendfsync": "always"}
+def test_everysec_can_be_asked_for(make: Make) -> None:
+    with client(make(fsync="everysec").start()) as store:
+        assert store.config_get("appendfsync") == {"appendfsync": "everysec"}
 
 
 def test_path_too_long_for_a_socket_is_reached_by_a_short_one(make: Make, tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def translated(error: Exception, queue: QueueId | None = None) -> StoreError | Q
             return StoreNotSupported(f"The store refuses the name or password in its address: {error}.")
         case OutOfMemoryError():
             return StoreUnavailable("it is out of memory; raise its maxmemory")
+        case ResponseError() if str(error).startswith("MISCONF"):
+            return StoreUnavailable("it cannot write to its disk, and takes nothing more; make room there")
         case ResponseError() if not isinstance(error, _AWAY):
             if queue is not None and str(error).startswith("NOQUEUE"):
                 return QueueNotFound(queue)

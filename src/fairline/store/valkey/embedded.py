@@ -14,17 +14,12 @@ import re
 import shlex
 import shutil
 import socket
-import threading
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
-
-import structlog
 
 from fairline.errors import StoreNotSupported, StoreUnavailable
 from fairline.store.embedded import EmbeddedServer
-from fairline.store.valkey.disk import AppendOnlyFile
-
-log = structlog.get_logger()
 
 # The server runs in the data folder and knows all its files by bare names: none can be too long or need quoting.
 SOCKET, PIDFILE, LOG = "valkey.sock", "valkey.pid", "valkey.log"
@@ -44,10 +39,6 @@ OPTIONS = {
     # A queue's own hash is read field by field with every call, and a list would be gone through for each of them.
     "hash-max-listpack-entries": "16",
 }
-
-
-#: Seconds between syncs of what the server has written.
-SYNC_SECONDS = 0.1
 
 
 def find_server() -> Path:
@@ -71,16 +62,14 @@ def _in_wheel() -> str | None:
 
 
 class EmbeddedValkey(EmbeddedServer):
-    """A Valkey server that this process owns, with its data in one folder.
-
-    What is answered is in its file, and on disk within `sync_seconds`; with 0, before it is answered."""
+    """A Valkey server that this process owns, with its data in one folder."""
 
     name = "valkey"
     socket_name = SOCKET
 
-    def __init__(self, folder: Path, *, sync_seconds: float = SYNC_SECONDS) -> None:
+    def __init__(self, folder: Path, *, fsync: Literal["always", "everysec"] = "always") -> None:
         super().__init__(folder)
-        self.sync_seconds = sync_seconds
+        self.fsync = fsync
 
     @property
     def url(self) -> str:
@@ -93,24 +82,8 @@ class EmbeddedValkey(EmbeddedServer):
         """Nothing: the server makes its own files."""
 
     def command(self, server: Path) -> list[str]:
-        # Never everysec: while it syncs, the server answers for what it has not even written.
-        options = OPTIONS | {"appendfsync": "no" if self.sync_seconds else "always"}
+        options = OPTIONS | {"appendfsync": self.fsync}
         return [str(server), *(word for name, value in options.items() for word in (f"--{name}", value))]
-
-    def tend(self, over: threading.Event) -> None:
-        if not self.sync_seconds:
-            super().tend(over)
-            return
-        file = AppendOnlyFile(self.folder)
-        try:
-            while not over.wait(self.sync_seconds):
-                file.sync()
-        except OSError as error:
-            # As a server does that syncs by itself: better no answer than one for what the disk does not keep.
-            log.error("store.not_synced", folder=str(self.folder), error=str(error), action="ending the server")
-            self.end()
-        finally:
-            file.close()
 
     def answers(self) -> bool:
         return self._ask("PING").startswith(b"+PONG")

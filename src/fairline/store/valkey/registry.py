@@ -11,7 +11,6 @@ from redis.exceptions import ResponseError
 from fairline.errors import InvalidRequest
 from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.embedded import SOCKET
 from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
 from fairline.webhook import Webhook
@@ -139,12 +138,9 @@ class ValkeyRegistry:
     async def warnings(self) -> list[Caution]:
         async with mapped_errors():
             try:
-                names = (*_WANTED, "unixsocket")
-                found = {name: (await self._client.config_get(name)).get(name) for name in names}
+                found = {name: (await self._client.config_get(name)).get(name) for name in _WANTED}
             except ResponseError:
                 return []  # a managed server that hides its settings has someone else to look after them
-        if found["unixsocket"] == SOCKET:  # the embedded server, whose file is synced by its owner
-            found["appendfsync"] = None
         return [
             Caution(name, f"{name} is {value}", advice)
             for name, (wanted, advice) in _WANTED.items()
