@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import structlog
@@ -18,7 +19,7 @@ from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Flow, Streaming
-from fairline.web.http import STATUS_LINE, Common, Head, Request, Response, Takeover, header_lines
+from fairline.web.http import STATUS_LINE, Head, Request, Response, Takeover, header_lines
 from fairline.web.problems import problem
 from fairline.web.sending import Sending
 
@@ -67,7 +68,6 @@ class Connection(HttpToolsProtocol):
     )
     cors: Cors
     sending: Sending
-    common: Common
     answered: Callable[[str, str, int], None]
     """Hears of the method, the path and the status of each answer."""
     flow: Flow
@@ -388,9 +388,15 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _whole(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> bytes:
-        common, cors = self.common.lines(self.server_state.default_headers), self.cors.headers(request)
-        allowed = header_lines(cors) if cors else b""
-        return b"".join((head, common, allowed, b"\r\n" if keep_alive else _CLOSE, body))
+        default, cors = self.server_state.default_headers, self.cors.headers(request)
+        lines = (_default_lines(*default), header_lines(cors) if cors else b"")
+        return b"".join((head, *lines, b"\r\n" if keep_alive else _CLOSE, body))
 
 
 _CLOSE = b"connection: close\r\n\r\n"
+
+
+@lru_cache(maxsize=4)
+def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
+    """The headers of all answers: the date, which uvicorn makes anew each second."""
+    return header_lines(headers)

@@ -34,7 +34,7 @@ class FastCycle(Request):
         self, protocol: Connection, handler: Handler, head: Head, *, keep_alive: bool = True, waits: bool = False
     ) -> None:
         client = protocol.client
-        Request.__init__(self, head, client[0] if client else None, protocol.scheme == "https")
+        super().__init__(head, client[0] if client else None, protocol.scheme == "https")
         self.protocol = protocol
         self.handler = handler
         self.keep_alive = keep_alive
@@ -81,7 +81,7 @@ class FastCycle(Request):
 
     def _wait_for(self, pending: Pending[Any]) -> None:
         self._pending = pending
-        pending.deferred.then(self.settled)
+        pending.then(self.settled)
 
     def settled(self, outcome: Any) -> None:
         """What the answer waited for is there, or the error that came instead."""

@@ -213,20 +213,6 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"\r\n".join([*map(b": ".join, headers), b""])
 
 
-class Common:
-    """The headers of all answers: the date, in a list that uvicorn makes anew each second."""
-
-    def __init__(self) -> None:
-        self._headers: list[tuple[bytes, bytes]] | None = None
-        self._lines = b""
-
-    def lines(self, headers: list[tuple[bytes, bytes]]) -> bytes:
-        """These headers as they are sent."""
-        if headers is not self._headers:
-            self._headers, self._lines = headers, header_lines(headers)
-        return self._lines
-
-
 _LINES = {headers: header_lines(headers) for headers in ((), NO_STORE)}
 
 
@@ -315,7 +301,7 @@ class Running(Generic[T]):
 class Pending(Generic[T]):
     """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
 
-    __slots__ = ("_recover", "_render", "deferred")
+    __slots__ = ("_recover", "_render", "then")
 
     def __init__(
         self,
@@ -324,7 +310,7 @@ class Pending(Generic[T]):
         *,
         recover: Callable[[FairlineError], Outcome] | None = None,
     ) -> None:
-        self.deferred = deferred
+        self.then = deferred.then
         self._render = render
         self._recover = recover
 

@@ -23,7 +23,7 @@ from httptools import HttpParserInvalidURLError, parse_url
 from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
-from fairline.web.http import BODY_LIMIT, HAND_OVER, Common, Handler, Head
+from fairline.web.http import BODY_LIMIT, HAND_OVER, Handler, Head
 from fairline.web.sending import Sending
 
 #: The address of a request, which counts among its headers too.
@@ -70,7 +70,6 @@ def lane_for(
     Lane.answered = staticmethod(answered)
     Lane.remembered = OrderedDict()
     Lane.sending = Sending()
-    Lane.common = Common()
     return Lane
 
 
@@ -94,8 +93,7 @@ class FastLane(Connection):
     # Again and again
 
     def data_received(self, data: bytes) -> None:
-        if self.sending.ready:
-            self.sending.flush()
+        self.sending.flush()
         if self._begun or self.is_busy():
             super().data_received(data)
             self._parsed = None

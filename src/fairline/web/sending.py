@@ -19,18 +19,19 @@ class Sending:
     """What is to be written by one worker."""
 
     def __init__(self) -> None:
-        self.ready: list[tuple[asyncio.Transport, bytes]] = []
-        """What is to be written to whom, in order."""
+        self._ready: list[tuple[asyncio.Transport, bytes]] = []
 
     def add(self, transport: asyncio.Transport, data: bytes) -> None:
         """Write this, after what was added before."""
-        if not self.ready:
+        if not self._ready:
             asyncio.get_running_loop().call_soon(self.flush)
-        self.ready.append((transport, data))
+        self._ready.append((transport, data))
 
     def flush(self) -> None:
         """Write everything now: for whoever reads something new, wants to write, or to end a connection."""
-        ready, self.ready = self.ready, []
+        if not self._ready:
+            return
+        ready, self._ready = self._ready, []
         for transport, data in ready:
             if transport.is_closing():
                 continue
