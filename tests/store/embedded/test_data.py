@@ -122,6 +122,7 @@ async def test_a_server_that_cannot_write_to_its_disk_is_away_and_says_why(make:
                 await store.create(queue_id("sale"), checked({}))
         finally:
             await store.close()
+            plain.config_set("save", "")  # or it would not end without a snapshot
 
 
 def test_start_waits_until_the_data_is_loaded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
