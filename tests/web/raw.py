@@ -94,6 +94,11 @@ class Raw:
         async with asyncio.timeout(SECONDS):
             return await self.reader.read()
 
+    async def over(self) -> None:
+        """The server ends the connection, in order or not: one that is closed with something unread is reset."""
+        with contextlib.suppress(ConnectionError):
+            await self.rest()
+
     async def ends(self) -> None:
         """The server closes the connection and has nothing more to say."""
         assert await self.rest() == b""
