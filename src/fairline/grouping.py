@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from time import monotonic
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from fairline.errors import FairlineError, StoreOverloaded
 
 #: After so many turns of the event loop in which nobody came, nobody is waited for; nor after so many in all.
@@ -30,23 +32,20 @@ Done: TypeAlias = Callable[[Result | Exception], None]
 OnSent: TypeAlias = Callable[[Key, float, Sequence[float], Sequence[Result | FairlineError] | Exception], None]
 
 
-class Asked(Generic[Result]):
+class Asked(Struct, Generic[Result], frozen=True):
     """One call that is to be grouped: await it, or have `then` called with what comes, which takes no turn of the event
     loop for each. Nothing is asked before that."""
 
-    __slots__ = ("_group", "_item", "_key")
-
-    def __init__(self, group: Grouping[Any, Any, Result], key: Any, item: Any) -> None:
-        self._group = group
-        self._key = key
-        self._item = item
+    group: Grouping[Any, Any, Result]
+    key: Any
+    item: Any
 
     def then(self, done: Done[Result]) -> None:
         """Ask, and have the answer or the error handed to `done`."""
-        self._group.ask(self._key, self._item, done)
+        self.group.ask(self.key, self.item, done)
 
     def __await__(self) -> Generator[Any, None, Result]:
-        return self._group.call(self._key, self._item).__await__()
+        return self.group.call(self.key, self.item).__await__()
 
 
 class Grouping(Generic[Key, Item, Result]):

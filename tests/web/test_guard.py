@@ -52,7 +52,6 @@ ATTRIBUTES = {
     "expect_100_continue",
     "flow",
     "headers",
-    "loop",
     "parser",
     "pipeline",
     "scheme",

@@ -99,7 +99,7 @@ class Adapter:
 async def _deferred(pending: Pending[Any]) -> Any:
     """What a pending answer waits for, or the error that came instead."""
     arrived = asyncio.get_running_loop().create_future()
-    pending.then(lambda outcome: None if arrived.done() else arrived.set_result(outcome))
+    pending.deferred.then(lambda outcome: None if arrived.done() else arrived.set_result(outcome))
     return await arrived
 
 

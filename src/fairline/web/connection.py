@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import lru_cache
+from time import monotonic
 from typing import Any
 
 import structlog
@@ -61,8 +62,10 @@ class Connection(HttpToolsProtocol):
         "_lingering",
         "_size",
         "_unheard",
+        "peer",
         "receiving",
         "resting",
+        "secure",
         "since",
         "turn",
     )
@@ -84,9 +87,10 @@ class Connection(HttpToolsProtocol):
         """The request that is being answered; those behind it wait in `pipeline`."""
         self.receiving: Any = None
         """The request whose body is still coming."""
-        self.since = self.loop.time()
+        self.since = monotonic()
         """When the client began what it is doing: to send, to read, to rest."""
         self.resting = False
+        """Nothing is under way, and nothing is held back: what comes next is a request, and can be taken at once."""
         self._begun = self._in_headers = False
         """A request has begun and is not complete; its headers are not."""
         self._size = self._length = self._unheard = 0
@@ -102,12 +106,14 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = Flow(transport)
+        self.peer = self.client[0] if self.client else None
+        self.secure = self.scheme == "https"
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
         if not self.is_busy() and len(data) <= PIECE:
-            self.take(lambda: self._parse(data))
+            self._take(data)
         else:
             self._held = self._held + data if self._held else data
             self._go_on()
@@ -118,14 +124,14 @@ class Connection(HttpToolsProtocol):
 
     def begin(self) -> None:
         """The client begins a request."""
-        self.since = self.loop.time()
+        self.since = monotonic()
         self.resting = False
 
-    def take(self, step: Callable[[], None]) -> None:
+    def _take(self, data: bytes) -> None:
         """What nearly always happens: nothing is under way, and a request comes in one piece."""
         self._going = True
         try:
-            step()
+            self._parse(data)
         finally:
             self._going = False
         if self.turn is None or self._held or self.pipeline or self.flow.write_paused:
@@ -156,11 +162,12 @@ class Connection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.since = self.loop.time()
+        self.since = monotonic()
+        self.resting = False
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self.since = self.loop.time()
+        self.since = monotonic()
         self._go_on()
 
     def shutdown(self) -> None:
@@ -170,7 +177,7 @@ class Connection(HttpToolsProtocol):
         if self._lingering or (self.turn is None and not self._begun):
             self.transport.close()
             return
-        self.since = self.loop.time()
+        self.since = monotonic()
         if not self._in_headers:  # or else the request that is coming will be the last
             self.cycle.keep_alive = False
 
@@ -184,7 +191,7 @@ class Connection(HttpToolsProtocol):
         try:
             while (self._held or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
                 if self.pipeline:
-                    self.since = self.loop.time()
+                    self.since = monotonic()
                     self._start_asgi_task(*self.pipeline.pop())
                 else:
                     piece, self._held = self._held[:PIECE], self._held[PIECE:]
@@ -220,8 +227,8 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _rest(self) -> None:
-        self.resting = True
-        self.since = self.loop.time()
+        self.resting = not self._deaf
+        self.since = monotonic()
         self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
 
     def on_response_complete(self) -> None:
@@ -305,15 +312,20 @@ class Connection(HttpToolsProtocol):
 
     def write_response(self, request: Request, response: Response, keep_alive: bool) -> None:
         """Write an answer and let the next request have its turn."""
-        self.answered(request.method, request.path, response.status)
+        method, flow = request.head.method, self.flow
+        self.answered(method, request.head.path, response.status)
         if self.transport.is_closing():
             return
-        body = b"" if request.method == "HEAD" else response.body
-        answer = self._whole(request, response.head(request.id), keep_alive, body)
-        if keep_alive and not (self._going or self._held or self.pipeline or self._eof):
+        answer = response.whole(request.id, self._last_lines(request, keep_alive), bare=method == "HEAD")
+        more = self._going or self._held or self.pipeline or self._begun or self._eof
+        if keep_alive and not (more or flow.write_paused or flow.read_paused):
+            # What nearly always happens: there is nothing more to do on this connection.
             self.sending.add(self.transport, answer)
-        else:  # something else may be written to this connection in the same turn of the loop
-            self.transport.write(answer)
+            self.server_state.total_requests += 1
+            self.turn = None
+            self._rest()
+            return
+        self.transport.write(answer)  # at once: something else may be, in the same turn of the loop
         if not keep_alive:
             self._finish()
         self.on_response_complete()
@@ -326,7 +338,8 @@ class Connection(HttpToolsProtocol):
             stream.lost()
             return
         # No length: the body goes on until the connection ends.
-        transport.write(self._whole(request, STATUS_LINE[200] + header_lines(takeover.head(request)), keep_alive=False))
+        head = STATUS_LINE[200] + header_lines(takeover.head(request))
+        transport.write(head + self._last_lines(request, keep_alive=False))
         self.server_state.total_requests += 1
         if request.method == "HEAD":
             stream.lost()
@@ -381,22 +394,20 @@ class Connection(HttpToolsProtocol):
         refusal we only stop writing, and wait a little for the client to read it."""
         if self._deaf and not self._eof and self.transport.can_write_eof():
             self._lingering = True
-            self.since = self.loop.time()
+            self.since = monotonic()
             self.transport.write_eof()
         else:
             self._deaf = True
             self.transport.close()
 
-    def _whole(self, request: Request, head: bytes, keep_alive: bool, body: bytes = b"") -> bytes:
-        default, cors = self.server_state.default_headers, self.cors.headers(request)
-        lines = (_default_lines(*default), header_lines(cors) if cors else b"")
-        return b"".join((head, *lines, b"\r\n" if keep_alive else _CLOSE, body))
-
-
-_CLOSE = b"connection: close\r\n\r\n"
+    def _last_lines(self, request: Request, keep_alive: bool) -> bytes:
+        """The headers of all answers, and the line that ends them."""
+        cors = self.cors.headers(request)
+        last = _default_lines(keep_alive, *self.server_state.default_headers)
+        return header_lines(cors) + last if cors else last
 
 
 @lru_cache(maxsize=4)
-def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
-    """The headers of all answers: the date, which uvicorn makes anew each second."""
-    return header_lines(headers)
+def _default_lines(keep_alive: bool, *headers: tuple[bytes, bytes]) -> bytes:
+    """The date, which uvicorn makes anew each second, and whether the connection goes on."""
+    return header_lines(headers) + (b"\r\n" if keep_alive else b"connection: close\r\n\r\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -27,14 +28,13 @@ class _NoEvent:
 class FastCycle(Request):
     """One request of the fast lane, from its headers to its answer."""
 
-    __slots__ = ("_pending", "_well", "disconnected", "handler", "keep_alive", "protocol", "response_complete", "waits")
+    __slots__ = ("_act", "_well", "disconnected", "handler", "keep_alive", "protocol", "response_complete", "waits")
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
     def __init__(
         self, protocol: Connection, handler: Handler, head: Head, *, keep_alive: bool = True, waits: bool = False
     ) -> None:
-        client = protocol.client
-        super().__init__(head, client[0] if client else None, protocol.scheme == "https")
+        Request.__init__(self, head, protocol.peer, protocol.secure)
         self.protocol = protocol
         self.handler = handler
         self.keep_alive = keep_alive
@@ -42,13 +42,14 @@ class FastCycle(Request):
         """For a 100 Continue."""
         self.response_complete = False
         self.disconnected = False
-        self._well: bool | Callable[[], None] = False
-        """Whether it had what it asked for; until then, what is to be done if so."""
+        self._well = False
+        self._act: Callable[[], None] | None = None
+        """Whether it had what it asked for; and what is to be done if so."""
 
     def once_well(self, act: Callable[[], None]) -> None:
         """Do this once the request has what it asked for; never, if it is refused."""
         if not self.response_complete:
-            self._well = act
+            self._act = act
         elif self._well:
             act()
 
@@ -73,38 +74,32 @@ class FastCycle(Request):
         try:
             outcome: Outcome = self.handler(self)
             if isinstance(outcome, Pending):
-                self._wait_for(outcome)
+                outcome.deferred.then(partial(self.settled, outcome))
                 return
         except Exception as error:
             outcome = failure(self, error)
         self.answer(outcome)
 
-    def _wait_for(self, pending: Pending[Any]) -> None:
-        self._pending = pending
-        pending.then(self.settled)
-
-    def settled(self, outcome: Any) -> None:
+    def settled(self, pending: Pending[Any], arrived: Any) -> None:
         """What the answer waited for is there, or the error that came instead."""
-        pending = self._pending
-        del self._pending  # it holds on to us as we do to it, and only a collection would free both
         try:
-            answer = pending.sent(outcome)
-            if isinstance(answer, Pending):
-                self._wait_for(answer)
+            outcome = pending.sent(arrived)
+            if isinstance(outcome, Pending):
+                outcome.deferred.then(partial(self.settled, outcome))
                 return
         except Exception as error:
-            answer = failure(self, error)
-        self.answer(answer)
+            outcome = failure(self, error)
+        self.answer(outcome)
 
     def answer(self, answer: Sent) -> None:
         """Write the answer, unless the client is gone."""
         self.response_complete = True
-        act, self._well = self._well, not isinstance(answer, Takeover) and answer.status < 300
         if isinstance(answer, Takeover):
             self.protocol.hand_over(self, answer)
             return
-        if self._well and callable(act):
-            act()
+        self._well = answer.status < 300
+        if self._well and self._act is not None:
+            self._act()
         self.protocol.write_response(self, answer, self.keep_alive)
 
 

@@ -164,8 +164,7 @@ class Gate:
         if errand.answer:
             return _once_more(errand, (*NO_STORE, *cookies))
         refusal = failure(request, TokenInvalid("it is in the address; it goes into a cookie"), status=401)
-        refusal.headers += ((b"x-fairline-redirect", errand.uri.encode()), *cookies)
-        return refusal
+        return refusal.with_headers((b"x-fairline-redirect", errand.uri.encode()), *cookies)
 
     def _pass_cookie(self, request: Request, token: str, expires: float) -> tuple[bytes, bytes]:
         return cookie(SESSION_COOKIE, token, expires - time.time(), secure=self._context.secure(request))
@@ -222,9 +221,7 @@ class Gate:
         if errand.answer and state is not None:
             return self._told(request, page, state)
         refusal = failure(request, error, status=401)
-        if errand.queue:
-            refusal.headers += ((b"x-fairline-redirect", page.encode()),)
-        return refusal
+        return refusal.with_headers((b"x-fairline-redirect", page.encode())) if errand.queue else refusal
 
     def _told(self, request: Request, page: str, state: State) -> Response:
         """The answer for whoever asked: a browser goes to the page, a program or a script is told of the queue."""

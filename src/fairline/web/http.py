@@ -9,12 +9,13 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
-from time import perf_counter
+from time import monotonic
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
+from msgspec import Struct
 
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
 from fairline.web.bodies import invalid
@@ -105,17 +106,25 @@ class Head:
 class Request:
     """One request, its body complete."""
 
-    __slots__ = ("began", "body", "head", "id", "method", "path", "peer", "secure")
+    __slots__ = ("began", "body", "head", "id", "peer", "secure")
 
     def __init__(self, head: Head, peer: str | None, secure: bool = False) -> None:
-        self.began = perf_counter()
+        self.began = monotonic()
         self.head = head
-        self.method = head.method
-        self.path = head.path
         self.peer = peer
         self.secure = secure
         self.body: bytes | bytearray = b""
         self.id = head.given_id or next(_ids)
+
+    @property
+    def method(self) -> str:
+        """What is to be done."""
+        return self.head.method
+
+    @property
+    def path(self) -> str:
+        """What with, without the query."""
+        return self.head.path
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of this name (in lower case)."""
@@ -176,16 +185,17 @@ def args_of(query: bytes) -> Mapping[str, str]:
     return MappingProxyType(dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)))
 
 
-class Response:
+class Response(Struct, frozen=True):
     """An answer, complete."""
 
-    __slots__ = ("body", "headers", "media", "status")
+    status: int
+    body: bytes = b""
+    media: bytes = JSON
+    headers: Headers = ()
 
-    def __init__(self, status: int, body: bytes = b"", media: bytes = JSON, headers: Headers = ()) -> None:
-        self.status = status
-        self.body = body
-        self.media = media
-        self.headers = headers
+    def with_headers(self, *more: tuple[bytes, bytes]) -> Response:
+        """The same with more headers."""
+        return msgspec.structs.replace(self, headers=self.headers + more)
 
     def all_headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
         """The headers of every answer, and this one's own."""
@@ -196,13 +206,14 @@ class Response:
             fixed += [(b"content-type", self.media)]
         return [*fixed, *self.headers]
 
-    def head(self, request_id: str) -> bytes:
-        """The same as bytes, from the status line on. What is alike in all answers is put together once."""
-        body, own = self.body, _LINES.get(self.headers) if len(self.headers) < 2 else None
+    def whole(self, request_id: str, more: bytes, *, bare: bool = False) -> bytes:
+        """The same as bytes, from the status line to the body, or with `bare` up to it. `more` are the headers of the
+        connection with the line that ends them. What is alike in all answers is put together once."""
+        body = self.body
+        length = b"\r\n" if self.status == 204 else b"\r\ncontent-length: %d\r\n" % len(body)
+        own = _NO_STORE if self.headers is NO_STORE else header_lines(self.headers)
         fixed = _fixed(self.status, self.media if body else b"")
-        length = b"" if self.status == 204 else b"content-length: %d\r\n" % len(body)
-        own = header_lines(self.headers) if own is None else own
-        return b"".join((fixed, b"x-request-id: ", request_id.encode(), b"\r\n", length, own))
+        return b"".join((fixed, request_id.encode(), length, own, more, b"" if bare else body))
 
 
 NO_STORE: Headers = ((b"cache-control", b"no-store"),)
@@ -213,12 +224,12 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"\r\n".join([*map(b": ".join, headers), b""])
 
 
-_LINES = {headers: header_lines(headers) for headers in ((), NO_STORE)}
+_NO_STORE = header_lines(NO_STORE)
 
 
 @lru_cache(maxsize=256)
 def _fixed(status: int, media: bytes) -> bytes:
-    return STATUS_LINE[status] + (header_lines([(b"content-type", media)]) if media else b"")
+    return STATUS_LINE[status] + (header_lines([(b"content-type", media)]) if media else b"") + b"x-request-id: "
 
 
 def private(status: int, content: Any, headers: Headers = ()) -> Response:
@@ -298,29 +309,20 @@ class Running(Generic[T]):
         asyncio.ensure_future(self._work).add_done_callback(ended)
 
 
-class Pending(Generic[T]):
+class Pending(Struct, Generic[T], frozen=True):
     """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
 
-    __slots__ = ("_recover", "_render", "then")
-
-    def __init__(
-        self,
-        deferred: Deferred[T],
-        render: Callable[[T], Sent],
-        *,
-        recover: Callable[[FairlineError], Outcome] | None = None,
-    ) -> None:
-        self.then = deferred.then
-        self._render = render
-        self._recover = recover
+    deferred: Deferred[T]
+    render: Callable[[T], Sent]
+    recover: Callable[[FairlineError], Outcome] | None = None
 
     def sent(self, outcome: T | Exception) -> Outcome:
         """What is sent once it is there, or what has to be asked next; raises what cannot be put into an answer."""
         if not isinstance(outcome, Exception):
-            return self._render(outcome)
-        if self._recover is None or not isinstance(outcome, FairlineError):
+            return self.render(outcome)
+        if self.recover is None or not isinstance(outcome, FairlineError):
             raise outcome
-        return self._recover(outcome)
+        return self.recover(outcome)
 
 
 def cookie(name: str, value: str, seconds: float, *, secure: bool, strict: bool = False) -> tuple[bytes, bytes]:

@@ -93,8 +93,9 @@ class FastLane(Connection):
     # Again and again
 
     def data_received(self, data: bytes) -> None:
-        self.sending.flush()
-        if self._begun or self.is_busy():
+        if self.sending.ready:
+            self.sending.flush()
+        if not self.resting and (self._begun or self.is_busy()):
             super().data_received(data)
             self._parsed = None
             return
@@ -113,10 +114,11 @@ class FastLane(Connection):
             cycle.once_well(partial(self._remember, data[:end], cycle))
 
     def _take_again(self, known: Known, body: bytes) -> None:
-        self.begin()
         self.turn = self.cycle = cycle = FastCycle(self, known.handler, known.head, keep_alive=not self._ending)
+        self.since = cycle.began
+        self.resting = False
         cycle.body = body
-        self.take(cycle.run)
+        cycle.run()
 
     def _remember(self, head: bytes, cycle: FastCycle) -> None:
         """Keep the head of a request that had what it asked for. Any other could be made up without end."""

@@ -62,5 +62,5 @@ def _by_hand(answer: Answer) -> bool:
 
 
 def _note(event: str, request: Request, **fields: Any) -> None:
-    took = round((time.perf_counter() - request.began) * 1000, 1)
+    took = round((time.monotonic() - request.began) * 1000, 1)
     log.info(event, **fields, duration_ms=took, request_id=request.id)

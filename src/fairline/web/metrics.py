@@ -17,6 +17,7 @@ import asyncio
 import os
 import time
 from bisect import bisect_left
+from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -185,7 +186,7 @@ class Metrics:
             registry=registry,
             multiprocess_mode="max",
         )
-        self._answered: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+        self._answered: list[tuple[str, str, int]] = []
         self._open_streams: int | None = 0
         self._rounds: dict[str, tuple[float, float]] = {}
         self._plain = (
@@ -199,7 +200,7 @@ class Metrics:
 
     def answered(self, method: str, path: str, status: int) -> None:
         """A request was answered. Which call it was for is looked up later, once for many."""
-        self._answered[method, path, status] += 1
+        self._answered.append((method, path, status))
         if self._timer is None:
             self._arm()
 
@@ -289,7 +290,7 @@ class Metrics:
         self._rounds.clear()
 
     def _name_calls(self) -> None:
-        for (method, path, status), count in self._answered.items():
+        for (method, path, status), count in Counts(self._answered).items():
             call = self.call_name(method, path)
             self._requests.counts[call, status] += count
             if status == 429:

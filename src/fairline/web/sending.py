@@ -19,19 +19,18 @@ class Sending:
     """What is to be written by one worker."""
 
     def __init__(self) -> None:
-        self._ready: list[tuple[asyncio.Transport, bytes]] = []
+        self.ready: list[tuple[asyncio.Transport, bytes]] = []
+        """What is not written yet, and to whom."""
 
     def add(self, transport: asyncio.Transport, data: bytes) -> None:
         """Write this, after what was added before."""
-        if not self._ready:
+        if not self.ready:
             asyncio.get_running_loop().call_soon(self.flush)
-        self._ready.append((transport, data))
+        self.ready.append((transport, data))
 
     def flush(self) -> None:
         """Write everything now: for whoever reads something new, wants to write, or to end a connection."""
-        if not self._ready:
-            return
-        ready, self._ready = self._ready, []
+        ready, self.ready = self.ready, []
         for transport, data in ready:
             if transport.is_closing():
                 continue

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -59,10 +60,9 @@ class Server(uvicorn.Server):
 
     async def reap(self) -> None:
         """End slow and forgotten connections, for ever."""
-        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(REAP_SECONDS)
-            now = loop.time()
+            now = monotonic()
             for connection in list(self.server_state.connections):
                 if isinstance(connection, FastLane) and connection.overdue(now):
                     connection.end_overdue()

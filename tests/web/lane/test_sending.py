@@ -75,7 +75,7 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
         add(self, transport, data)
 
     def flushes(self: Sending) -> None:
-        if self._ready:
+        if self.ready:
             flushed.append(made)
         flush(self)
 
