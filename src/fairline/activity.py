@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -40,11 +40,13 @@ class Activity(Generic[Who]):
         self._noted: defaultdict[QueueId, dict[Who, int]] = defaultdict(dict)
         self._soon = Soon(self.write, KEPT_SECONDS)
 
-    def note(self, queue: QueueId, who: Who) -> None:
-        """Someone gave a sign; it is written within about a second."""
-        noted = self._noted[queue]
-        noted[who] = noted.get(who, 0) + 1
-        self._soon.ask()
+    def note(self, queue: QueueId, everyone: Sequence[Who]) -> None:
+        """Some people gave a sign; it is written within about a second."""
+        if everyone:
+            noted = self._noted[queue]
+            for who in everyone:
+                noted[who] = noted.get(who, 0) + 1
+            self._soon.ask()
 
     async def write(self) -> None:
         """Write what was noted. What cannot be written now is kept."""

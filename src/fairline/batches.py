@@ -119,15 +119,17 @@ class Batches:
         """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
         written a little later (see activity), but at once where it changes more than a deadline far away."""
         reply = await self._store.rank(queue, numbers)
-        within = _next_sign_ms(await self._known.at(queue, reply.view))
-        urgent = []
+        soon = _soon(reply, _next_sign_ms(await self._known.at(queue, reply.view)))
+        urgent, signs = [], []
         for standing in reply.items:
             if standing is None or standing.status is not Status.WAITING:
                 continue
-            if standing.leaving or _is_urgent(standing, reply, within):
+            deadline = standing.deadline
+            if standing.leaving or (deadline is not None and deadline < soon):
                 urgent.append(standing.number)
-            elif standing.deadline is not None:
-                self._signs.note(queue, standing.number)
+            elif deadline is not None:
+                signs.append(standing.number)
+        self._signs.note(queue, signs)
         if urgent:
             beaten = dict(zip(urgent, (await self._store.beat(queue, urgent)).items, strict=True))
             reply = Reply(reply.view, [each and beaten.get(each.number, each) for each in reply.items])
@@ -153,14 +155,17 @@ class Batches:
     async def _note_views(
         self, queue: QueueId, visitors: list[Visitor], reply: Reply[Standing | FairlineError]
     ) -> None:
+        soon = _soon(reply)
         urgent: list[Visitor] = []
+        views: list[tuple[int, bytes]] = []
         for (number, by, _), standing in zip(visitors, reply.items, strict=True):
             if isinstance(standing, FairlineError):
                 continue
-            if _is_urgent(standing, reply):
+            if standing.deadline is not None and standing.deadline < soon:
                 urgent.append(Visitor(number, by))
             else:
-                self._activity.note(queue, (number, by))
+                views.append((number, by))
+        self._activity.note(queue, views)
         if urgent:
             await self._store.visit(queue, "touch", urgent)
 
@@ -178,18 +183,17 @@ class Batches:
     ) -> list[Answer | FairlineError]:
         settings = await self._known.at(queue, reply.view)
         forecast = Forecast(settings, reply.view)
-        went = [item.number for item in reply.items if isinstance(item, Standing) and item.reason is Reason.TRANSFERRED]
-        tickets = (await self._store.look_up(queue, went)).items if went else []
-        whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
-
-        def answer(item: T) -> Answer | FairlineError:
-            standing = check(item)
-            if isinstance(standing, FairlineError):
-                return standing
-            standing = whole.get(standing.number, standing)
-            return Answer(queue=queue, standing=standing, view=reply.view, settings=settings, forecast=forecast)
-
-        return [answer(item) for item in reply.items]
+        found = [check(item) for item in reply.items]
+        if went := [each.number for each in found if isinstance(each, Standing) and each.reason is Reason.TRANSFERRED]:
+            tickets = (await self._store.look_up(queue, went)).items
+            whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
+            found = [whole.get(each.number, each) if isinstance(each, Standing) else each for each in found]
+        return [
+            Answer(queue=queue, standing=each, view=reply.view, settings=settings, forecast=forecast)
+            if isinstance(each, Standing)
+            else each
+            for each in found
+        ]
 
 
 def _next_sign_ms(settings: QueueSettings) -> float:
@@ -198,9 +202,9 @@ def _next_sign_ms(settings: QueueSettings) -> float:
     return 1500 * max(settings.heartbeat_interval_seconds, settings.heartbeat_timeout_seconds / 3)
 
 
-def _is_urgent(standing: Standing, reply: Reply[Any], within: float = 0) -> bool:
-    """Whether a sign of life that is written later would come too late, or matters too much."""
-    return standing.deadline is not None and standing.deadline - reply.view.now < max(URGENT_MS, within)
+def _soon(reply: Reply[Any], within: float = 0) -> float:
+    """The moment up to which a sign of life that is written later would come too late, or matters too much."""
+    return reply.view.now + max(URGENT_MS, within)
 
 
 def _expired(standing: Standing | None) -> Standing | FairlineError:

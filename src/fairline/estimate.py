@@ -66,10 +66,12 @@ class Forecast:
         #: The last position there is something left for, unless someone inside gives theirs back.
         self._last = 0.0 if held else math.inf if left is None else float(left)
         manual = settings.admission is Admission.MANUAL
-        self._phases = _called(view) if manual else _let_in(settings, view)
+        phases = _called(view) if manual else _let_in(settings, view)
+        #: Where nothing drains, there is nothing to go through.
+        self._phases = phases if any(phase.drain for phase in phases) else []
         needed = min(CALLS_TO_CLOSE, settings.wait_sample) if manual else 0
         #: Whether enough is known of the drain to send people away for it.
-        self._closes = all(phase.seen >= needed for phase in self._phases)
+        self._closes = all(phase.seen >= needed for phase in phases)
         self._leave_rate = view.leave_rate
 
     def last_within(self, seconds: float, most: int) -> int | None:
@@ -97,7 +99,9 @@ class Forecast:
 
     def wait(self, position: int) -> Wait | None:
         """The wait of whoever stands at `position`, or None where nothing honest can be said."""
-        return _wait(position, self._phases, self._leave_rate) if position <= self._last else None
+        if position > self._last or not self._phases:
+            return None
+        return _wait(position, self._phases, self._leave_rate)
 
 
 def _called(view: QueueView) -> list[Phase]:

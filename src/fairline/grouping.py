@@ -120,24 +120,12 @@ class Grouping(Generic[Key, Item, Result]):
             turns += 1
 
     async def _send_next(self, key: Key, queue: deque[_Call[Item, Result]]) -> None:
-        items: list[Item] = []
-        told: list[Done[Result]] = []
-        asked: list[float] = []
         began = monotonic()
-        oldest = began - self._patience
-        while queue and len(items) < self._batch:
-            item, done, since = queue.popleft()
-            self._count -= 1
-            if type(done) is _Settles and done.future.cancelled():
-                continue
-            if since < oldest:
-                _tell(done, StoreOverloaded(self._count))
-            else:
-                items.append(item)
-                told.append(done)
-                asked.append(since)
-        if not items:
+        self._send_away(queue, began - self._patience)
+        calls = self._take(queue)
+        if not calls:
             return
+        items = [item for item, _, _ in calls]
         outcome: Sequence[Result | FairlineError] | Exception
         ending: BaseException | None = None
         try:
@@ -150,12 +138,28 @@ class Grouping(Generic[Key, Item, Result]):
             # The loop itself ends: nobody is left waiting all the same.
             outcome, ending = FairlineError("Shutting down."), error
         results = itertools.repeat(outcome) if isinstance(outcome, Exception) else outcome
-        for done, result in zip(told, results, strict=False):
-            _tell(done, result)
+        for (_, done, _), result in zip(calls, results, strict=False):
+            try:
+                done(result)
+            except Exception as error:  # it never stops the others of its batch
+                _complain(error)
         if ending is not None:
             raise ending
         if self._on_sent is not None:
-            self._on_sent(key, began, asked, outcome)
+            self._on_sent(key, began, [since for _, _, since in calls], outcome)
+
+    def _send_away(self, queue: deque[_Call[Item, Result]], oldest: float) -> None:
+        """Answer those who have waited too long, who are the first in order."""
+        while queue and queue[0][2] < oldest:
+            _, done, _ = queue.popleft()
+            self._count -= 1
+            _tell(done, StoreOverloaded(self._count))
+
+    def _take(self, queue: deque[_Call[Item, Result]]) -> list[_Call[Item, Result]]:
+        """Those who go out together, without who gave up."""
+        calls = [queue.popleft() for _ in range(min(len(queue), self._batch))]
+        self._count -= len(calls)
+        return [call for call in calls if type(call[1]) is not _Settles or not call[1].future.cancelled()]
 
 
 _Call: TypeAlias = tuple[Item, Done[Result], float]
@@ -179,9 +183,12 @@ class _Settles(Generic[Result]):
 
 
 def _tell(done: Done[Any], outcome: Any) -> None:
-    """One that fails to take its answer never stops the others of its batch."""
     try:
         done(outcome)
     except Exception as error:
-        context = {"message": "An answer could not be taken.", "exception": error}
-        asyncio.get_running_loop().call_exception_handler(context)
+        _complain(error)
+
+
+def _complain(error: Exception) -> None:
+    context = {"message": "An answer could not be taken.", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)

@@ -38,10 +38,10 @@ class Identity:
         address = self.digest("address", caller.address)
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
-            user=self.digest("user", request.user_id),
-            phone=self.digest("phone", request.phone),
+            user=self.digest("user", request.user_id) if request.user_id else b"",
+            phone=self.digest("phone", request.phone) if request.phone else b"",
             address=address,
-            key=self.key(request.idempotency_key, caller.staff or ""),
+            key=self.key(request.idempotency_key, caller.staff or "") if request.idempotency_key is not None else b"",
             fingerprint=_form_or_body(request, caller) if request.idempotency_key else b"",
             priority=caller.priority,
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",

@@ -103,7 +103,7 @@ class Context:
         """Who makes a call, as we see it."""
         return Caller(
             address=self.address(request),
-            user_agent=request.text(b"user-agent"),
+            user_agent=request.head.text(b"user-agent"),
             visitor=visitor,
             holds=self._held(request, queue),
             staff=staff,
@@ -114,7 +114,7 @@ class Context:
 
     def _held(self, request: Request, queue: QueueId) -> tuple[int, int] | None:
         """The ticket that our signed cookie proves the caller to hold."""
-        cookies = request.cookies
+        cookies = request.head.cookies
         token = cookies.get(ticket_cookie(queue)) if cookies else None
         if not token:
             return None
@@ -128,7 +128,7 @@ class Context:
 
     def ticket_claims(self, request: Request, token: str | None = None) -> TicketClaims:
         """Whose ticket a call is about, or 401."""
-        token = token or request.bearer()
+        token = token or request.head.bearer
         if token is None:
             queue = request.args.get("queue")
             names = [ticket_cookie(QueueId(queue))] if queue else _ticket_cookies(request)
@@ -251,18 +251,16 @@ class Context:
 
     def session_claims(self, request: Request) -> SessionClaims:
         """Whose session a call is about, or 401."""
-        signer, token = self.room.keyring.sessions, request.bearer()
-        if not token or (request.cookies.get(SESSION_COOKIE) and not signer.knows(token)):
+        signer, head = self.room.keyring.sessions, request.head
+        token = head.bearer
+        if not token or (head.cookies.get(SESSION_COOKIE) and not signer.knows(token)):
             # There is none, or what they authorise themselves with is the site's own.
             token = other_token(request, SESSION_COOKIE, SESSION_COOKIE)
         return signer.check(token, time.time())
 
-    def is_bound(self, request: Request, claims: SessionClaims) -> bool:
-        """Whether the client brings the cookie that names it for this session."""
-        return self._client_of(request, claims) is not None
-
-    def _client_of(self, request: Request, claims: SessionClaims) -> str | None:
-        token = request.cookies.get(CLIENT_COOKIE)
+    def bound_as(self, request: Request, claims: SessionClaims) -> str | None:
+        """Which client it is, if it brings the cookie that names it for this session."""
+        token = request.head.cookies.get(CLIENT_COOKIE)
         if not token:
             return None
         try:
@@ -273,8 +271,11 @@ class Context:
 
     def visitor(self, request: Request, claims: SessionClaims) -> str:
         """Which client comes: the one our cookie names, or else this browser at this address."""
-        by = self._client_of(request, claims)
-        return _seen(self.address(request), request.header(b"user-agent")) if by is None else by
+        return self.bound_as(request, claims) or self.seen_as(request)
+
+    def seen_as(self, request: Request) -> str:
+        """A client without our cookie: this browser at this address."""
+        return _seen(self.address(request), request.head.header(b"user-agent"))
 
     def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
         """Cookies that let the same client go on, from another address too."""

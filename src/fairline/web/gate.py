@@ -29,6 +29,7 @@ from fairline.token import SessionClaims
 from fairline.web.context import SESSION_COOKIE, Context, local, same_ticket
 from fairline.web.http import (
     NO_STORE,
+    Head,
     Headers,
     Outcome,
     Pending,
@@ -68,12 +69,14 @@ class Errand(Struct, frozen=True):
     """Whether it is clear which address was asked for: a client may send headers that its proxy does not know of."""
 
 
-def errand_of(request: Request) -> Errand:
+def errand_of(head: Head) -> Errand:
     """What a proxy asks for, by its headers and our query."""
-    header = request.head.header
-    original, forwarded = header(b"x-original-uri"), header(b"x-forwarded-uri")
-    method = header(b"x-original-method") or header(b"x-forwarded-method") or b"GET"
-    return _errand(original or b"", forwarded or b"", method, request.query)
+    errand: Errand | None = head.understood
+    if errand is None:
+        original, forwarded = head.header(b"x-original-uri"), head.header(b"x-forwarded-uri")
+        method = head.header(b"x-original-method") or head.header(b"x-forwarded-method") or b"GET"
+        errand = head.understood = _errand(original or b"", forwarded or b"", method, head.query)
+    return errand
 
 
 @lru_cache(maxsize=512)  # in a rush everyone asks for the same few pages
@@ -103,7 +106,7 @@ class Gate:
 
     def verify(self, request: Request) -> Outcome:
         """May this request go on? The first one of an admitted pass begins the session, later ones are activity."""
-        errand = errand_of(request)
+        errand = errand_of(request.head)
         try:
             if errand.arriving and (claims := self._arrived(errand)):
                 return self._arrival(request, errand, claims)
@@ -111,25 +114,20 @@ class Gate:
             _check_queue(claims, errand)
         except TokenError as error:
             return self._without_pass(request, errand, error)
-        by = self._context.visitor(request, claims)
+        bound = self._context.bound_as(request, claims)
+        by = bound or self._context.seen_as(request)
+
+        def let_through(answer: Answer) -> Response:
+            """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
+            headers = _who(same_ticket(claims, answer))
+            if not bound:
+                headers += self._context.visitor_cookies(request, claims, by)
+            return _yes(errand, headers)
 
         def refused(error: FairlineError) -> Outcome:
             return self._without_pass(request, msgspec.structs.replace(errand, queue=claims.queue), error)
 
-        return Pending(
-            self._room.visit(QueueId(claims.queue), claims.number, by),
-            lambda answer: self._let_through(request, errand, claims, answer, by),
-            recover=refused,
-        )
-
-    def _let_through(
-        self, request: Request, errand: Errand, claims: SessionClaims, answer: Answer, by: str
-    ) -> Response:
-        """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
-        headers = _who(same_ticket(claims, answer))
-        if not self._context.is_bound(request, claims):
-            headers += self._context.visitor_cookies(request, claims, by)
-        return _yes(errand, headers)
+        return Pending(self._room.visit(QueueId(claims.queue), claims.number, by), let_through, recover=refused)
 
     # With a pass in the address
 
@@ -147,7 +145,7 @@ class Gate:
         the browser has already."""
         by = self._context.visitor(request, claims)
         settled: Headers = (self._pass_cookie(request, errand.arriving, claims.expires),)
-        if not self._context.is_bound(request, claims) and errand.answer == "refused":
+        if errand.answer == "refused" and not self._context.bound_as(request, claims):
             settled += self._context.visitor_cookies(request, claims, by)
         named = msgspec.structs.replace(errand, queue=claims.queue)
 

@@ -47,7 +47,18 @@ class Head:
     """What a request says before its body. Requests that are the same to the byte share one (see lane): nothing in it
     is of one of them alone, and what was worked out for the first need not be for the next."""
 
-    __slots__ = ("_args", "_bearer", "_cookies", "_first", "given_id", "method", "params", "path", "query")
+    __slots__ = (
+        "_args",
+        "_bearer",
+        "_cookies",
+        "_first",
+        "given_id",
+        "method",
+        "params",
+        "path",
+        "query",
+        "understood",
+    )
 
     def __init__(
         self,
@@ -68,6 +79,8 @@ class Head:
         self._args: Mapping[str, str] | None = None
         self._cookies: Mapping[str, str] | None = None
         self._bearer: str | None = None
+        self.understood: Any = None
+        """What its handler made of the head alone, if it keeps that for the next one that is the same."""
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of this name (in lower case)."""

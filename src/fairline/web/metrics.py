@@ -82,6 +82,17 @@ class Spread:
         row[bisect_left(self._bounds, value)] += times
         row[-1] += value * times
 
+    def add_all(self, label: str, values: Sequence[float]) -> None:
+        """Note several values, which are nearly always near each other."""
+        row, bounds = self.rows[label], self._bounds
+        first = bisect_left(bounds, min(values))
+        if first == bisect_left(bounds, max(values)):
+            row[first] += len(values)
+        else:
+            for value in values:
+                row[bisect_left(bounds, value)] += 1
+        row[-1] += sum(values)
+
     def begin(self, *labels: str) -> None:
         """Show zeros from the start."""
         for label in labels:
@@ -228,15 +239,11 @@ class Metrics:
     def _heartbeats(
         self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[Answer | FairlineError]
     ) -> None:
-        row, counts = self._beat_seconds.rows[queue], self._beats.counts
-        total = 0.0
-        for since, result in zip(asked, results, strict=True):
-            seconds = now - since
-            row[bisect_left(HEARTBEAT_BUCKETS, seconds)] += 1
-            total += seconds
-            # The plain value: the hash of an enum's member is made in Python.
-            counts[queue, result.standing.status._value_ if isinstance(result, Answer) else "expired"] += 1
-        row[-1] += total
+        self._beat_seconds.add_all(queue, [now - since for since in asked])
+        # The plain value: the hash of an enum's member is made in Python.
+        found = [each.standing.status._value_ if isinstance(each, Answer) else "expired" for each in results]
+        for status, times in Counts(found).items():
+            self._beats.counts[queue, status] += times
 
     def pushed(self, kind: str, seconds: float, frames: int) -> None:
         """The hub wrote frames to streams."""

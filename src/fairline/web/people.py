@@ -225,7 +225,7 @@ def _gone_already(error: FairlineError) -> Response:
 def join_request(request: Request, decoder: msgspec.json.Decoder[JoinRequest]) -> JoinRequest:
     """The body of a join, with the idempotency key of the header where the body has none."""
     body = request.decode(decoder, default=JoinRequest())
-    key = request.text(b"idempotency-key")
+    key = request.head.text(b"idempotency-key")
     if key and body.idempotency_key is None:
         return msgspec.structs.replace(body, idempotency_key=key)
     return body

@@ -10,7 +10,8 @@ from fairline.web.http import Request, args_of
 
 def preferred(request: Request) -> str:
     """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
-    return _preferred(request.query, (request.header(b"accept-language") or b"")[:500])
+    head = request.head
+    return _preferred(head.query, (head.header(b"accept-language") or b"")[:500])
 
 
 @lru_cache(maxsize=1024)

@@ -21,9 +21,9 @@ from fairline.ticket import Action, Standing, Ticket
 _VIEW = struct.Struct("<17d")
 
 
-def rows_of(items: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
+def rows_of(items: Sequence[Any], width: int) -> Iterator[tuple[Any, ...]]:
     """A flat answer in rows."""
-    return (items[i : i + width] for i in range(0, len(items), width))
+    return zip(*[iter(items)] * width, strict=True)
 
 
 def view_of(packed: bytes) -> QueueView:

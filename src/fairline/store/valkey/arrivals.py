@@ -15,17 +15,15 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
     """The script's arguments, and the keys of the limits that they name by their index."""
     args: list[Any] = []
     limits: dict[tuple[str, bytes], int] = {}
-
-    def limit_key(kind: str, who: bytes) -> int:
-        return limits.setdefault((kind, who), len(PARTS) + len(limits) + 1)
-
+    first = len(PARTS) + 1
     for a in arrivals:
-        address_key = limit_key("ip", a.address) if a.address and a.limited else 0
-        args += (a.client, a.address, address_key, pack_person(a.person))
-        if a.limited and not _tells_more(a):
-            args.append(0)
+        limited = a.limited
+        address_key = limits.setdefault(("ip", a.address), first + len(limits)) if limited and a.address else 0
+        if limited and not _tells_more(a):
+            args += (a.client, a.address, address_key, pack_person(a.person), 0)
             continue
-        phone_key = limit_key("phone", a.phone) if a.phone and a.limited else 0
+        args += (a.client, a.address, address_key, pack_person(a.person))
+        phone_key = limits.setdefault(("phone", a.phone), first + len(limits)) if limited and a.phone else 0
         more = _more(a, phone_key)
         args.append(len(more) // 2)
         args += more

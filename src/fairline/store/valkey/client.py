@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -135,9 +135,11 @@ class Runner:
             self._pipe = Pipe(lambda: pool.connection_class(**pool.connection_kwargs), _LIMITS["socket_timeout"])
             self._call = self._pipe.call
 
-    async def run(self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()) -> Any:
+    def run(
+        self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()
+    ) -> Coroutine[Any, Any, Any]:
         """Run one script on a queue; `args` begin with the time."""
-        return await self.run_on(name, (*queue_keys(queue), *more_keys), args, queue)
+        return self.run_on(name, (*queue_keys(queue), *more_keys), args, queue)
 
     async def run_on(self, name: str, keys: Sequence[str], args: Sequence[Any], queue: QueueId | None = None) -> Any:
         """Run one script on these keys; `args` begin with the time."""

@@ -23,8 +23,12 @@ _TIMES = struct.Struct("<ddddI")
 _STATUS = (Status.WAITING, *Status)  # the codes count from 1
 _REASON: tuple[Reason | None, ...] = (None, *Reason)
 
-_WAITING = 1
+_WAITING, _ACTIVE = 1, 3
+#: How the record of someone who is called or inside ends if no desk called them: neither its name, nor where they went.
+_NO_DESK = b"\0\0\0"
 _LEAVING, _HELD, _EXTRA = 1, 2, 4
+
+_NOTHING_TOLD = [None] * 7
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -58,9 +62,9 @@ def _unpack_agent(packed: bytes) -> str:
 
 def pack_person(person: Person) -> bytes:
     """A person as a list, without what is missing at its end: most people told us nothing of themselves."""
-    fields: list[Any] = [
-        bytes.fromhex(person.address) if person.address else None,
-        _pack_agent(person.user_agent) if person.user_agent else None,
+    fields: list[Any] = [bytes.fromhex(person.address) if person.address else None]
+    fields.append(_pack_agent(person.user_agent) if person.user_agent else None)
+    told: list[Any] = [
         person.user_id,
         person.name,
         person.phone,
@@ -69,6 +73,8 @@ def pack_person(person: Person) -> bytes:
         person.email,
         person.language,
     ]
+    if told != _NOTHING_TOLD:
+        fields += told
     while fields and fields[-1] is None:
         fields.pop()
     return _encode(fields)
@@ -110,13 +116,13 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
     """Where a ticket stands, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
     rank, due, record = row
     state, reason, level, flags, _, joined = _HEAD.unpack_from(record)
-    if state == _WAITING and not flags:  # as nearly everyone who asks
+    if not flags and (state == _WAITING or (state <= _ACTIVE and record.endswith(_NO_DESK))):  # as nearly everyone
         return Standing(
             number=number,
-            status=Status.WAITING,
+            status=_STATUS[state],
             priority=level,
             joined=int(joined),
-            position=rank + 1,
+            position=rank + 1 if rank >= 0 else None,
             deadline=int(float(due)) + stopped if due else None,
         )
     moved, serial, counter = 0, "", b""

@@ -250,7 +250,7 @@ class ValkeyStore:
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
     ) -> Reply[Standing | FairlineError]:
         check_batch(visitors)
-        asked = [Visitor(*visitor) for visitor in visitors]
+        asked = [each if isinstance(each, Visitor) else Visitor(*each) for each in visitors]
         if what != "visit" or any(each.views for each in asked):
             return await self._visit(queue, what, asked)
         # Nearly always everyone is inside, and nothing is to be written: a question that costs less.
