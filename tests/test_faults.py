@@ -262,7 +262,7 @@ async def test_a_store_that_hangs_costs_everyone_a_bounded_time_and_then_works_a
     began = time.monotonic()
     names = [f"client-{n}" for n in range(5000)]
     outcomes = await asyncio.gather(*(join(room, name) for name in names), return_exceptions=True)
-    assert time.monotonic() - began < 4, "20 batches, and not one time-out after the other"
+    assert time.monotonic() - began < 8, "20 batches, and not one time-out of half a second after the other"
     assert {type(outcome) for outcome in outcomes} == {StoreUnavailable, StoreOverloaded}
     with pytest.raises(StoreUnavailable, match="Timeout"):
         await room.ticket(QUEUE, 1)
