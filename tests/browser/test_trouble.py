@@ -64,11 +64,16 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
     def hold(route: Route) -> None:
         held.append(route)
 
-    page.goto(queue.url)
-    shows(page, "heard").to_contain_text("Updated")
+    def asked(path: str) -> int:
+        return len([request for request in me.requests if path in request.url])
 
     def beats() -> int:
-        return len([request for request in me.requests if "/api/v1/heartbeat" in request.url])
+        return asked("/api/v1/heartbeat")
+
+    # A page tries a stream twice before it goes by heartbeats alone, and asks after each where it stands.
+    with page.expect_response(lambda answer: "/api/v1/heartbeat" in answer.url and asked("/api/v1/stream") == 2):
+        page.goto(queue.url)
+    shows(page, "heard").to_contain_text("Updated")
 
     def until_the_next() -> None:
         # Second by second: one that is sent must not have its time run out before it can be answered.
