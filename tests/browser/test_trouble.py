@@ -24,7 +24,7 @@ def without_streams(someone: Person, queue: Queue) -> Page:
 
 
 def test_where_streams_are_blocked_heartbeats_do(venue: Venue, come: NewPerson) -> None:
-    queue = venue.queue(heartbeat_interval_seconds=1, heartbeat_timeout_seconds=3)
+    queue = venue.queue(heartbeat_interval_seconds=1)
     queue.others(2)
     me = come()
     page = without_streams(me, queue)
