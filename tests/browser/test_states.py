@@ -78,7 +78,7 @@ def test_the_script_says_what_the_server_says(venue: Venue, come: NewPerson, lan
 
 
 def test_without_javascript_a_button_joins_and_the_page_refreshes_itself(venue: Venue, come: NewPerson) -> None:
-    queue = venue.queue(heartbeat_interval_seconds=1)
+    queue = venue.queue(heartbeat_interval_seconds=1, heartbeat_timeout_seconds=3, grace_seconds=60)
     queue.others(1)
     page = come(java_script_enabled=False).tab(queue.url)
     assert queue.waiting() == 1, "looking does not join"
