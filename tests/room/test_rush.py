@@ -110,6 +110,14 @@ async def test_close_lets_everything_that_was_asked_for_be_done(open_room: OpenR
     assert sorted(told.standing.number for told in answers if isinstance(told, Welcome)) == list(range(1, 601))
 
 
+async def test_two_who_ask_for_the_same_are_two_calls(room: Room, make_queue: MakeQueue) -> None:
+    queue = await make_queue()
+    told = {"seat": [1, 2]}
+    asked = [room.join(queue, JoinRequest(metadata=told), Caller()) for _ in range(3)]
+    numbers = [welcome.standing.number for welcome in await asyncio.gather(*asked)]
+    assert sorted(numbers) == [1, 2, 3]
+
+
 async def test_one_refused_call_in_a_batch_is_one_callers_alone(room: Room, make_queue: MakeQueue) -> None:
     queue = await make_queue(max_queue_size=5)
     outcomes = await asyncio.gather(*(join(room, queue) for _ in range(8)), return_exceptions=True)

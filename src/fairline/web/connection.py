@@ -364,6 +364,7 @@ class Connection(HttpToolsProtocol):
         if self._deaf:
             return
         self._deaf = True
+        self.resting = False
         self._held = b""
         cycle, self.receiving = self.receiving, None
         if not self._begun:

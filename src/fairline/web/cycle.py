@@ -94,12 +94,13 @@ class FastCycle(Request):
     def answer(self, answer: Sent) -> None:
         """Write the answer, unless the client is gone."""
         self.response_complete = True
+        act, self._act = self._act, None  # it may hold on to us, and only a collection would free both
         if isinstance(answer, Takeover):
             self.protocol.hand_over(self, answer)
             return
         self._well = answer.status < 300
-        if self._well and self._act is not None:
-            self._act()
+        if self._well and act is not None:
+            act()
         self.protocol.write_response(self, answer, self.keep_alive)
 
 

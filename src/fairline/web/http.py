@@ -322,7 +322,7 @@ class Running(Generic[T]):
         asyncio.ensure_future(self._work).add_done_callback(ended)
 
 
-class Pending(Struct, Generic[T], frozen=True):
+class Pending(Struct, Generic[T], frozen=True, eq=False):
     """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
 
     deferred: Deferred[T]

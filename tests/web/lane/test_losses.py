@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import random
 import secrets
@@ -17,6 +18,7 @@ from structlog.testing import capture_logs
 from fairline.queue import QueueId
 from fairline.web import connection as limits
 from fairline.web import worker
+from fairline.web.cycle import FastCycle
 from tests.backends import HOST
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
 from tests.web.lane.joins import BOTH_LANES, asked_join, join, joined
@@ -189,6 +191,32 @@ async def test_nobody_who_misbehaves_leaves_a_trace(
         async with connected(inside.port) as raw:
             await raw.send(request("GET", "/healthz"))
             assert (await raw.answer()).status == 200
+
+
+async def test_what_a_refused_client_goes_on_to_say_is_not_done(inside: Inside, raw: Raw, queue: QueueId) -> None:
+    """Not even if it is what it said before, and would be taken at once."""
+    assert "ticket" in await asked_join(raw, queue)
+    for _ in range(5):
+        await raw.send(b"\r\n" * 2048)  # the parser waits for a request, and counts none of it
+    answer = await raw.answer()
+    assert (answer.status, answer.code, answer.closes) == (431, "headers_too_large", True)
+    await raw.send(join(queue))
+    await until(lambda: not inside.lanes)
+    await inside.room.close()
+    assert await joined(inside.room, queue) == 1
+
+
+async def test_an_answered_request_is_let_go_at_once(inside: Inside, raw: Raw, queue: QueueId) -> None:
+    """Whoever comes new is remembered once they have their answer; nothing of it waits for a collection."""
+    gc.disable()
+    try:
+        for number in range(20):
+            await raw.send(join(queue, x_request_id=f"new-{number}"))
+            assert (await raw.answer()).status == 201
+        kept = [each for each in gc.get_objects() if type(each) is FastCycle]
+        assert len(kept) <= 1  # the last one may still be on its way
+    finally:
+        gc.enable()
 
 
 @BOTH_LANES
