@@ -1,4 +1,4 @@
-"""Packs those who want to join as the script takes them: what everyone tells at fixed places, the rest by name."""
+"""Packs those who want to join as the script takes them: what all of them tell, then by name what only some do."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from fairline.store.valkey.record import pack_came, pack_person
 
 def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any], list[str]]:
     """The script's arguments, and the keys of the limits that they name by their index."""
-    args: list[Any] = []
     limits: dict[tuple[str, bytes], int] = {}
     first = len(PARTS) + 1
-    for a in arrivals:
-        limited = a.limited
-        address_key = limits.setdefault(("ip", a.address), first + len(limits)) if limited and a.address else 0
-        if limited and not _tells_more(a):
-            args += (a.client, a.address, address_key, pack_person(a.person), 0)
+    address_keys = [
+        limits.setdefault(("ip", a.address), first + len(limits)) if a.limited and a.address else 0 for a in arrivals
+    ]
+    args: list[Any] = [len(arrivals)]
+    args += [a.client for a in arrivals]
+    args += [a.address for a in arrivals]
+    args += address_keys
+    args += [pack_person(a.person) for a in arrivals]
+    for who, a in enumerate(arrivals, 1):
+        if a.limited and not _tells_more(a):
             continue
-        args += (a.client, a.address, address_key, pack_person(a.person))
-        phone_key = limits.setdefault(("phone", a.phone), first + len(limits)) if limited and a.phone else 0
-        more = _more(a, phone_key)
-        args.append(len(more) // 2)
-        args += more
+        phone_key = limits.setdefault(("phone", a.phone), first + len(limits)) if a.limited and a.phone else 0
+        for name, value in _more(a, phone_key).items():
+            if value:
+                args += (who, name, value)
     return args, [rate_key(queue, f"{kind}:{who.hex()}", "join") for kind, who in limits]
 
 
@@ -36,9 +39,9 @@ def _tells_more(a: Arrival) -> bool:
     )
 
 
-def _more(a: Arrival, phone_key: int) -> list[Any]:
-    """What someone tells that most do not: a name and a value for each."""
-    told = {
+def _more(a: Arrival, phone_key: int) -> dict[str, Any]:
+    """What most do not tell."""
+    return {
         "user": a.user,
         "phone": a.phone,
         "phone_key": phone_key,
@@ -52,4 +55,3 @@ def _more(a: Arrival, phone_key: int) -> list[Any]:
         "held": int(a.held),
         "came": pack_came(a.came),
     }
-    return [each for pair in told.items() if pair[1] for each in pair]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT
 from fairline.ticket import REASONS, Action, Reason, Status, goes_to
 
-_INCLUDE = re.compile(r"^--#include (\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^ *--#include (\w+)$", re.MULTILINE)
 
 
 class Script(NamedTuple):

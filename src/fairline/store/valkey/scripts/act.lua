@@ -9,7 +9,7 @@ local action, reply = ARGV[2], {}
 local function set_held(t, held)
   call('ZREM', set_of(t), t.number)
   t.held = held
-  call('ZADD', set_of(t), text(t.place), t.number)
+  call('ZADD', set_of(t), t.place, t.number)
   if not held then call('HDEL', ARRIVING, t.number) end
   event(held and 'held' or 'released', t.number)
   return save(t)
@@ -19,7 +19,7 @@ end
 local function return_to_hold(t)
   local before = call('ZCARD', LINE)
   move(t, 'return')
-  if before == 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
+  if before == 0 then call('HSET', QUEUE, 'empty_at', now) end
   waiting_before = max(waiting_before, before + 1)
 end
 

@@ -18,8 +18,8 @@ local function measure()
   Q.flow_span = (Q.flow_span or 0) * fade + (waiting > 0 and seconds or 0)
   Q.flow_left, Q.flow_called = (Q.flow_left or 0) * fade, (Q.flow_called or 0) * fade
   Q.flow_inside = (Q.flow_inside or 0) + count_inside() * seconds
-  call('HSET', QUEUE, 'flow_at', text(now), 'flow_inside', text(Q.flow_inside), 'flow_waited', text(Q.flow_waited), 'flow_span', text(Q.flow_span),
-    'flow_left', text(Q.flow_left), 'flow_called', text(Q.flow_called))
+  call('HSET', QUEUE, 'flow_at', now, 'flow_inside', Q.flow_inside, 'flow_waited', Q.flow_waited,
+    'flow_span', Q.flow_span, 'flow_left', Q.flow_left, 'flow_called', Q.flow_called)
 end
 
 measure()

@@ -13,7 +13,7 @@ end
 
 local function keep_tokens(tokens, held)
   Q.tokens, Q.tokens_at, Q.held = tokens, now, held and 1 or 0
-  call('HSET', QUEUE, 'tokens', text(tokens), 'tokens_at', text(now), 'held', Q.held)
+  call('HSET', QUEUE, 'tokens', tokens, 'tokens_at', now, 'held', Q.held)
 end
 
 local function lets_in()

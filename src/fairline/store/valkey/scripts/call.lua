@@ -27,14 +27,14 @@ local function note_cycle(ms)
     end
   end
   Q.cycle_mean, Q.cycle_count = sum / #kept / 1000, #kept
-  call('HSET', QUEUE, 'cycles', table.concat(kept, ' '), 'cycle_mean', text(Q.cycle_mean), 'cycle_count', #kept)
+  call('HSET', QUEUE, 'cycles', table.concat(kept, ' '), 'cycle_mean', Q.cycle_mean, 'cycle_count', #kept)
 end
 
 -- A desk that calls is open. Where any name will do, there are figures for so many of them.
 local function note_desk(called)
   if counter == '' then return end
   if not call('ZSCORE', DESKS, counter) and #desks == 0 and call('ZCARD', DESKS) >= MOST_DESKS then return end
-  call('ZADD', DESKS, text(now), counter)
+  call('ZADD', DESKS, now, counter)
   local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. counter) or '', '^(%d+) (%d+)$')
   last = tonumber(last)
   if last and now > last and now - last < (Q.desk_idle_seconds or 900) * 1000 and (tonumber(empty_at) or 0) <= last then
@@ -87,6 +87,6 @@ for _, n in ipairs(numbers) do
 end
 if key ~= '' and #numbers > 0 then
   call('HSET', HOLDERS, 'k' .. key, fingerprint .. ' ' .. table.concat(numbers, ','))
-  call('ZADD', DUE, text(clock + KEPT), 'k' .. key)
+  call('ZADD', DUE, clock + KEPT, 'k' .. key)
 end
 return answer(reply)

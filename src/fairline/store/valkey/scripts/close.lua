@@ -27,6 +27,6 @@ while part <= 2 and many > 0 do
 end
 if part > 2 then
   reply[1] = ''
-  call('HSET', QUEUE, 'closed_day', text(ends))
+  call('HSET', QUEUE, 'closed_day', ends)
 end
 return answer(reply)

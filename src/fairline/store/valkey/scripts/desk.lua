@@ -13,7 +13,7 @@ if not found then return answer({'desk', unpack(desks)}) end
 if not call('ZSCORE', DESKS, name) and #desks == 0 and call('ZCARD', DESKS) >= MOST_DESKS then
   return answer({'full'})
 end
-call('ZADD', DESKS, text(open and now or -now), name)
+call('ZADD', DESKS, open and now or -now, name)
 -- The time between its last call and its next one says nothing of how fast it is.
 call('HDEL', QUEUE, 'called:' .. name)
 return answer({'done'})

@@ -2,8 +2,8 @@
 -- KEYS  1… the queue's, then the limits' keys that the arrivals name
 -- ARGV  1 now  2 the version of the settings that the terms are from ('' = no terms)  3 when days begin (a,b,…)
 --       4 when it is open (from-to,from-to,…; '' = always)  5 the longest line that can be served today ('' = any)
---       then for each arrival: client, address (digests or '')  limit key of the address (index in KEYS, 0 = none)
---       person (packed)  how many more things are told of them, and of each its name and value (arrivals.py):
+--       6 how many come, then of all of them the clients, the addresses (digests or ''), the addresses' limit keys
+--       (index in KEYS, 0 = none) and the persons (packed); then what only some tell: who (from 1), name, value:
 --       user, phone (digests)  phone_key (as that of the address)  key, fingerprint (of the idempotency key and the
 --       body)  level  pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)
 --       series  held (to be put aside)  came (from where, as record.py packs it)
@@ -11,8 +11,9 @@
 -- many  number, rank, due and place of the first. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
 -- closed, closing, series. Nothing at all where the terms are those of other settings.
---#include step
---#include bucket
+-- What a batch in a rush does not need is defined inside what needs it: a script is defined anew with each call.
+--#include head
+--#include count
 --#include place
 --#include sliding
 local PER_ADDRESS, PER_PHONE = 60000, 3600000
@@ -21,47 +22,32 @@ read({
   'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'label_restart', 'series',
   'number', 'moves',
 })
-local one_per, per_address, per_phone, restart = Q.one_per, Q.join_limit_per_ip, Q.join_limit_per_phone, Q.label_restart
-local all_series = Q.series and cjson.decode(Q.series) or {}
-local longest = tonumber(ARGV[5])
+if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
+
+local per_address, per_phone, restart = Q.join_limit_per_ip, Q.join_limit_per_phone, Q.label_restart
+local in_maintenance, longest_line, longest_today = Q.status == 'maintenance', Q.max_queue_size, tonumber(ARGV[5])
 local last, moves = Q.number or 0, Q.moves or 0
 local waiting = waiting_before
 local reply = {}
 
-if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
-
--- The day it is by the store's clock, by when it began; 0 where labels are not counted by the day.
-local function today()
-  local day = 0
-  for began in string.gmatch(restart == 'daily' and ARGV[3] or '', '%d+') do
-    if tonumber(began) <= now then day = max(day, tonumber(began)) end
-  end
-  return day
+local is_open = ARGV[4] == ''
+for from, to in string.gmatch(ARGV[4], '(%d+)-(%d+)') do
+  is_open = is_open or tonumber(from) <= now and now < tonumber(to)
 end
 
-local function is_open()
-  if ARGV[4] == '' then return true end
-  for from, to in string.gmatch(ARGV[4], '(%d+)-(%d+)') do
-    if tonumber(from) <= now and now < tonumber(to) then return true end
-  end
-  return false
-end
-
-local function has_series(name)
-  if name == '' then return true end
-  for _, each in ipairs(all_series) do
-    if each == name then return true end
-  end
-  return false
-end
+local all_series = Q.series and cjson.decode(Q.series) or {}
+local has_serials = #all_series > 0 or restart == 'daily'
 
 -- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
 -- goes back to an earlier day, goes on through the day on which the rule is changed, and past the numbers that were
 -- printed themselves meanwhile: no two are alike on one day.
 local function next_serial(series, number)
   if series == '' then series = all_series[1] or '' end
-  if series == '' and restart ~= 'daily' then return '' end
-  local day, count_field, day_field = today(), 'serial:' .. series, 'serial_day:' .. series
+  local day = 0 -- the day it is by the store's clock, by when it began; 0 where labels are not counted by the day
+  for began in string.gmatch(restart == 'daily' and ARGV[3] or '', '%d+') do
+    if tonumber(began) <= now then day = max(day, tonumber(began)) end
+  end
+  local count_field, day_field = 'serial:' .. series, 'serial_day:' .. series
   local given, last, before = unpack(call('HMGET', QUEUE, count_field, day_field, 'serial_number'))
   given, last = tonumber(given) or 0, tonumber(last) or 0
   local new_day = day - last >= DAY_AT_LEAST
@@ -72,7 +58,7 @@ local function next_serial(series, number)
   else
     given = given + 1
   end
-  call('HSET', QUEUE, count_field, given, day_field, text(new_day and day or last))
+  call('HSET', QUEUE, count_field, given, day_field, new_day and day or last)
   if series == '' then call('HSET', QUEUE, 'serial_number', number) end
   return string.format(series == '' and '%s%06d' or '%s%04d', series, given)
 end
@@ -83,74 +69,117 @@ local function put_outcome(outcome, detail, number, record, due, rank)
   put(reply, number, record, due, rank)
 end
 
-local function let_through(number)
-  keep_tokens(tokens_now(0) - 1, false)
-  return move(fetch(number), 'admit')
+-- Straight in, or not at all: nobody goes past people who wait, and room and rate are those of everyone.
+local straight
+local function going_straight()
+  if straight then return straight end
+  --#include step
+  --#include bucket
+  straight = {
+    is_free = function() return lets_in() and waiting == 0 and room() > 0 and tokens_now(0) >= 1 end,
+    let_in = function(number)
+      keep_tokens(tokens_now(0) - 1, false)
+      return move(fetch(number), 'admit')
+    end,
+  }
+  return straight
 end
 
--- What makes two arrivals the same person here, as a field of the holders; '' where nothing does.
-local TOLD_BY = ({client = 'client', user = 'user', phone = 'phone', ip = 'address'})[one_per]
-local KIND = string.sub(one_per, 1, 1)
-local function holder_of(a)
-  local digest = TOLD_BY and a[TOLD_BY] or ''
-  return digest ~= '' and KIND .. digest or ''
+-- Where those who come stand in ARGV. `told` has what most do not tell.
+local MANY = tonumber(ARGV[6])
+local CLIENTS, ADDRESSES, ADDRESS_KEYS, PERSONS, TOLD = 6, 6 + MANY, 6 + 2 * MANY, 6 + 3 * MANY, 6 + 4 * MANY
+local NOTHING = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = ''}
+local told = {}
+for at = TOLD + 1, #ARGV, 3 do
+  local who, name, value = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+  told[who] = told[who] or setmetatable({}, {__index = NOTHING})
+  told[who][name] = name == 'level' and tonumber(value) or name == 'phone_key' and KEYS[tonumber(value)] or value
 end
+
+-- A table of this size: one that grows is made anew time and again. What is in it is to be overwritten.
+local function sized(size)
+  return {unpack(ARGV, 1, size)}
+end
+
+-- What makes two of them the same person here, as fields of the holders, and who holds a ticket by it: one for each who
+-- comes ('' where nothing makes them the same), then those of the idempotency keys.
+local one_per, KIND = Q.one_per, string.sub(Q.one_per, 1, 1)
+local DIGESTS = ({client = CLIENTS, ip = ADDRESSES})[one_per]
+local fields = sized(MANY)
+for i = 1, MANY do
+  local digest = DIGESTS and ARGV[DIGESTS + i] or told[i] and told[i][one_per] or ''
+  fields[i] = digest ~= '' and KIND .. digest or ''
+end
+for _, more in pairs(told) do
+  if more.key ~= '' then
+    more.key_at = #fields + 1
+    fields[more.key_at] = 'j' .. more.key
+  end
+end
+local held, held_by_now = MANY > 0 and call('HMGET', HOLDERS, unpack(fields)), {}
 
 -- Who is given a ticket that is not written yet: in a rush nearly everyone joins behind all others, and all of them are
 -- written by one command for each key, told of by one event, and answered by one row. Whatever needs to find them has
 -- them written first.
-local function nobody_new()
-  return {numbers = {}, set = LINE, places = {}, dues = {}, records = {}, holders = {}, in_series = false}
+local function nobody_new(size)
+  return {
+    size = 0, set = LINE, places = sized(2 * size), dues = sized(2 * size), records = sized(2 * size), holders = {},
+  }
 end
-local new = nobody_new()
+local new = nobody_new(MANY)
 local due = waiting_due()
 local due_text = due and text(due) or ''
 
-local function add_new(number, a)
-  local place, serial = next_place(number + moves, a.level), next_serial(a.series, number)
-  local record = packed_head(STATUS.waiting, 0, a.level, (a.held and IS_HELD or 0) + (serial ~= '' and HAS_EXTRA or 0),
-    place, now, a.client, KIND == 'c' and a.holder ~= '' and 'c' or a.holder, a.key, a.person)
-  if serial ~= '' then
-    record, new.in_series = record .. struct.pack(EXTRA, 0, #serial, serial), true
-  end
-  if a.held then new.set = HELD end
-  local i, places, dues, records, holders = #new.numbers + 1, new.places, new.dues, new.records, new.holders
-  new.numbers[i] = number
-  places[2 * i - 1], places[2 * i] = text(place), number
-  dues[2 * i - 1], dues[2 * i] = due_text, number
-  records[2 * i - 1], records[2 * i] = number, record
-  if a.holder ~= '' then holders[#holders + 1], holders[#holders + 2] = a.holder, number end
-  if a.key ~= '' then
-    holders[#holders + 1], holders[#holders + 2] = 'j' .. a.key, number .. ' ' .. a.fingerprint
-  end
+local function note_holder(field, value)
+  local holders = new.holders
+  held_by_now[field] = value
+  holders[#holders + 1], holders[#holders + 2] = field, value
 end
 
-local function put_new(level)
-  local numbers, size = new.numbers, #reply
-  local first, final = call('ZRANK', LINE, numbers[1]), call('ZRANK', LINE, numbers[#numbers])
-  local in_a_row = first and final - first == #numbers - 1 -- so that nobody needs to be asked for in between
-  if in_a_row and level == 0 and not new.in_series then -- all the rest is known to whoever asked
-    reply[size + 1], reply[size + 2], reply[size + 3] = 'row', #numbers, numbers[1]
-    reply[size + 4], reply[size + 5], reply[size + 6] = first, due_text, new.places[1]
+local function add_new(i, number, more)
+  local place, field = next_place(number + moves, more.level), fields[i]
+  local flags = (more.held and IS_HELD or 0) + (has_serials and HAS_EXTRA or 0)
+  local record = packed_head(STATUS.waiting, 0, more.level, flags, place, now, ARGV[CLIENTS + i],
+    KIND == 'c' and field ~= '' and 'c' or field, more.key, ARGV[PERSONS + i])
+  if has_serials then
+    local serial = next_serial(more.series, number)
+    record = record .. struct.pack(EXTRA, 0, #serial, serial)
+  end
+  local at, places, dues, records = 2 * new.size, new.places, new.dues, new.records
+  places[at + 1], places[at + 2] = place, number
+  dues[at + 1], dues[at + 2] = due_text, number
+  records[at + 1], records[at + 2] = number, record
+  if field ~= '' then note_holder(field, number) end
+  if more.key ~= '' then note_holder(fields[more.key_at], number .. ' ' .. more.fingerprint) end
+  if more.held then new.set = HELD end
+  new.size = new.size + 1
+end
+
+local function put_new(first, level)
+  local at, rank = #reply, call('ZRANK', LINE, first)
+  local in_a_row = rank == waiting - new.size -- so that nobody needs to be asked for in between
+  if in_a_row and level == 0 and not has_serials then -- all the rest is known to whoever asked
+    reply[at + 1], reply[at + 2], reply[at + 3] = 'row', new.size, first
+    reply[at + 4], reply[at + 5], reply[at + 6] = rank, due_text, text(new.places[1])
     return
   end
-  for i, number in ipairs(numbers) do
-    put_outcome('joined', '', number, new.records[2 * i], due_text, in_a_row and first + i - 1)
+  for i = 1, new.size do
+    put_outcome('joined', '', first + i - 1, new.records[2 * i], due_text, in_a_row and rank + i - 1)
   end
 end
 
 local function write_new(level, through)
-  local first, size, set = new.numbers[1], #new.numbers, new.set
+  local size, first, set = new.size, last - new.size + 1, new.set
   if size == 0 then return end
   call('HSET', QUEUE, 'number', last)
-  call('ZADD', set, unpack(new.places))
-  if due then call('ZADD', DUE, unpack(new.dues)) end
-  call('HSET', TICKETS, unpack(new.records))
+  call('ZADD', set, unpack(new.places, 1, 2 * size))
+  if due then call('ZADD', DUE, unpack(new.dues, 1, 2 * size)) end
+  call('HSET', TICKETS, unpack(new.records, 1, 2 * size))
   if #new.holders > 0 then call('HSET', HOLDERS, unpack(new.holders)) end
   count('joined', size)
   event('joined', size == 1 and first or first .. '-' .. last, level > 0 and level or '')
-  if through then put_outcome('joined', '', first, let_through(first)) else put_new(level) end
-  new = nobody_new()
+  if through then put_outcome('joined', '', first, going_straight().let_in(first)) else put_new(first, level) end
+  new = nobody_new(0)
 end
 
 local function existing(outcome, number)
@@ -163,98 +192,69 @@ local function refused(outcome, detail)
   put_outcome(outcome, detail, '')
 end
 
-local function refusal(a)
-  if Q.status == 'maintenance' then return 'maintenance', '' end
-  if not has_series(a.series) then return 'series', table.concat(all_series, ', ') end
-  if not (a.unlimited or is_open()) then return 'closed', '' end
-  if not a.unlimited and longest and waiting >= longest then return 'closing', '' end
-  if waiting >= Q.max_queue_size then return 'full', waiting end
-  if a.pass ~= '' then
-    local level, uses, used, ends = string.match(call('HGET', PASSES, a.pass) or '', '^(%d+) (%d+) (%d+) (%d+)$')
+local function is_series(name)
+  for _, each in ipairs(all_series) do
+    if each == name then return true end
+  end
+  return false
+end
+
+local function refusal(address_key, more)
+  if in_maintenance then return 'maintenance', '' end
+  if more.series ~= '' and not is_series(more.series) then return 'series', table.concat(all_series, ', ') end
+  if not more.unlimited then
+    if not is_open then return 'closed', '' end
+    if longest_today and waiting >= longest_today then return 'closing', '' end
+  end
+  if waiting >= longest_line then return 'full', waiting end
+  if more.pass ~= '' then
+    local level, uses, used, ends = string.match(call('HGET', PASSES, more.pass) or '', '^(%d+) (%d+) (%d+) (%d+)$')
     if not level or tonumber(ends) <= now then return 'pass', 'it has ended or was withdrawn' end
     if tonumber(used) >= tonumber(uses) then return 'pass', 'it is used up' end
-    a.level = tonumber(level)
+    more.level = tonumber(level)
   end
-  local wait = a.address_key and per_address > 0 and blocked(a.address_key, per_address, PER_ADDRESS) or 0
+  local wait = address_key and blocked(address_key, per_address, PER_ADDRESS) or 0
   if wait > 0 then return 'limited', 'address ' .. text(wait) end
-  wait = a.phone_key and per_phone > 0 and blocked(a.phone_key, per_phone, PER_PHONE) or 0
+  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, PER_PHONE) or 0
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
-  -- Nobody goes past people who wait, and room and rate are those of everyone.
-  if a.through and not (lets_in() and waiting == 0 and room() > 0 and tokens_now(0) >= 1) then return 'no_room', '' end
+  if more.through and not going_straight().is_free() then return 'no_room', '' end
 end
 
-local function use_up(a)
-  if a.pass ~= '' then
-    local head, used, tail = string.match(call('HGET', PASSES, a.pass), '^(%d+ %d+) (%d+)(.*)$')
-    call('HSET', PASSES, a.pass, head .. ' ' .. text(tonumber(used) + 1) .. tail)
+local function use_up(address_key, more)
+  if more.pass ~= '' then
+    local head, used, tail = string.match(call('HGET', PASSES, more.pass), '^(%d+ %d+) (%d+)(.*)$')
+    call('HSET', PASSES, more.pass, head .. ' ' .. text(tonumber(used) + 1) .. tail)
   end
-  if a.address_key and per_address > 0 then hit(a.address_key, PER_ADDRESS) end
-  if a.phone_key and per_phone > 0 then hit(a.phone_key, PER_PHONE) end
+  if address_key then hit(address_key, PER_ADDRESS) end
+  if more.phone_key and per_phone > 0 then hit(more.phone_key, PER_PHONE) end
 end
 
--- Who holds a ticket by which field, as far as these arrivals ask; those who join here are added.
-local function read_holders(arrivals)
-  local fields, held = {}, {}
-  for _, a in ipairs(arrivals) do
-    if a.key ~= '' then fields[#fields + 1] = 'j' .. a.key end
-    if a.holder ~= '' then fields[#fields + 1] = a.holder end
-  end
-  for i, value in ipairs(#fields > 0 and call('HMGET', HOLDERS, unpack(fields)) or {}) do
-    held[fields[i]] = value or nil
-  end
-  return held
-end
-
-local function join(a, held)
-  local behind_all = a.level == 0 and not (a.held or a.through)
+local function join(i, address_key, more)
+  local behind_all = more.level == 0 and not (more.held or more.through)
   if not behind_all then write_new(0) end
-  last = last + 1
-  add_new(last, a)
-  waiting = waiting + 1
-  if a.holder ~= '' then held[a.holder] = last end
-  if a.key ~= '' then held['j' .. a.key] = last .. ' ' .. a.fingerprint end
-  if a.came ~= '' then call('HSET', ARRIVING, last, a.came) end
-  use_up(a)
+  last, waiting = last + 1, waiting + 1
+  add_new(i, last, more)
+  if more.came ~= '' then call('HSET', ARRIVING, last, more.came) end
+  use_up(address_key, more)
   if not behind_all then
-    write_new(a.level, a.through)
+    write_new(more.level, more.through)
     waiting = call('ZCARD', LINE)
   end
 end
 
--- What is not told by most.
-local PLAIN = {__index = {
-  user = '', phone = '', key = '', fingerprint = '', level = 0, pass = '', series = '', came = '',
-}}
-
-local function read_arrival(at)
-  local a = setmetatable({
-    client = ARGV[at], address = ARGV[at + 1], address_key = KEYS[tonumber(ARGV[at + 2])], person = ARGV[at + 3],
-  }, PLAIN)
-  local after = at + 5 + 2 * tonumber(ARGV[at + 4])
-  if after > at + 5 then
-    for name = at + 5, after - 1, 2 do a[ARGV[name]] = ARGV[name + 1] end
-    a.level, a.phone_key = tonumber(a.level), a.phone_key and KEYS[tonumber(a.phone_key)]
-  end
-  a.holder = holder_of(a)
-  return a, after
-end
-
-local arrivals, at = {}, 6
-while at <= #ARGV do
-  arrivals[#arrivals + 1], at = read_arrival(at)
-end
-
-local held = read_holders(arrivals)
-for _, a in ipairs(arrivals) do
-  local again = a.key ~= '' and held['j' .. a.key]
+for i = 1, MANY do
+  local more = told[i] or NOTHING
+  local again = more.key_at and (held_by_now[fields[more.key_at]] or held[more.key_at])
+  local before = held_by_now[fields[i]] or held[i]
   if again then
     local number, fingerprint = string.match(again, '^(%d+) (.*)$')
-    if fingerprint == a.fingerprint then existing('again', number) else refused('conflict', '') end
-  elseif held[a.holder] then
-    existing('held', held[a.holder])
+    if fingerprint == more.fingerprint then existing('again', number) else refused('conflict', '') end
+  elseif before then
+    existing('held', before)
   else
-    local outcome, detail = refusal(a)
-    if outcome then refused(outcome, detail) else join(a, held) end
+    local address_key = per_address > 0 and KEYS[tonumber(ARGV[ADDRESS_KEYS + i])]
+    local outcome, detail = refusal(address_key, more)
+    if outcome then refused(outcome, detail) else join(i, address_key, more) end
   end
 end
 write_new(0)

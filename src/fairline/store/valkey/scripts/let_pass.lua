@@ -15,16 +15,16 @@ local function let_pass()
   for _, other in ipairs(behind) do
     local o = fetch(other)
     o.place, free = free, o.place
-    call('ZADD', LINE, text(o.place), other)
+    call('ZADD', LINE, o.place, other)
     save(o)
   end
   t.place = free
-  call('ZADD', LINE, text(free), number)
+  call('ZADD', LINE, free, number)
   save(t)
   if t.level > 0 then -- an equal who comes later stays behind
     local last = tonumber(call('HGET', QUEUE, 'turn:' .. t.level))
     local turn = floor(free / 2 ^ 24)
-    if not last or turn > last then call('HSET', QUEUE, 'turn:' .. t.level, text(turn)) end
+    if not last or turn > last then call('HSET', QUEUE, 'turn:' .. t.level, turn) end
   end
   event('passed', number, #behind)
 end

@@ -3,7 +3,7 @@
 -- Returns the numbers of those it was not noted of before, in order.
 --#include step
 local reply = {}
-for rank, number in ipairs(call('ZRANGE', LINE, '0', text(tonumber(ARGV[2]) - 1))) do
+for rank, number in ipairs(call('ZRANGE', LINE, 0, tonumber(ARGV[2]) - 1)) do
   local t = fetch(number)
   if not t.nearly then
     t.nearly = true

@@ -11,5 +11,5 @@ if level == '' then
 end
 local lasts = tonumber(ARGV[5])
 call('HSET', PASSES, id, level .. ' ' .. ARGV[4] .. ' 0 ' .. text(now + lasts))
-call('ZADD', DUE, text(clock + lasts), 'p' .. id)
+call('ZADD', DUE, clock + lasts, 'p' .. id)
 return answer({1})

@@ -5,16 +5,16 @@ local function place_of(turn, turns)
   return turn * SPAN + min(turns - turn, SPAN - 1)
 end
 
-local function turn_at(rank)
-  return floor(tonumber(call('ZRANGE', LINE, rank, rank, 'WITHSCORES')[2]) / SPAN)
-end
-
-local function taken(place)
-  return call('ZCOUNT', LINE, text(place), text(place)) + call('ZCOUNT', HELD, text(place), text(place)) > 0
-end
-
 -- The place that goes ahead of `share` of the line, never before the last turn of an equal or higher level.
 local function skip(turns, level, share)
+  local function turn_at(rank)
+    return floor(tonumber(call('ZRANGE', LINE, rank, rank, 'WITHSCORES')[2]) / SPAN)
+  end
+
+  local function taken(place)
+    return call('ZCOUNT', LINE, place, place) + call('ZCOUNT', HELD, place, place) > 0
+  end
+
   local waiting, turn = call('ZCARD', LINE), turns
   local rank = waiting - floor(share * waiting)
   if rank < waiting then
@@ -36,7 +36,7 @@ local function skip(turns, level, share)
 end
 
 local function next_place(turns, level)
-  if level == 0 then return place_of(turns, turns) end
+  if level == 0 then return turns * SPAN end -- behind everyone
   local policy, shares = unpack(call('HMGET', QUEUE, 'priority_policy', 'priority_skip'))
   local place
   if policy == 'strict' then
@@ -45,6 +45,6 @@ local function next_place(turns, level)
     place = skip(turns, level, cjson.decode(shares)[level + 1])
   end
   local last = tonumber(call('HGET', QUEUE, 'turn:' .. level)) or -BAND
-  call('HSET', QUEUE, 'turn:' .. level, text(max(last, floor(place / SPAN))))
+  call('HSET', QUEUE, 'turn:' .. level, max(last, floor(place / SPAN)))
   return place
 end

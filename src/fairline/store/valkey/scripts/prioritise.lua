@@ -15,7 +15,7 @@ else
   call('ZREM', LINE, number)
   t.place = min(t.place, next_place(tonumber(call('HGET', QUEUE, 'number')) + moves, level))
   t.level = max(t.level, level)
-  call('ZADD', LINE, text(t.place), number)
+  call('ZADD', LINE, t.place, number)
   save(t)
   event('prioritised', number, level)
 end

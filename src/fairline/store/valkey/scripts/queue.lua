@@ -13,8 +13,8 @@ local HELD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
 local unpack = table.unpack or unpack
 local call, floor, min, max = redis.call, math.floor, math.min, math.max
 
--- A number as text that reads back as the same number, whatever the Lua version makes of it. Nearly all are whole, which
--- is written much faster.
+-- A number as text that reads back as the same number, whatever the Lua version makes of it. What `call` is given needs
+-- no such care: there the server sees to it, and faster. Nearly all are whole, which is written faster too.
 local function text(number)
   return string.format(number % 1 == 0 and '%d' or '%.17g', number)
 end
@@ -60,7 +60,7 @@ local function answer(reply)
   local waiting, admitted, active, open = call('ZCARD', LINE), call('ZCARD', ADMITTED), call('ZCARD', ACTIVE), 0
   if write_counts then write_counts(waiting, admitted + active) end
   local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
-  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', text(now)) end
+  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', now) end
   if Q.admission == 'manual' then
     open = call('ZCOUNT', DESKS, '(' .. text(now - (Q.desk_idle_seconds or 900) * 1000), '+inf')
   end

@@ -8,7 +8,7 @@ local record = t and move(t, 'revoke', REASON_CODE.revoked)
 reply[1] = record and 'done' or t and 'refused' or 'missing'
 if record then
   call('HSET', REVOKED, number, reason)
-  call('ZADD', DUE, text(clock + Q.session_max_seconds * 1000), 'r' .. number)
+  call('ZADD', DUE, clock + Q.session_max_seconds * 1000, 'r' .. number)
 end
 put(reply, number, record or call('HGET', TICKETS, number))
 return answer(reply)

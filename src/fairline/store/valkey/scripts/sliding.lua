@@ -15,6 +15,6 @@ local function blocked(key, limit, window)
 end
 
 local function hit(key, window)
-  call('RPUSH', key, text(now))
-  call('PEXPIRE', key, text(window))
+  call('RPUSH', key, now)
+  call('PEXPIRE', key, window)
 end

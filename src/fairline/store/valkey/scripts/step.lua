@@ -1,15 +1,15 @@
--- step.lua: what every script begins with that takes tickets along: the rest of the settings, the transitions, and what
--- is counted and told of each step. The tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS are made
--- from ticket.py; how many hours are kept is in contract.py.
+-- step.lua: what every script begins with that takes tickets along: the rest of the settings, and the transitions. The
+-- tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS are made from ticket.py; how many hours are
+-- kept is in contract.py.
 --#include ticket
+--#include count
 --#include tables
 
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
-local EVENTS_KEPT = 100000
 local FLOW_SECONDS = 600 -- how far back the measured drain looks
 local STAYS_KEPT = 200 -- of how many stays the mean is
 
--- Read when the first of them is asked for: in a rush hardly anyone who joins needs them.
+-- Read when the first of them is asked for: not every step needs them.
 setmetatable(Q, {__index = function(_, name)
   setmetatable(Q, nil)
   read({
@@ -19,17 +19,6 @@ setmetatable(Q, {__index = function(_, name)
   })
   return Q[name]
 end})
-
-local tally = {} -- what happened in this step, added to the statistics at its end
-local function count(name, by)
-  tally[name] = (tally[name] or 0) + (by or 1)
-end
-
-local now_text = text(now)
-local function event(type, number, detail)
-  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', now_text, 'ticket', number or '',
-    'detail', detail or '')
-end
 
 local function active_due(t)
   return min(clock + Q.session_seconds * 1000, t.cap)
@@ -132,7 +121,7 @@ local function move(t, action, reason, detail)
   if not to then return nil end
   if SET_OF[from] ~= SET_OF[to] then
     call('ZREM', set_of(t), t.number)
-    call('ZADD', SET_OF[to], to == STATUS.waiting and text(t.place) or t.number, t.number)
+    call('ZADD', SET_OF[to], to == STATUS.waiting and t.place or t.number, t.number)
   end
   if t.held then call('HDEL', ARRIVING, t.number) end
   t.state, t.leaving, t.held = to, false, false
@@ -173,48 +162,4 @@ local function room()
     free = 0 -- how much there is to sell is not known yet: let in nobody rather than too many
   end
   return max(0, free)
-end
-
-local HOUR, MINUTE = 3600000, 60000
-
--- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
-local function write_minute(waiting, inside)
-  local minute = text(floor(now / MINUTE))
-  local kept = call('HGET', MINUTES, minute)
-  local counts = kept and cmsgpack.unpack(kept) or {}
-  for name, by in pairs(tally) do
-    if not string.find(name, ':', 1, true) or string.sub(name, 1, 5) == 'wait:' then
-      counts[name] = (counts[name] or 0) + by
-    end
-  end
-  counts.waiting, counts.inside = waiting, inside
-  counts.peak = max(counts.peak or 0, waiting_before, waiting)
-  call('HSET', MINUTES, minute, cmsgpack.pack(counts))
-end
-
--- What was counted, and the longest line there was: of this hour, and of all of them.
-local function write_tally(waiting)
-  local hour, longest = 'h' .. text(floor(now / HOUR)) .. ':', max(waiting_before, waiting)
-  local names, fields, changed = {'peak'}, {}, {}
-  for name in pairs(tally) do names[#names + 1] = name end
-  for i, name in ipairs(names) do
-    fields[2 * i - 1], fields[2 * i] = hour .. name, 'total:' .. name
-  end
-  for i, kept in ipairs(call('HMGET', STATS, unpack(fields))) do
-    local before, by = tonumber(kept) or 0, tally[names[floor((i + 1) / 2)]]
-    changed[2 * i - 1], changed[2 * i] = fields[i], text(by and before + by or max(before, longest))
-  end
-  call('HSET', STATS, unpack(changed))
-end
-
-function write_counts(waiting, inside)
-  if not next(tally) then return end
-  write_tally(waiting)
-  write_minute(waiting, inside)
-  if tally.admitted or tally.completed or tally.expired then -- or else nothing of it has changed
-    call('HSET', QUEUE, 'completed', text(Q.completed or 0), 'stay_mean', text(Q.stay_mean or 0), 'stay_count',
-      text(Q.stay_count or 0), 'flow_left', text(Q.flow_left or 0), 'flow_called', text(Q.flow_called or 0),
-      'flow_inside', text(Q.flow_inside or 0), 'flow_out', text(Q.flow_out or 0))
-  end
-  if tally.admitted then call('HSET', QUEUE, 'admitted_at', text(now)) end
 end

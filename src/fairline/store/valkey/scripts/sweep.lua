@@ -12,7 +12,7 @@ if away >= 0 and away < lease then return answer({0}) end
 local function stop_clock(span)
   Q.stopped = (Q.stopped or 0) + span
   clock = now - Q.stopped
-  call('HSET', QUEUE, 'stopped', text(Q.stopped))
+  call('HSET', QUEUE, 'stopped', Q.stopped)
 end
 
 if away < 0 then
@@ -21,9 +21,9 @@ elseif stalled then
   stop_clock(away)
 elseif away > 1.5 * every then
   stop_clock(away - every)
-  event('clock_stopped', '', text((away - every) / 1000))
+  event('clock_stopped', '', (away - every) / 1000)
 end
-call('HSET', QUEUE, 'swept_at', text(now))
+call('HSET', QUEUE, 'swept_at', now)
 
 -- A lapse has its reason from the state it ends.
 local function reason_of(t)
@@ -68,7 +68,7 @@ end
 local function trim_stats()
   local hour, minute = floor(now / HOUR), floor(now / MINUTE)
   if Q.stats_hour == hour then return end
-  call('HSET', QUEUE, 'stats_hour', text(hour))
+  call('HSET', QUEUE, 'stats_hour', hour)
   pack_hours(hour)
   for _, field in ipairs(call('HKEYS', HOURS)) do
     if hour - tonumber(field) > HOURS_KEPT then call('HDEL', HOURS, field) end
@@ -78,7 +78,7 @@ local function trim_stats()
   end
 end
 
-local due = call('ZRANGEBYSCORE', DUE, '-inf', text(clock), 'LIMIT', 0, at_most)
+local due = call('ZRANGEBYSCORE', DUE, '-inf', clock, 'LIMIT', 0, at_most)
 local reply = {#due}
 for _, member in ipairs(due) do
   local t = tonumber(member) and fetch(member)

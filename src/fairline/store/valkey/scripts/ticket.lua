@@ -1,10 +1,9 @@
--- ticket.lua: what is kept of a ticket.
---#include queue
+-- ticket.lua: what is kept of a ticket: the head that every record has (head.lua), and a tail from its admission or its
+-- end on.
+--#include head
 
--- A record has a head that every ticket has, an extra part where its flags say so (how often it moved to
--- another device, and its serial), and a tail from its admission or its end on; record.py reads the same.
-local HEAD, EXTRA, TAIL = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0', '<ddddI4Bc0Bc0I2c0'
-local LEAVING, IS_HELD, HAS_EXTRA, IS_NEARLY = 1, 2, 4, 8
+local TAIL = '<ddddI4Bc0Bc0I2c0'
+local LEAVING, IS_NEARLY = 1, 8
 
 local function unpack_ticket(number, record)
   local t = {
@@ -40,11 +39,6 @@ local function fetch(number)
   return record and unpack_ticket(number, record)
 end
 
-local function packed_head(state, reason, level, flags, place, joined, client, holder, key, person)
-  return struct.pack(HEAD, state, reason, level, flags, place, joined, #client, client, #holder, holder, #key, key,
-    #person, person)
-end
-
 local function packed(t)
   local extra = t.moved > 0 or t.serial ~= ''
   local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
@@ -67,7 +61,7 @@ end
 -- The one deadline of a ticket, in the queue's time.
 local function set_due(number, at)
   if at then
-    call('ZADD', DUE, text(at), number)
+    call('ZADD', DUE, at, number)
   else
     call('ZREM', DUE, number)
   end

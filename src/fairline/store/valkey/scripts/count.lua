@@ -1,0 +1,57 @@
+-- count.lua: what is counted and told of each step. Included by step.lua and join.lua.
+--#include queue
+local EVENTS_KEPT = 100000
+
+local tally = {} -- what happened in this step, added to the statistics at its end
+local function count(name, by)
+  tally[name] = (tally[name] or 0) + (by or 1)
+end
+
+local function event(type, number, detail)
+  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', now, 'ticket', number or '',
+    'detail', detail or '')
+end
+
+local HOUR, MINUTE = 3600000, 60000
+
+-- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
+local function write_minute(waiting, inside)
+  local minute = floor(now / MINUTE)
+  local kept = call('HGET', MINUTES, minute)
+  local counts = kept and cmsgpack.unpack(kept) or {}
+  for name, by in pairs(tally) do
+    if not string.find(name, ':', 1, true) or string.sub(name, 1, 5) == 'wait:' then
+      counts[name] = (counts[name] or 0) + by
+    end
+  end
+  counts.waiting, counts.inside = waiting, inside
+  counts.peak = max(counts.peak or 0, waiting_before, waiting)
+  call('HSET', MINUTES, minute, cmsgpack.pack(counts))
+end
+
+-- What was counted, and the longest line there was: of this hour, and of all of them.
+local function write_tally(waiting)
+  local hour, longest = 'h' .. text(floor(now / HOUR)) .. ':', max(waiting_before, waiting)
+  local names, fields, changed = {'peak'}, {}, {}
+  for name in pairs(tally) do names[#names + 1] = name end
+  for i, name in ipairs(names) do
+    fields[2 * i - 1], fields[2 * i] = hour .. name, 'total:' .. name
+  end
+  for i, kept in ipairs(call('HMGET', STATS, unpack(fields))) do
+    local before, by = tonumber(kept) or 0, tally[names[floor((i + 1) / 2)]]
+    changed[2 * i - 1], changed[2 * i] = fields[i], by and before + by or max(before, longest)
+  end
+  call('HSET', STATS, unpack(changed))
+end
+
+function write_counts(waiting, inside)
+  if not next(tally) then return end
+  write_tally(waiting)
+  write_minute(waiting, inside)
+  if tally.admitted or tally.completed or tally.expired then -- or else nothing of it has changed
+    call('HSET', QUEUE, 'completed', Q.completed or 0, 'stay_mean', Q.stay_mean or 0, 'stay_count', Q.stay_count or 0,
+      'flow_left', Q.flow_left or 0, 'flow_called', Q.flow_called or 0, 'flow_inside', Q.flow_inside or 0,
+      'flow_out', Q.flow_out or 0)
+  end
+  if tally.admitted then call('HSET', QUEUE, 'admitted_at', now) end
+end
