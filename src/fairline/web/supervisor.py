@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -39,6 +40,8 @@ DEMO = QueueId("demo")
 WATCH_SECONDS = 0.1
 #: A worker that ends sooner than this after its start is not started again at once.
 TOO_SOON_SECONDS = 2.0
+#: A folder whose files are in memory, on Linux.
+IN_MEMORY = "/dev/shm"
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -97,7 +100,7 @@ class Supervisor:
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
         self._orders = partial(orders_of, settings, secret.encode())
         self._clear_metrics()
-        self._metrics.mkdir(parents=True)
+        self._make_metrics()
         return prepared
 
     async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
@@ -195,11 +198,21 @@ class Supervisor:
             self._workers[number] = _Child(self._spawn(number))
         return True
 
+    def _make_metrics(self) -> None:
+        """In memory where that can be, by a link: who adds to a mapped file on a full disk is killed for it."""
+        self._metrics.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._metrics.symlink_to(tempfile.mkdtemp(prefix="fairline-", dir=IN_MEMORY))
+        except OSError:
+            self._metrics.mkdir()
+
     def _clear_metrics(self) -> None:
         """Remove what this server counted, and what is left of servers that were killed."""
         for folder in self._metrics.parent.glob("*"):
             if folder == self._metrics or not _runs(folder.name):
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(folder.resolve(), ignore_errors=True)
+                if folder.is_symlink():
+                    folder.unlink()
 
     def _is_ready(self) -> bool:
         """Whether every worker has said so. Which of them is asked is chance, so they are asked a few times."""
