@@ -53,7 +53,7 @@ PARTS = {
     "durability": Part("what it costs that every call is on disk before it is answered", durability),
     "postgres": Part("a counter a hundred times over on PostgreSQL, beside the plain way", postgres.measure),
     "counter": Part("a walk-in counter over HTTP for five minutes, on PostgreSQL", counter.measure, counter.SECONDS),
-    "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure),
+    "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure, http.SECONDS),
     "gate": Part("what asking for the pass adds to a page through nginx (needs wrk and nginx)", gate.measure),
     "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),
 }

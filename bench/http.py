@@ -21,6 +21,9 @@ OPEN: dict[str, Any] = {"join_limit_per_ip": 0, "max_queue_size": 5_000_000, "he
 WAITING = 10_000
 #: At least this much of the echo's calls a second, as ratios of the same run.
 WANTED = {"heartbeat": 1.0, "status": 1.0, "verify": 1.0, "join": 0.7}
+ROUNDS, ROUND_SECONDS = 3, 3
+#: How long the load lasts in all: each call, and the echo with nothing said, between two echoes.
+SECONDS = ROUNDS * ROUND_SECONDS * (1 + 2 * (len(WANTED) + 1))
 
 #: The measure, and beside it the same application where nothing is said: it answers without reading any JSON.
 ECHO, NOTHING_SAID = "bare uvicorn, JSON echo", "bare uvicorn, no JSON in"
@@ -83,7 +86,7 @@ async def measure(quick: bool) -> list[Table]:
     """Calls a second of each, as shares of the echo's around it."""
     if shutil.which("wrk") is None:
         raise RuntimeError("wrk is needed: apt-get install wrk")
-    rounds, seconds = (1, 2) if quick else (3, 3)
+    rounds, seconds = (1, 2) if quick else (ROUNDS, ROUND_SECONDS)
     seen: dict[str, list[Load]] = {name: [] for name in (ECHO, NOTHING_SAID, *WANTED)}
     shares: dict[str, list[float]] = {name: [] for name in (NOTHING_SAID, *WANTED)}
     with tempfile.TemporaryDirectory(prefix="fairline-wrk-") as folder:
