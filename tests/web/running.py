@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fairline.web.metrics import FOLDER
 from fairline.web.supervisor import ready_worker
 from tests.backends import HOST, free_ports, wait_until
 
@@ -87,6 +88,12 @@ class RunningServer:
         """The process of the embedded store."""
         (pid,) = (pid for pid in self._children() if b"fairline.web.worker" not in _command(pid))
         return pid
+
+    def metrics_folder(self) -> Path:
+        """Where the workers write what they count."""
+        said = Path(f"/proc/{self.worker_pids()[0]}/environ").read_bytes().split(b"\0")
+        (folder,) = (each.partition(b"=")[2] for each in said if each.startswith(f"{FOLDER}=".encode()))
+        return Path(os.fsdecode(folder))
 
     def logs(self, event: str) -> list[dict[str, Any]]:
         """The structured log lines of one event so far, oldest first."""

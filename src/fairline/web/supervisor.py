@@ -7,12 +7,10 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -31,6 +29,7 @@ from fairline.token import Keyring
 from fairline.web.access import Access
 from fairline.web.listening import Listening
 from fairline.web.metrics import FOLDER
+from fairline.web.metrics_folder import MetricsFolder
 from fairline.web.worker import GRACE_SECONDS, orders_of
 
 log = structlog.get_logger()
@@ -40,8 +39,6 @@ DEMO = QueueId("demo")
 WATCH_SECONDS = 0.1
 #: A worker that ends sooner than this after its start is not started again at once.
 TOO_SOON_SECONDS = 2.0
-#: A folder whose files are in memory, on Linux.
-IN_MEMORY = "/dev/shm"
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -74,8 +71,7 @@ class Supervisor:
         self._ready: set[int] = set()
         """The process ids of workers that are."""
         self._orders: Callable[[int | None, int], bytes] = lambda *_: b""
-        self._metrics = settings.data / "metrics" / str(os.getpid())
-        """Where the workers write what they count; no other server that shares the data folder writes there."""
+        self._metrics = MetricsFolder(settings.data, settings.workers)
         self._listening: Listening | None = None
         self.port: int | None = None
         """Where it listens, once prepared: the one asked for, or a free one for port 0."""
@@ -99,8 +95,7 @@ class Supervisor:
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
         self._orders = partial(orders_of, settings, secret.encode())
-        self._clear_metrics()
-        self._make_metrics()
+        self._metrics.made()
         return prepared
 
     async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
@@ -161,7 +156,7 @@ class Supervisor:
         child = subprocess.Popen(
             [sys.executable, "-m", "fairline.web.worker"],
             stdin=subprocess.PIPE,
-            env=os.environ | {FOLDER: str(self._metrics)},
+            env=os.environ | {FOLDER: str(self._metrics.made())},
             pass_fds=[] if listening is None else [listening],
             start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
         )
@@ -191,28 +186,12 @@ class Supervisor:
             log.error(
                 "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
             )
-            mark_process_dead(number, str(self._metrics))  # type: ignore[no-untyped-call]
+            mark_process_dead(number, str(self._metrics.made()))  # type: ignore[no-untyped-call]
             if too_soon:
                 child.not_before = time.monotonic() + TOO_SOON_SECONDS
                 continue
             self._workers[number] = _Child(self._spawn(number))
         return True
-
-    def _make_metrics(self) -> None:
-        """In memory where that can be, by a link: who adds to a mapped file on a full disk is killed for it."""
-        self._metrics.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._metrics.symlink_to(tempfile.mkdtemp(prefix="fairline-", dir=IN_MEMORY))
-        except OSError:
-            self._metrics.mkdir()
-
-    def _clear_metrics(self) -> None:
-        """Remove what this server counted, and what is left of servers that were killed."""
-        for folder in self._metrics.parent.glob("*"):
-            if folder == self._metrics or not _runs(folder.name):
-                shutil.rmtree(folder.resolve(), ignore_errors=True)
-                if folder.is_symlink():
-                    folder.unlink()
 
     def _is_ready(self) -> bool:
         """Whether every worker has said so. Which of them is asked is chance, so they are asked a few times."""
@@ -245,7 +224,7 @@ class Supervisor:
                     child.process.stdin.close()
         if self._embedded:
             self._embedded.stop()
-        self._clear_metrics()
+        self._metrics.remove()
 
     def close(self) -> None:
         """Give back what was prepared, if it never ran."""
@@ -270,16 +249,6 @@ def ready_worker(host: str, port: int) -> int | None:
         return None
     by = re.search(rb"\r\nx-request-id: ([0-9a-f]+)-", answer)
     return int(by[1], 16) if by and answer.startswith(b"HTTP/1.1 200") else None
-
-
-def _runs(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError):
-        return False
-    except PermissionError:
-        pass  # someone else's, and running
-    return True
 
 
 def _reachable(host: str) -> str:

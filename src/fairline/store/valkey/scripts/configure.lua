@@ -8,7 +8,7 @@ if Q.version == tonumber(ARGV[2]) then
     if ARGV[i + 1] == '' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end
   end
   call('HINCRBY', QUEUE, 'version', 1)
-  call('XADD', HISTORY, 'MAXLEN', ARGV[3], text(Q.version + 1) .. '-0', 'at', now, 'by', ARGV[4],
+  call('XADD', HISTORY, 'MAXLEN', ARGV[3], text(Q.version + 1) .. '-0', 'at', text(now), 'by', ARGV[4],
     'settings', ARGV[5])
   event('settings_changed', '', Q.version + 1)
 end

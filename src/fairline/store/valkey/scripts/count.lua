@@ -7,8 +7,9 @@ local function count(name, by)
   tally[name] = (tally[name] or 0) + (by or 1)
 end
 
+local now_text = text(now)
 local function event(type, number, detail)
-  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', now, 'ticket', number or '',
+  call('XADD', EVENTS, 'MAXLEN', '~', EVENTS_KEPT, '*', 'type', type, 'at', now_text, 'ticket', number or '',
     'detail', detail or '')
 end
 
@@ -39,7 +40,7 @@ local function write_tally(waiting)
   end
   for i, kept in ipairs(call('HMGET', STATS, unpack(fields))) do
     local before, by = tonumber(kept) or 0, tally[names[floor((i + 1) / 2)]]
-    changed[2 * i - 1], changed[2 * i] = fields[i], by and before + by or max(before, longest)
+    changed[2 * i - 1], changed[2 * i] = fields[i], text(by and before + by or max(before, longest))
   end
   call('HSET', STATS, unpack(changed))
 end
@@ -53,5 +54,5 @@ function write_counts(waiting, inside)
       'flow_left', Q.flow_left or 0, 'flow_called', Q.flow_called or 0, 'flow_inside', Q.flow_inside or 0,
       'flow_out', Q.flow_out or 0)
   end
-  if tally.admitted then call('HSET', QUEUE, 'admitted_at', now) end
+  if tally.admitted then call('HSET', QUEUE, 'admitted_at', now_text) end
 end

@@ -14,7 +14,8 @@ local unpack = table.unpack or unpack
 local call, floor, min, max = redis.call, math.floor, math.min, math.max
 
 -- A number as text that reads back as the same number, whatever the Lua version makes of it. What `call` is given needs
--- no such care: there the server sees to it, and faster. Nearly all are whole, which is written faster too.
+-- no such care where a score or a script is made of it: the server sees to that, and faster. But where Python reads it,
+-- it does: Redis 7.2 before 7.2.5 writes 100000000 as 1e+8. Nearly all are whole, which is written faster.
 local function text(number)
   return string.format(number % 1 == 0 and '%d' or '%.17g', number)
 end
@@ -52,7 +53,7 @@ local function waiting_due()
   return timeout > 0 and clock + (timeout + Q.grace_seconds) * 1000 or nil
 end
 
--- Writes what a step counted: step.lua says how.
+-- Writes what a step counted: count.lua says how.
 local write_counts
 
 -- Answer with the queue as it is now (answers.py reads it) and `reply`.

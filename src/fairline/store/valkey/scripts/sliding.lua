@@ -16,5 +16,5 @@ end
 
 local function hit(key, window)
   call('RPUSH', key, now)
-  call('PEXPIRE', key, window)
+  call('PEXPIRE', key, text(window))
 end

@@ -4,6 +4,9 @@
 -- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
 local call = redis.call
 local now = tonumber(ARGV[1])
+local function text(number)
+  return string.format('%.17g', number)
+end
 --#include sliding
 local wait = blocked(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
 if wait == 0 then hit(KEYS[1], tonumber(ARGV[3])) end
