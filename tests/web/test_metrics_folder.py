@@ -77,3 +77,13 @@ def test_where_it_was_cleared_away_it_is_made_again_by_its_name(folder: MetricsF
     assert another.made() != path
     assert path.is_dir()
     another.remove()
+
+
+def test_where_it_cannot_be_made_again_the_server_goes_on(folder: MetricsFolder) -> None:
+    path = folder.made()
+    path.rmdir()
+    path.parent.rmdir()
+    path.parent.write_bytes(b"in the way")
+    assert folder.made() == path
+    path.parent.unlink()
+    assert folder.made().is_dir()

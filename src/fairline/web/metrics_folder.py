@@ -32,11 +32,17 @@ class MetricsFolder:
 
     def made(self) -> Path:
         """The folder, made when it is first asked for, and again where something cleared it away since."""
-        if self._path is None or not self._path.is_dir():
+        if self._path is not None and self._path.is_dir():
+            return self._path
+        try:
             home = self._home()
             _clear(home)
             self.remove()
             self._path, self._lock = _make(home, self._path)
+        except OSError:
+            if self._path is None:
+                raise
+            # Later on it is the workers that fail without it, and are started again; the server goes on.
         return self._path
 
     def remove(self) -> None:
