@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,8 @@ from fairline import activity
 from fairline.errors import StoreUnavailable
 from fairline.queue import QueueId
 from fairline.room import Room
-from fairline.store import Arrival, Store, open_store
-from fairline.ticket import Standing
+from fairline.store import Arrival, Store, Visit, Visitor, open_store
+from fairline.ticket import Reason, Standing
 from fairline.token import Keyring
 from tests.backends import Valkey
 from tests.web.inside import until
@@ -112,6 +114,59 @@ async def test_an_outage_of_the_store_is_waited_out(store: Store, monkeypatch: p
     await room.visit(QUEUE, 1, "me")
     await room.close()
     assert await views(store) == 2
+
+
+async def test_who_leaves_one_queue_does_not_wait_for_the_signs_of_another(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, beside = await inside(store, 1), QueueId("beside")
+    await room.create(beside, {"admission": "manual"})
+    await store.join(beside, [Arrival()])
+    await store.call_next(beside, 1)
+    await room.visit(beside, 1, "me")
+    visit, answers = store.visit, asyncio.Event()
+
+    async def hangs(queue: QueueId, what: Visit, visitors: Sequence[Visitor]) -> object:
+        if queue == beside:
+            await answers.wait()
+        return await visit(queue, what, visitors)
+
+    monkeypatch.setattr(store, "visit", hangs)
+    async with asyncio.timeout(20):
+        assert (await room.leave(QUEUE, 1)).standing.reason is Reason.LEFT
+    answers.set()
+    await room.close()
+    await store.delete(beside)
+
+
+async def test_who_leaves_does_not_overtake_their_own_signs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = await inside(store, 1)
+    visit, act = store.visit, store.act
+    begun, answers, done = asyncio.Event(), asyncio.Event(), []
+
+    async def slow(queue: QueueId, what: Visit, visitors: Sequence[Visitor]) -> object:
+        if what == "touch":
+            begun.set()
+            await answers.wait()
+            done.append("touch")
+        return await visit(queue, what, visitors)
+
+    async def noted(*asked: Any) -> object:
+        done.append("act")
+        return await act(*asked)
+
+    monkeypatch.setattr(store, "visit", slow)
+    monkeypatch.setattr(store, "act", noted)
+    await room.visit(QUEUE, 1, "me")
+    await begun.wait()
+    leaving = asyncio.ensure_future(room.leave(QUEUE, 1))
+    for _ in range(100):  # it has every chance to go ahead
+        await asyncio.sleep(0)
+    answers.set()
+    await leaving
+    assert done == ["touch", "act"]
+    assert await views(store) == 1
+    await room.close()
 
 
 async def waiting(store: Store, **settings: object) -> Room:

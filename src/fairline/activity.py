@@ -9,10 +9,12 @@ docs/decisions/0006-signs-of-life-are-written-together.md.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -38,7 +40,9 @@ class Activity(Generic[Who]):
     def __init__(self, put: Callable[[QueueId, Mapping[Who, int]], Awaitable[Any]]) -> None:
         self._put = put
         self._noted: defaultdict[QueueId, dict[Who, int]] = defaultdict(dict)
-        self._soon = Soon(self.write, KEPT_SECONDS)
+        self._turns: WeakValueDictionary[QueueId, asyncio.Lock] = WeakValueDictionary()
+        """What is written of a queue is written one after the other; they are there while somebody writes."""
+        self._soon = Soon(self._write_all, KEPT_SECONDS)
 
     def note(self, queue: QueueId, everyone: Sequence[Who]) -> None:
         """Some people gave a sign; it is written within about a second."""
@@ -48,11 +52,13 @@ class Activity(Generic[Who]):
                 noted[who] = noted.get(who, 0) + 1
             self._soon.ask()
 
-    async def write(self) -> None:
-        """Write what was noted. What cannot be written now is kept."""
-        before, self._noted = self._noted, defaultdict(dict)
-        for queue, noted in before.items():
-            signs = iter(noted.items())
+    async def write(self, queue: QueueId) -> None:
+        """Write what was noted of a queue, after what is being written of it. What cannot be written now is kept."""
+        turn = self._turns.get(queue)
+        if turn is None:
+            turn = self._turns[queue] = asyncio.Lock()
+        async with turn:
+            signs = iter(self._noted.pop(queue, {}).items())
             while batch := dict(itertools.islice(signs, WRITTEN_AT_ONCE)):
                 try:
                     await self._put(queue, batch)
@@ -61,6 +67,10 @@ class Activity(Generic[Who]):
                     self._keep(queue, batch)
                 except FairlineError as error:  # the queue is gone, and everyone in it
                     log.debug("activity.queue_gone", queue=queue, error=error.message)
+
+    async def _write_all(self) -> None:
+        for queue in list(self._noted):
+            await self.write(queue)
 
     async def close(self) -> None:
         """Write what is left, after what is being written."""

@@ -66,9 +66,9 @@ class Caller(Struct, frozen=True, kw_only=True):
     user_agent: str | None = None
     visitor: str | None = None
     """The secret in the cookie we gave this browser: its client id where it names none itself."""
-    holds: tuple[int, int] | None = None
-    """A ticket of this queue that the caller has proved to hold, by our signed cookie: its number, and how often it had
-    moved to another device."""
+    holds: tuple[int, int, int] | None = None
+    """A ticket of this queue that the caller has proved to hold, by our signed cookie: its number, when it was taken,
+    and how often it had moved to another device."""
     staff: str | None = None
     """The id of the admin key, if it is staff who put someone in line."""
     priority: int = 0

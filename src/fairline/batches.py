@@ -19,7 +19,7 @@ from fairline.queue import QueueId, QueueSettings
 from fairline.shown import ShownWaits, sampled
 from fairline.store import Arrival, Joined, Reply, Store, Terms, Visit, Visitor
 from fairline.terms import closed_until, terms_at
-from fairline.ticket import Action, Reason, Standing, Status
+from fairline.ticket import Action, Reason, Standing, Status, Ticket
 
 T = TypeVar("T")
 
@@ -27,6 +27,9 @@ T = TypeVar("T")
 URGENT_MS = 5000
 #: Who wants to join: what they say, who they are, and whether they want to go straight through.
 Asking = tuple[JoinRequest, Caller, bool]
+#: A ticket by its number, and by when it was taken where whoever asks holds its token: in a queue made anew the number
+#: is somebody else's.
+Whose = tuple[int, int | None]
 #: So many times a join is worked out anew where the settings change under it.
 TRIES = 5
 
@@ -59,7 +62,7 @@ class Batches:
                 return closed_until(queue, joined, settings, reply.view.now)
             if isinstance(joined, FairlineError):
                 return joined
-            if not joined.proven and (joined.ticket.number, joined.ticket.moved) != caller.holds:
+            if not joined.proven and _proof(joined.ticket) != caller.holds:
                 moved = joined.by_key and caller.staff is None
                 return TokenMoved() if moved else AlreadyInLine(queue)
             return Welcome(
@@ -115,14 +118,14 @@ class Batches:
             if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
                 self._shown.note(queue, each.standing.number, wait)
 
-    async def beats(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+    async def beats(self, queue: QueueId, tickets: list[Whose]) -> list[Answer | FairlineError]:
         """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
         written a little later (see activity), but at once where it changes more than a deadline far away."""
-        reply = await self._store.rank(queue, numbers)
+        reply = await self._store.rank(queue, [number for number, _ in tickets])
         soon = _soon(reply, _next_sign_ms(await self._known.at(queue, reply.view)))
         urgent, signs = [], []
-        for standing in reply.items:
-            if standing is None or standing.status is not Status.WAITING:
+        for (_, joined), standing in zip(tickets, reply.items, strict=True):
+            if standing is None or standing.status is not Status.WAITING or joined not in (None, standing.joined):
                 continue
             deadline = standing.deadline
             if standing.leaving or (deadline is not None and deadline < soon):
@@ -158,11 +161,11 @@ class Batches:
         soon = _soon(reply)
         urgent: list[Visitor] = []
         views: list[tuple[int, bytes]] = []
-        for (number, by, _), standing in zip(visitors, reply.items, strict=True):
+        for (number, by, _, joined), standing in zip(visitors, reply.items, strict=True):
             if isinstance(standing, FairlineError):
                 continue
             if standing.deadline is not None and standing.deadline < soon:
-                urgent.append(Visitor(number, by))
+                urgent.append(Visitor(number, by, joined=joined))
             else:
                 views.append((number, by))
         self._activity.note(queue, views)
@@ -172,11 +175,12 @@ class Batches:
     async def _touch(self, queue: QueueId, views: Mapping[tuple[int, bytes], int]) -> None:
         await self._store.visit(queue, "touch", [Visitor(number, by, count) for (number, by), count in views.items()])
 
-    async def acts(self, key: tuple[QueueId, Action], numbers: list[int]) -> list[Answer | FairlineError]:
+    async def acts(self, key: tuple[QueueId, Action], tickets: list[Whose]) -> list[Answer | FairlineError]:
         """One action on many tickets."""
         queue, action = key
-        await self._activity.write()  # of those who go now nothing could be written later
-        return await self._answers(queue, await self._store.act(queue, action, numbers), _as_it_is)
+        await self._activity.write(queue)  # of those who go now nothing could be written later
+        numbers, joined = [number for number, _ in tickets], [joined for _, joined in tickets]
+        return await self._answers(queue, await self._store.act(queue, action, numbers, joined), _as_it_is)
 
     async def _answers(
         self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
@@ -194,6 +198,10 @@ class Batches:
             else each
             for each in found
         ]
+
+
+def _proof(ticket: Ticket) -> tuple[int, int, int]:
+    return ticket.number, ticket.joined, ticket.moved
 
 
 def _next_sign_ms(settings: QueueSettings) -> float:

@@ -17,7 +17,7 @@ import msgspec
 
 from fairline.answer import Answer, Welcome, printed
 from fairline.arrival import Caller, JoinRequest, check_join
-from fairline.batches import Asking, Batches
+from fairline.batches import Asking, Batches, Whose
 from fairline.desk import desk_name
 from fairline.errors import (
     FairlineError,
@@ -76,11 +76,11 @@ class Room:
             return partial(on_sent, call) if on_sent else None
 
         self._joins = Grouping[QueueId, Asking, Welcome](batches.joins, on_sent=heard("join"))
-        self._beats = Grouping[QueueId, int, Answer](batches.beats, on_sent=heard("beat"))
+        self._beats = Grouping[QueueId, Whose, Answer](batches.beats, on_sent=heard("beat"))
         self._ranks = Grouping[QueueId, int, Answer](batches.look, on_sent=heard("rank"))
         self._unloads = Grouping[QueueId, int, Answer](batches.unloads, on_sent=heard("unload"))
         self._visits = Grouping[tuple[QueueId, Visit], Visitor, Answer](batches.visits, on_sent=heard("visit"))
-        self._acts = Grouping[tuple[QueueId, Action], int, Answer](batches.acts, on_sent=heard("act"))
+        self._acts = Grouping[tuple[QueueId, Action], Whose, Answer](batches.acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
@@ -88,7 +88,7 @@ class Room:
         await asyncio.gather(*(group.close() for group in groups))
         await self._batches.close()
 
-    # People who wait
+    # People who wait. Whoever has a token says when its ticket was taken, too: `joined`.
 
     def join(self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False) -> Asked[Welcome]:
         """Take a place in the line, or come back to the one held already. With `through`, be let in at once or not at
@@ -98,9 +98,10 @@ class Room:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
         return Asked(self._joins, queue, (request, caller, through))
 
-    def beat(self, queue: QueueId, number: int) -> Asked[Answer]:
-        """Give a sign of life; TicketExpired if the place is gone."""
-        return Asked(self._beats, queue, number)
+    def beat(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[Answer]:
+        """Give a sign of life; TicketExpired if the place is gone. It is none of a ticket that was taken at another
+        time, which is answered all the same."""
+        return Asked(self._beats, queue, (number, joined))
 
     def status(self, queue: QueueId, number: int) -> Asked[Answer]:
         """Where a ticket stands; ended ones too, while they are kept."""
@@ -110,9 +111,9 @@ class Room:
         """The page was closed: they have the grace to come back."""
         return Asked(self._unloads, queue, number)
 
-    def leave(self, queue: QueueId, number: int) -> Asked[Answer]:
+    def leave(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[Answer]:
         """Leave for good, from the line or from inside."""
-        return Asked(self._acts, (queue, Action.LEAVE), number)
+        return Asked(self._acts, (queue, Action.LEAVE), (number, joined))
 
     async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
         """Where many tickets stand, in one call; with `beat`, a sign of life of each (for open streams)."""
@@ -120,21 +121,21 @@ class Room:
 
     # Inside
 
-    def start(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
+    def start(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[Answer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
-        return Asked(self._visits, (queue, "start"), Visitor(number, self.identity.session(by)))
+        return Asked(self._visits, (queue, "start"), Visitor(number, self.identity.session(by), joined=joined))
 
-    def touch(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
+    def touch(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[Answer]:
         """Note activity in a session."""
-        return Asked(self._visits, (queue, "touch"), Visitor(number, self.identity.session(by)))
+        return Asked(self._visits, (queue, "touch"), Visitor(number, self.identity.session(by), joined=joined))
 
-    def visit(self, queue: QueueId, number: int, by: str) -> Asked[Answer]:
+    def visit(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[Answer]:
         """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
-        return Asked(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), views=0))
+        return Asked(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), 0, joined))
 
-    def complete(self, queue: QueueId, number: int) -> Asked[Answer]:
+    def complete(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[Answer]:
         """Done inside: the room is free at once."""
-        return Asked(self._acts, (queue, Action.COMPLETE), number)
+        return Asked(self._acts, (queue, Action.COMPLETE), (number, joined))
 
     # Staff
 
@@ -156,7 +157,7 @@ class Room:
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
         """Recall, return, complete, cancel, no-show, terminate, hold, release or reinstate; answers the ticket as it is
         now."""
-        await Asked(self._acts, (queue, action), number)
+        await Asked(self._acts, (queue, action), (number, None))
         return await self.ticket(queue, number)
 
     async def begin(self, queue: QueueId, number: int) -> Ticket:

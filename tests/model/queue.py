@@ -15,6 +15,7 @@ from fairline.errors import (
     SessionTaken,
     SettingsChanged,
     TicketNotFound,
+    TokenInvalid,
     TransitionRefused,
 )
 from fairline.events import EventType
@@ -141,10 +142,12 @@ class Model(Arrivals):
     def visit(self, what: Visit, visitors: Iterable[Visitor]) -> list[Standing | FairlineError]:
         return [self._visit(what, *visitor) for visitor in visitors]
 
-    def _visit(self, what: Visit, number: int, by: bytes, views: int) -> Standing | FairlineError:
+    def _visit(self, what: Visit, number: int, by: bytes, views: int, joined: int | None) -> Standing | FairlineError:
         t = self.find(number)
         if t is None:
             return TicketNotFound(self.queue, number)
+        if joined not in (None, t.joined):
+            return TokenInvalid("it is for a queue that is no more")
         if t.status is Status.ADMITTED and what != "touch":
             t.by = by
             self._move(t, Action.START)

@@ -58,12 +58,13 @@ async def test_someone_elses_details_never_open_their_place(
     for thief in thieves:
         with pytest.raises(AlreadyInLine):
             await join(room, queue, **thief, **details)
-    for wrong in ((0, 0), (2, 0), (-1, 0), (first.standing.number, 1)):
+    number, taken = first.standing.number, first.standing.joined
+    for wrong in ((0, taken, 0), (2, taken, 0), (-1, taken, 0), (number, taken, 1), (number, taken - 1, 0)):
         with pytest.raises(AlreadyInLine):
             await join(room, queue, Caller(holds=wrong), **details)
     assert await joined_total(room, queue) == 1
 
-    proven = await join(room, queue, Caller(holds=(first.standing.number, 0)), **details)
+    proven = await join(room, queue, Caller(holds=(number, taken, 0)), **details)
     assert (proven.standing.number, proven.created) == (1, False)
     same_client = await join(room, queue, client_id="client-ann", **details)
     assert same_client.standing.number == 1

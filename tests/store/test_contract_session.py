@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairline.errors import SessionTaken, TicketNotFound, TransitionRefused
+from fairline.errors import SessionTaken, TicketNotFound, TokenInvalid, TransitionRefused
 from fairline.store import Visit, Visitor
 from fairline.ticket import Action, Reason, Standing, Status
 from tests.store.venue import OpenVenue, Venue
@@ -153,3 +153,43 @@ async def test_a_question_without_a_page_view_changes_nothing_of_a_session_that_
     assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (40, 0)
     await v.store.visit(v.queue, "touch", [Visitor(number, b"me", 3)])
     assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (60, 3)
+
+
+@pytest.mark.parametrize("views", [0, 1])
+@pytest.mark.parametrize("what", VISITS)
+@pytest.mark.parametrize("status", [Status.ADMITTED, Status.ACTIVE])
+async def test_whoever_names_a_ticket_of_an_earlier_queue_does_nothing_to_the_one_of_that_number(
+    venue: OpenVenue, what: Visit, status: Status, views: int
+) -> None:
+    v = await venue(**SESSION)
+    number, beside = await v.one(status), await v.one(Status.ACTIVE)
+    joined = (await v.ticket(number)).joined
+    before = await v.everything()
+    asked = [Visitor(number, b"visitor", views, joined - 1), Visitor(beside, b"visitor", 0, joined)]
+    another, same = (await v.store.visit(v.queue, what, asked)).items
+    assert isinstance(another, TokenInvalid)
+    assert isinstance(same, Standing)
+    assert await v.everything() == before
+    (theirs,) = (await v.store.visit(v.queue, "visit", [Visitor(number, b"visitor", views, joined)])).items
+    assert isinstance(theirs, Standing)
+    assert theirs.status is Status.ACTIVE
+
+
+@pytest.mark.parametrize("action", [Action.LEAVE, Action.COMPLETE, Action.HOLD])
+async def test_nor_is_it_ended_by_them(venue: OpenVenue, action: Action) -> None:
+    v = await venue(**SESSION)
+    status = Status.WAITING if action is Action.HOLD else Status.ACTIVE
+    number, beside = await v.one(status), await v.one(status)
+    joined = (await v.ticket(number)).joined
+    before = await v.everything()
+    (another,) = (await v.store.act(v.queue, action, [number], [joined - 1])).items
+    assert isinstance(another, TokenInvalid)
+    assert await v.everything() == before
+    both = [number, number, beside, 99]
+    another, theirs, other, missing = (
+        await v.store.act(v.queue, action, both, [joined + 1, joined, None, joined])
+    ).items
+    assert (type(another), type(missing)) == (TokenInvalid, TicketNotFound)
+    for done in (theirs, other):
+        assert isinstance(done, Standing)
+        assert done.held or done.status is not status

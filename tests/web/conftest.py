@@ -16,6 +16,7 @@ ON_EVERY_STORE = {
     "test_counter_page",
     "test_join_form",
     "test_kiosk",
+    "test_made_anew",
     "test_people",
     "test_streams",
     "test_calling",

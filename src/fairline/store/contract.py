@@ -203,11 +203,13 @@ class Shown(NamedTuple):
 
 
 class Visitor(NamedTuple):
-    """Someone who comes to the inside: the ticket, the digest of who it is, and how many page views that were."""
+    """Someone who comes to the inside: the ticket, the digest of who it is, and how many page views that were. With
+    `joined`, only to the ticket that was taken then: in a queue made anew its number is somebody else's."""
 
     number: int
     by: bytes
     views: int = 1
+    joined: int | None = None
 
 
 class Store(Protocol):
@@ -319,8 +321,11 @@ class Store(Protocol):
         """Start sessions (`start`), note activity (`touch`), or both where need be (`visit`). Without page views, a
         visit of a session that runs already only asks whether it may: nothing is written."""
 
-    async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
-        """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS."""
+    async def act(
+        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: Sequence[int | None] = ()
+    ) -> Reply[Standing | FairlineError]:
+        """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS.
+        `joined` says when each ticket was taken, where that is known (as of a Visitor)."""
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
         """End a ticket whose holder has another one in another queue now. To do it again changes nothing."""

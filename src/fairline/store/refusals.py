@@ -16,6 +16,7 @@ from fairline.errors import (
     QueueMaintenance,
     RateLimited,
     SessionTaken,
+    TokenInvalid,
     TokenMoved,
     TransitionRefused,
 )
@@ -66,6 +67,8 @@ def refused(queue: QueueId, action: Action, why: str, standing: Standing) -> Fai
             return SessionTaken()
         case "moved":
             return TokenMoved()
+        case "another":
+            return TokenInvalid("it is for a queue that is no more")
         case "held":
             return HolderInLine(queue)
         case "no_room":

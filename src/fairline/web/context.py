@@ -58,7 +58,7 @@ class Context:
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
         self._client_token = lru_cache(REMEMBERED)(self._sign_client)
-        self._sessions: OrderedDict[tuple[QueueId, int, int, int], str] = OrderedDict()
+        self._sessions: OrderedDict[tuple[QueueId, int, int, int | None, int], str] = OrderedDict()
 
     # Who calls
 
@@ -112,7 +112,7 @@ class Context:
             language=preferred(request),
         )
 
-    def _held(self, request: Request, queue: QueueId) -> tuple[int, int] | None:
+    def _held(self, request: Request, queue: QueueId) -> tuple[int, int, int] | None:
         """The ticket that our signed cookie proves the caller to hold."""
         cookies = request.head.cookies
         token = cookies.get(ticket_cookie(queue)) if cookies else None
@@ -122,7 +122,7 @@ class Context:
             claims = self.room.keyring.tickets.check(token, time.time())
         except TokenError:
             return None
-        return (claims.number, claims.moved) if claims.queue == queue else None
+        return (claims.number, claims.joined, claims.moved) if claims.queue == queue else None
 
     # Tickets
 
@@ -228,9 +228,10 @@ class Context:
     # Sessions
 
     def session_token(self, answer: Answer) -> str:
-        """The pass for the site, made when it is read."""
+        """The pass for the site, made when it is read; anew for whoever is called again, since it lasts from the call
+        on."""
         standing = answer.standing
-        key = (answer.queue, standing.number, standing.joined, self.room.keyring.generation)
+        key = (answer.queue, standing.number, standing.joined, standing.deadline, self.room.keyring.generation)
         token = self._sessions.get(key)
         if token is None:
             now = int(time.time())
@@ -292,11 +293,12 @@ def _seen(address: str | None, agent: bytes | None) -> str:
     return sha256(b"%b %b" % ((address or "").encode(), agent or b"")).hexdigest()[:24]
 
 
-def same_ticket(claims: TicketClaims | SessionClaims, answer: Answer) -> Answer:
-    """The answer, if it is about the ticket of the token and not one of the same number in a queue made anew."""
+def same_ticket(claims: TicketClaims, answer: Answer) -> Answer:
+    """The answer, if it is about the ticket of the token: not one of the same number in a queue made anew, nor one that
+    has gone on to another device."""
     if answer.standing.joined != claims.joined:
         raise TokenInvalid("it is for a queue that is no more")
-    if isinstance(claims, TicketClaims) and answer.standing.moved != claims.moved:
+    if answer.standing.moved != claims.moved:
         raise TokenMoved
     return answer
 

@@ -26,7 +26,7 @@ from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenError
 from fairline.queue import QueueId, QueueSettings
 from fairline.ticket import Status
 from fairline.token import SessionClaims
-from fairline.web.context import SESSION_COOKIE, Context, local, same_ticket
+from fairline.web.context import SESSION_COOKIE, Context, local
 from fairline.web.http import (
     NO_STORE,
     Head,
@@ -119,7 +119,7 @@ class Gate:
 
         def let_through(answer: Answer) -> Response:
             """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
-            headers = _who(same_ticket(claims, answer))
+            headers = _who(answer)
             if not bound:
                 headers += self._context.visitor_cookies(request, claims, by)
             return _yes(errand, headers)
@@ -127,7 +127,8 @@ class Gate:
         def refused(error: FairlineError) -> Outcome:
             return self._without_pass(request, msgspec.structs.replace(errand, queue=claims.queue), error)
 
-        return Pending(self._room.visit(QueueId(claims.queue), claims.number, by), let_through, recover=refused)
+        visit = self._room.visit(QueueId(claims.queue), claims.number, by, claims.joined)
+        return Pending(visit, let_through, recover=refused)
 
     # With a pass in the address
 
@@ -154,7 +155,7 @@ class Gate:
                 return self._settle_in(request, errand, ())
             return self._without_pass(request, named, error)
 
-        visit = self._room.visit(QueueId(claims.queue), claims.number, by)
+        visit = self._room.visit(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(visit, lambda _: self._settle_in(request, errand, settled), recover=refused)
 
     def _settle_in(self, request: Request, errand: Errand, cookies: Headers) -> Response:

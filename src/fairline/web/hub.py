@@ -76,7 +76,7 @@ _EVENT_OF = {"waiting": "position"}
 class Watcher:
     """One open stream."""
 
-    __slots__ = ("connection", "ends_at", "hub", "moved", "number", "queue", "seen", "slow_since", "started")
+    __slots__ = ("connection", "ends_at", "hub", "joined", "moved", "number", "queue", "seen", "slow_since", "started")
 
     def __init__(self, hub: Hub, queue: QueueId, number: int, seen: tuple[str, str], started: Answer) -> None:
         self.hub = hub
@@ -84,7 +84,7 @@ class Watcher:
         self.number = number
         self.seen = seen
         """The state and the message this client has been told."""
-        self.moved = started.standing.moved
+        self.joined, self.moved = started.standing.joined, started.standing.moved
         self.started: Answer | None = started
         self.connection: Connection | None = None
         self.slow_since = 0.0
@@ -115,6 +115,9 @@ class Watcher:
         """Write what this client has not been told yet, or that it is called again; False if nothing was written."""
         connection = self.connection
         if connection is None or connection.is_closing() or self._slow(connection):
+            return False
+        if frames.answer.standing.joined != self.joined:
+            connection.close()  # somebody else's, in a queue made anew
             return False
         if frames.answer.standing.moved != self.moved:
             connection.write(MOVED)
@@ -267,35 +270,43 @@ class Hub:
     async def _keep(self, queue: QueueId) -> None:
         kept = self._kept.get(queue)
         if kept is None:
-            kept = self._kept[queue] = _Kept(await self.context.room.last_event(queue), self.loop.time())
+            kept = _Kept(await self.context.room.last_event(queue), self.loop.time())
+            if queue not in self._streams:
+                return  # the last one went meanwhile
+            self._kept[queue] = kept
         await self._hear(queue, kept)
         now = self.loop.time()
         if now >= kept.beat_at:
-            moved_at = kept.settle(now)
-            last = await self._tell(queue, self._numbers(queue), moved_at, beat=True)
+            last = await self._tell(queue, self._numbers(queue), kept.moved_at, beat=True)
+            kept.settle(now)
             kept.beat_at = now + (last.settings.heartbeat_interval_seconds if last else REFRESH_SECONDS)
             kept.waiting = last.view.waiting if last else kept.waiting
         elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
-            await self._tell(queue, self._numbers(queue), kept.settle(now))
+            await self._tell(queue, self._numbers(queue), kept.moved_at)
+            kept.settle(now)
         if now >= kept.alive_at:
             kept.alive_at = now + KEEP_ALIVE_SECONDS
             await self._keep_alive(queue, now, ALIVE % kept.waiting)
 
     async def _hear(self, queue: QueueId, kept: _Kept) -> None:
-        """Read what happened; tell at once those it happened to."""
+        """Read what happened; tell at once those it happened to. Where the store goes away in between, it is read again
+        when it is back."""
         events = await self.context.room.events(queue, kept.after, EVENTS_AT_ONCE)
         if not events:
             return
-        kept.after = events[-1].id
         moved_at = next((event.at for event in events if _moves(event)), 0)
         kept.moved, kept.moved_at = kept.moved or moved_at > 0, kept.moved_at or moved_at
         here = self._streams.get(queue, {})
         # A join tells nobody anything new: the client has its answer.
         touched = {e.ticket: e.at for e in events if e.type is not EventType.JOINED and e.ticket is not None}
         touched = {number: at for number, at in touched.items() if number in here}
-        if touched:
-            recalled = {event.ticket for event in events if event.type is EventType.RECALLED}
+        recalled = {event.ticket for event in events if event.type is EventType.RECALLED}
+        before, kept.after = kept.after, events[-1].id
+        try:
             await self._tell(queue, list(touched), touched, recalled=recalled)
+        except StoreError:
+            kept.after = before
+            raise
 
     def _numbers(self, queue: QueueId) -> list[int]:
         return list(self._streams.get(queue, ()))
@@ -374,10 +385,9 @@ class _Kept:
         self.alive_at = now + KEEP_ALIVE_SECONDS
         self.waiting = 0
 
-    def settle(self, now: float) -> int:
-        """All are about to be told; answers when the line first moved."""
-        moved_at, self.moved_at, self.moved, self.refreshed_at = self.moved_at, 0, False, now
-        return moved_at
+    def settle(self, now: float) -> None:
+        """All have been told how the line stood then."""
+        self.moved_at, self.moved, self.refreshed_at = 0, False, now
 
 
 def _moves(event: Event) -> bool:

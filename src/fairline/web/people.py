@@ -21,6 +21,7 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
+from fairline.grouping import Asked
 from fairline.queue import QueueId, queue_id
 from fairline.ticket import Ticket
 from fairline.token import TicketClaims
@@ -116,7 +117,10 @@ class People:
             headers = self._renewal(request, answer, token)
             return private(200, self._context.told(answer, token=token, beat=True), headers)
 
-        return Pending(self._room.beat(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
+        return Pending(self._beat(claims), told, recover=gone_with_its_queue)
+
+    def _beat(self, claims: TicketClaims) -> Asked[Answer]:
+        return self._room.beat(QueueId(claims.queue), claims.number, claims.joined)
 
     def _renewal(self, request: Request, answer: Answer, token: str | None) -> Headers:
         """A renewed token goes where the old one came from: a browser that has it in a cookie cannot put it there."""
@@ -151,9 +155,10 @@ class People:
         queue = QueueId(claims.queue)
         # A page that stays open on the old device must not take away a place that went on to another.
         same_ticket(claims, await self._room.status(queue, claims.number))
-        answer = await (self._room.leave if final else self._room.unload)(queue, claims.number)
         if final:
-            logbook.left(request, answer)
+            logbook.left(request, await self._room.leave(queue, claims.number, claims.joined))
+        else:
+            await self._room.unload(queue, claims.number)
         return _LEFT
 
     async def let_pass(self, request: Request) -> Response:
@@ -162,7 +167,7 @@ class People:
         claims = self._context.ticket_claims(request)
         queue = QueueId(claims.queue)
         try:
-            same_ticket(claims, await self._room.beat(queue, claims.number))
+            same_ticket(claims, await self._beat(claims))
             await self._counter.let_pass(queue, claims.number, body.places, body.position)
             return private(200, self._context.told(await self._room.status(queue, claims.number)))
         except QueueNotFound as error:
@@ -174,7 +179,7 @@ class People:
         claims = self._context.ticket_claims(request)
         queue = QueueId(claims.queue)
         try:
-            answer = same_ticket(claims, await self._room.beat(queue, claims.number))
+            answer = same_ticket(claims, await self._beat(claims))
         except QueueNotFound as error:
             gone_with_its_queue(error)
         code = self._counter.move_code(queue, answer.standing)
@@ -205,7 +210,7 @@ class People:
         def opened(answer: Answer) -> Sent:
             return hub.open(request, same_ticket(claims, answer))
 
-        return Pending(self._room.beat(QueueId(claims.queue), claims.number), opened, recover=gone_with_its_queue)
+        return Pending(self._beat(claims), opened, recover=gone_with_its_queue)
 
 
 def gone_with_its_queue(error: FairlineError) -> NoReturn:

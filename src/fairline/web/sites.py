@@ -6,7 +6,7 @@ from fairline.answer import Answer
 from fairline.queue import QueueId
 from fairline.ticket import Status
 from fairline.token import SessionClaims
-from fairline.web.context import Context, same_ticket
+from fairline.web.context import Context
 from fairline.web.http import Outcome, Pending, Request, Response, private
 from fairline.web.people import gone_with_its_queue
 from fairline.web.wire import SessionAnswer, moment
@@ -23,30 +23,30 @@ class Sites:
         """Begin the session, for this client alone."""
         claims = self._context.session_claims(request)
         by = self._context.visitor(request, claims)
-        asked = self._room.start(QueueId(claims.queue), claims.number, by)
+        asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._told(request, claims, answer, by), recover=gone_with_its_queue)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._context.session_claims(request)
         by = self._context.visitor(request, claims)
-        asked = self._room.touch(QueueId(claims.queue), claims.number, by)
+        asked = self._room.touch(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
 
     def leave(self, request: Request) -> Outcome:
         """Gone without having done what they came for: the room is free at once, and nothing is used up."""
         claims = self._context.session_claims(request)
-        asked = self._room.leave(QueueId(claims.queue), claims.number)
+        asked = self._room.leave(QueueId(claims.queue), claims.number, claims.joined)
         return Pending(asked, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
 
     def complete(self, request: Request) -> Outcome:
         """Done: the room is free at once."""
         claims = self._context.session_claims(request)
-        asked = self._room.complete(QueueId(claims.queue), claims.number)
+        asked = self._room.complete(QueueId(claims.queue), claims.number, claims.joined)
         return Pending(asked, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
 
     def _told(self, request: Request, claims: SessionClaims, answer: Answer, by: str | None = None) -> Response:
-        standing = same_ticket(claims, answer).standing
+        standing = answer.standing
         content = SessionAnswer(
             status=standing.status,
             queue=answer.queue,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import msgspec
 
 from fairline.store import Role
 from tests.web.admin.desk import (
@@ -91,3 +93,21 @@ def test_a_paused_queue_calls_nobody(admin: httpx.Client, queue: str, join: Join
     for path in ("call-next", "tickets/1/call"):
         answer = admin.post(f"/queues/{queue}/{path}")
         assert (answer.status_code, answer.json()["code"]) == (409, "queue_paused")
+
+
+def test_who_is_called_again_has_a_pass_that_lasts_from_that_call_on(
+    admin: httpx.Client, make_queue: MakeQueue, join: Join, server: RunningServer
+) -> None:
+    queue = make_queue(claim_seconds=60, target_url="https://shop.test/")
+    token = join(queue)["token"]
+
+    def pass_ends() -> float:
+        claims = public_status(server, token).json()["session_token"].split(".")[1]
+        return float(msgspec.json.decode(urlsafe_b64decode(claims + "=="))["exp"])
+
+    admin.post(f"/queues/{queue}/call-next")
+    first = pass_ends()
+    assert admin.post(f"/queues/{queue}/tickets/1/return").status_code == 200
+    admin.patch(f"/queues/{queue}", json={"claim_seconds": 600})
+    admin.post(f"/queues/{queue}/call-next")
+    assert pass_ends() > first + 500

@@ -278,14 +278,16 @@ class PostgresStore:
         each = [Visitor(*visitor) for visitor in visitors]
         numbers = [visitor.number for visitor in each]
         by, views = [visitor.by for visitor in each], [visitor.views for visitor in each]
-        answer = await self._call("visit", queue, what, numbers, by, views)
+        answer = await self._call("visit", queue, what, numbers, by, views, [visitor.joined for visitor in each])
         return outcomes(queue, Action.TOUCH if what == "touch" else Action.START, numbers, answer)
 
-    async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
+    async def act(
+        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: Sequence[int | None] = ()
+    ) -> Reply[Standing | FairlineError]:
         check_batch(numbers)
         check_act(action)
-        why = REASONS.get(action)
-        answer = await self._call("act", queue, action.value, why.value if why else None, list(numbers))
+        why, taken = REASONS.get(action), list(joined or [None] * len(numbers))
+        answer = await self._call("act", queue, action.value, why.value if why else None, list(numbers), taken)
         return outcomes(queue, action, numbers, answer)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:

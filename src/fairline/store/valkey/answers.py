@@ -80,6 +80,13 @@ def outcome(
     return refused(queue, action, became.decode(), standing)
 
 
+def theirs(queue: QueueId, joined: int | None, found: Standing | FairlineError) -> Standing | FairlineError:
+    """What was found, if it is of the ticket that was taken at `joined` where that is known."""
+    if isinstance(found, FairlineError) or joined in (None, found.joined):
+        return found
+    return refused(queue, Action.START, "another", found)
+
+
 def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], view: QueueView) -> Ticket:
     """The ticket an action on one was done to, or the error it met."""
     standing = outcome(queue, action, number, items, view)

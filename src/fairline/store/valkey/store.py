@@ -58,7 +58,7 @@ from fairline.store.embedded import EmbeddedServer
 from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
-from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, view_of, whole_ticket
+from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, theirs, view_of, whole_ticket
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
@@ -261,20 +261,27 @@ class ValkeyStore:
         return Reply(
             view,
             [
-                outcome(queue, Action.START, each.number, row, view) if row[0] else next(stepped)
+                theirs(queue, each.joined, outcome(queue, Action.START, each.number, row, view))
+                if row[0]
+                else next(stepped)
                 for each, row in zip(asked, rows, strict=True)
             ],
         )
 
     async def _visit(self, queue: QueueId, what: Visit, asked: list[Visitor]) -> Reply[Standing | FairlineError]:
-        view, items = await self._run("visit", queue, [what, *(part for each in asked for part in each)])
+        args = [part for each in asked for part in (each.number, each.by, each.views, each.joined or "")]
+        view, items = await self._run("visit", queue, [what, *args])
         action = Action.TOUCH if what == "touch" else Action.START
         return outcomes(queue, action, [each.number for each in asked], items, view)
 
-    async def act(self, queue: QueueId, action: Action, numbers: Sequence[int]) -> Reply[Standing | FairlineError]:
+    async def act(
+        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: Sequence[int | None] = ()
+    ) -> Reply[Standing | FairlineError]:
         check_batch(numbers)
         check_act(action)
-        view, items = await self._run("act", queue, [action.value, *numbers])
+        taken = joined or [None] * len(numbers)
+        args = [part for number, at in zip(numbers, taken, strict=True) for part in (number, at or "")]
+        view, items = await self._run("act", queue, [action.value, *args])
         return outcomes(queue, action, numbers, items, view)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:

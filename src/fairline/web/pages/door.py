@@ -74,7 +74,7 @@ class Door:
             claims: TicketClaims = self.room.keyring.tickets.check(token, time.time())
             if claims.queue != queue:
                 raise TokenInvalid("it is for another queue")
-            answer = await self._seen(queue, claims.number)
+            answer = await self._seen(queue, claims)
             if answer.standing.moved != claims.moved and answer.standing.status not in LIVE:
                 return None  # it went on on another device, and is over there
             return same_ticket(claims, answer)
@@ -83,11 +83,11 @@ class Door:
         except (TokenError, TicketExpired):
             return None
 
-    async def _seen(self, queue: QueueId, number: int) -> Answer:
+    async def _seen(self, queue: QueueId, claims: TicketClaims) -> Answer:
         try:
-            return await self.room.beat(queue, number)
+            return await self.room.beat(queue, claims.number, claims.joined)
         except TicketExpired:
-            return await self.room.status(queue, number)
+            return await self.room.status(queue, claims.number)
 
     def base_url(self, request: Request) -> str:
         """Where we are, for what is read off a screen or a wall: as set, or as the browser has found us."""

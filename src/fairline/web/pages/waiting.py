@@ -92,7 +92,7 @@ class WaitingPages(Pages):
 
     async def _leave(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
         if answer is not None and answer.standing.status in LIVE:
-            logbook.left(request, await self._room.leave(queue, answer.standing.number))
+            logbook.left(request, await self._room.leave(queue, answer.standing.number, answer.standing.joined))
         return self._back(request, queue)
 
     async def _let_pass(self, request: Request, queue: QueueId, answer: Answer | None, seen: str) -> Response:

@@ -39,6 +39,11 @@ local function fetch(number)
   return record and unpack_ticket(number, record)
 end
 
+-- Whether it is a ticket of the same number in a queue made anew, not the one that was taken at `joined` ('' = any).
+local function is_another(t, joined)
+  return joined ~= '' and tonumber(joined) ~= t.joined
+end
+
 local function packed(t)
   local extra = t.moved > 0 or t.serial ~= ''
   local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)

@@ -1,10 +1,11 @@
 -- visit.lua: someone is inside: start the session, or note their activity.
 -- ARGV  1 now  2 what (start, touch, or visit: start if need be, then touch)  then for each: number  by (who, digest)
---       page views (0: only ask whether they may)
--- Returns for each: outcome (done, taken, refused, missing)  rank  due  record. A session belongs to who started it.
+--       page views (0: only ask whether they may)  joined (when it was taken; '' = any)
+-- Returns for each: outcome (done, taken, refused, missing, another)  rank  due  record. A session belongs to who
+-- started it.
 --#include step
 local what, reply, numbers, tickets = ARGV[2], {}, {}, {}
-for i = 3, #ARGV, 3 do
+for i = 3, #ARGV, 4 do
   numbers[#numbers + 1] = ARGV[i]
 end
 for i, record in ipairs(records_of(numbers, 1)) do
@@ -28,9 +29,13 @@ local function visit(t, by, views)
   return 'done'
 end
 
-for i = 3, #ARGV, 3 do
+for i = 3, #ARGV, 4 do
   local t, outcome = tickets[ARGV[i]], 'missing'
-  if t then outcome = visit(t, ARGV[i + 1], tonumber(ARGV[i + 2])) end
+  if t and is_another(t, ARGV[i + 3]) then
+    outcome = 'another'
+  elseif t then
+    outcome = visit(t, ARGV[i + 1], tonumber(ARGV[i + 2]))
+  end
   reply[#reply + 1] = outcome
   put(reply, ARGV[i], t and t.record, t and t.due)
 end

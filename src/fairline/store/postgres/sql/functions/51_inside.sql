@@ -2,9 +2,12 @@
 
 -- visit: someone is inside: start the session, or note their activity. `_what` is start, touch, or visit (start if need
 -- be, then touch); `_by` says who comes, and `_views` how many page views that were, for each: without any, a session
--- that runs already is only asked for. A session belongs to who started it.
--- Returns for each: outcome (done, taken, refused, missing) and where the ticket stands.
-CREATE FUNCTION visit(_id text, _at bigint, _what text, _numbers bigint[], _by bytea[], _views bigint[])
+-- that runs already is only asked for. `_joined` says when each ticket was taken, where that is known: in a queue made
+-- anew its number is somebody else's. A session belongs to who started it.
+-- Returns for each: outcome (done, taken, refused, missing, another) and where the ticket stands.
+CREATE FUNCTION visit(
+  _id text, _at bigint, _what text, _numbers bigint[], _by bytea[], _views bigint[], _joined bigint[]
+)
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -35,6 +38,10 @@ BEGIN
     SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _numbers[_i];
     IF NOT FOUND THEN
       _items := _items || '["missing", null]'::json;
+      CONTINUE;
+    END IF;
+    IF _t.joined <> _joined[_i] THEN
+      _items := _items || json_build_array('another', standing(_t, rank_of(_t), _c.stopped));
       CONTINUE;
     END IF;
     IF _t.status = 'admitted' AND _what <> 'touch' THEN
@@ -69,8 +76,9 @@ BEGIN
 END $$;
 
 -- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release, reinstate.
--- Returns for each: outcome (done, refused, missing; of reinstate also no_room, held) and where the ticket stands.
-CREATE FUNCTION act(_id text, _at bigint, _action text, _why reason, _numbers bigint[]) RETURNS json
+-- `_joined` is that of visit.
+-- Returns for each: outcome (done, refused, missing, another; of reinstate also no_room, held) and where it stands.
+CREATE FUNCTION act(_id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[]) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
@@ -83,6 +91,7 @@ DECLARE
   _apart boolean := _alone OR _action = 'return' OR _action <> 'recall'
     AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
   _batch bigint[];
+  _theirs bigint[]; -- of the batch, without who is named by a ticket of an earlier queue
   _moved bigint[];
   _outcome text;
   _items json[] := '{}';
@@ -92,8 +101,16 @@ BEGIN
   WHILE _first <= cardinality(_numbers) LOOP
     _last := CASE WHEN _apart THEN _first ELSE cardinality(_numbers) END;
     _batch := _numbers[_first:_last];
+    _theirs := ARRAY(
+      SELECT a.number FROM unnest(_batch, _joined[_first:_last]) WITH ORDINALITY a(number, joined, i)
+      CROSS JOIN LATERAL (
+        SELECT t.joined FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
+      ) t
+      WHERE a.joined IS NULL OR a.joined = t.joined ORDER BY a.i);
     _outcome := NULL;
-    IF _action = 'reinstate' THEN
+    IF cardinality(_theirs) = 0 THEN
+      _moved := '{}';
+    ELSIF _action = 'reinstate' THEN
       _outcome := reinstate(_q, _now, _clock, _batch[1]);
     ELSIF _alone THEN
       IF _action = 'hold' AND EXISTS (
@@ -103,11 +120,12 @@ BEGIN
       END IF;
       _outcome := set_held(_q, _now, _batch[1], _action = 'hold');
     ELSE
-      _moved := move(_q, _now, _clock, _batch, _action, array_fill(_why, ARRAY[cardinality(_batch)]));
+      _moved := move(_q, _now, _clock, _theirs, _action, array_fill(_why, ARRAY[cardinality(_theirs)]));
     END IF;
     _items := _items || (
       SELECT array_agg(json_build_array(
-        CASE WHEN f.found IS NULL THEN 'missing' WHEN _outcome IS NOT NULL THEN _outcome
+        CASE WHEN f.found IS NULL THEN 'missing' WHEN a.number <> ALL (_theirs) THEN 'another'
+          WHEN _outcome IS NOT NULL THEN _outcome
           WHEN a.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
         CASE WHEN f.found THEN standing(f.ticket, rank_of(f.ticket), _c.stopped) END) ORDER BY a.i)
       FROM unnest(_batch) WITH ORDINALITY a(number, i)

@@ -1,0 +1,131 @@
+"""A queue that was deleted and made anew: its numbers begin again, and whoever holds one of the old queue has nothing
+to do with whoever has it now."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.web.crowd import make_queue, operator
+from tests.web.running import RunningServer
+from tests.web.sse import EventSource
+
+BY_USER = {"admission": "manual", "one_per": "user", "target_url": "https://shop.test/"}
+
+
+class Anew:
+    """Someone's ticket of a queue that is no more, and somebody else's of the same number."""
+
+    def __init__(self, operator: httpx.AsyncClient, queue: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        self.operator = operator
+        self.queue = queue
+        self.old = old
+        self.new = new
+
+    async def ask(self, method: str, path: str, token: str, **more: Any) -> httpx.Response:
+        return await self.operator.request(method, path, headers={"authorization": f"Bearer {token}"}, **more)
+
+    async def ticket(self) -> dict[str, Any]:
+        """The ticket of whoever has the number now, as the desk sees it."""
+        answer = await self.operator.get(f"/api/v1/admin/queues/{self.queue}/tickets/{self.new['ticket']}")
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+async def _join(client: httpx.AsyncClient, queue: str, who: str) -> dict[str, Any]:
+    body = {"client_id": f"client-of-{who}", "user_id": who}
+    async with httpx.AsyncClient(base_url=client.base_url, timeout=20) as browser:
+        answer = await browser.post(f"/api/v1/queues/{queue}/join", json=body)
+    assert answer.status_code == 201, answer.text
+    joined: dict[str, Any] = answer.json()
+    return joined
+
+
+async def _called(client: httpx.AsyncClient, queue: str, token: str) -> str:
+    """The pass of whoever is called."""
+    await client.post(f"/api/v1/admin/queues/{queue}/call-next")
+    answer = await client.get("/api/v1/status", headers={"authorization": f"Bearer {token}"})
+    return str(answer.json()["session_token"])
+
+
+@asynccontextmanager
+async def made_anew(server: RunningServer, name: str) -> AsyncIterator[Anew]:
+    async with operator(server) as client:
+        queue = await make_queue(client, name, **BY_USER)
+        old = await _join(client, queue, "ann")
+        old["pass"] = await _called(client, queue, old["token"])
+        assert (await client.delete(f"/api/v1/admin/queues/{queue}")).status_code == 204
+        await make_queue(client, name, **BY_USER)
+        new = await _join(client, queue, "ben")
+        assert new["ticket"] == old["ticket"]
+        yield Anew(client, queue, old, new)
+
+
+@pytest.mark.parametrize("call", ["start", "activity", "complete", "leave"])
+async def test_an_old_pass_does_nothing_to_the_session_of_somebody_else(server: RunningServer, call: str) -> None:
+    async with made_anew(server, f"anew-{call}") as anew:
+        theirs = await _called(anew.operator, anew.queue, anew.new["token"])
+        before = await anew.ticket()
+        assert before["status"] == "admitted"
+        answer = await anew.ask("POST", f"/api/v1/session/{call}", anew.old["pass"])
+        assert (answer.status_code, answer.json()["code"]) == (401, "token_invalid")
+        assert await anew.ticket() == before
+        answer = await anew.ask("POST", "/api/v1/session/start", theirs)
+        assert (answer.status_code, answer.json()["status"]) == (200, "active")
+        if call in ("complete", "leave"):
+            assert (await anew.ask("POST", f"/api/v1/session/{call}", anew.old["pass"])).status_code == 401
+            assert (await anew.ticket())["status"] == "active"
+
+
+@pytest.mark.parametrize("arrives", [False, True], ids=["in a header", "in the address"])
+async def test_a_gate_does_not_let_an_old_pass_in(server: RunningServer, arrives: bool) -> None:
+    async with made_anew(server, f"anew-gate-{arrives}".lower()) as anew:
+        await _called(anew.operator, anew.queue, anew.new["token"])
+        old = anew.old["pass"]
+        headers = {"x-original-uri": f"/?fairline_session={old}"} if arrives else {"authorization": f"Bearer {old}"}
+        async with httpx.AsyncClient(base_url=server.base_url) as proxy:
+            answer = await proxy.get("/api/v1/session/verify", params={"queue": anew.queue}, headers=headers)
+        assert answer.status_code == 401
+        assert f"/q/{anew.queue}" in answer.headers["x-fairline-redirect"]
+        assert "set-cookie" not in answer.headers
+        assert (await anew.ticket())["status"] == "admitted"
+
+
+async def test_an_old_token_neither_keeps_nor_ends_the_place_of_somebody_else(server: RunningServer) -> None:
+    async with made_anew(server, "anew-token") as anew:
+        before = await anew.ticket()
+        for method, path in (("POST", "heartbeat"), ("GET", "status"), ("POST", "leave"), ("GET", "stream")):
+            body = {"final": True} if path == "leave" else None
+            answer = await anew.ask(method, f"/api/v1/{path}", anew.old["token"], json=body)
+            assert (answer.status_code, answer.json()["code"]) == (401, "token_invalid"), path
+        assert await anew.ticket() == before
+
+
+async def test_an_old_cookie_does_not_open_the_place_of_somebody_else(server: RunningServer) -> None:
+    async with made_anew(server, "anew-cookie") as anew:
+        cookies = {f"fairline_ticket_{anew.queue}": anew.old["token"]}
+        async with httpx.AsyncClient(base_url=server.base_url, cookies=cookies) as thief:
+            answer = await thief.post(f"/api/v1/queues/{anew.queue}/join", json={"user_id": "ben"})
+        assert (answer.status_code, answer.json()["code"]) == (409, "already_in_line")
+        assert anew.new["token"] not in answer.text
+
+
+async def test_a_stream_of_the_old_queue_is_never_told_of_somebody_else(server: RunningServer) -> None:
+    async with operator(server) as client:
+        queue = await make_queue(client, "anew-stream", **BY_USER)
+        old = await _join(client, queue, "ann")
+        watched = EventSource(server.host, server.port, old["token"])
+        try:
+            await watched.until(lambda stream: bool(stream.events))
+            assert (await client.delete(f"/api/v1/admin/queues/{queue}")).status_code == 204
+            await make_queue(client, queue, **BY_USER)
+            new = await _join(client, queue, "ben")
+            await _called(client, queue, new["token"])
+            await watched.until(lambda stream: 401 in stream.statuses or 410 in stream.statuses)
+            assert not watched.of("admitted")
+        finally:
+            await watched.close()
