@@ -93,11 +93,13 @@ async def until(true: Callable[[], Any], seconds: float = 20) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(url: str, *, secret: bytes = b"s" * 32, fast: bool = True) -> AsyncIterator[Inside]:
+async def serving(
+    url: str, *, secret: bytes = b"s" * 32, fast: bool = True, settings: ServerSettings | None = None
+) -> AsyncIterator[Inside]:
     """Both lanes on a free port; or only the ASGI application, as another server would run it."""
     store = await open_store(url)
     room = Room(store, Keyring(secret))
-    context = Context(ServerSettings(), room)
+    context = Context(settings or ServerSettings(), room)
     context.hub = Hub(context)
     rows, cors = operations(context, None), Cors([ORIGIN])
     config = uvicorn.Config(

@@ -25,7 +25,7 @@ class EventSource:
         self._host, self._port, self._token = host, port, token
         self.events: list[Event] = []
         self.statuses: list[int] = []
-        self.connections = 0
+        self.connections = self.kept_alive = 0
         self.open = False
         self._retry = 3.0
         self._last_id = ""
@@ -86,7 +86,10 @@ class EventSource:
         fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
         if "retry" in fields:
             self._retry = int(fields["retry"]) / 1000
-        if "id" in fields:  # what only keeps the connection alive has none
+        if fields.get("event") == "alive":
+            self.kept_alive += 1
+            await self._notify()
+        elif "id" in fields:
             self._last_id = fields["id"]
             self.events.append(
                 Event(fields["id"], fields["event"], msgspec.json.decode(fields["data"]), at=time.time())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 
 from fairline.answer import Answer
 from fairline.errors import FairlineError, StoreUnavailable
+from fairline.events import Event
 from fairline.queue import QueueId
 from fairline.store import Arrival
 from fairline.ticket import Action
+from fairline.web import hub
 from tests.backends import HOST
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.sse import EventSource
@@ -35,9 +38,9 @@ async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator
     stream = EventSource(HOST, inside.port, token)
     try:
         await stream.until(lambda seen: bool(seen.events))
-        hub = inside.context.hub
-        assert hub is not None
-        await until(lambda: queue in hub._kept and not hub._kept[queue].moved)
+        looping = inside.context.hub
+        assert looping is not None
+        await until(lambda: queue in looping._kept and not looping._kept[queue].moved)
         yield stream
     finally:
         await stream.close()
@@ -80,3 +83,98 @@ async def test_who_is_called_once_more_hears_it_when_the_store_is_back(
         await inside.room.act(queue, Action.RECALL, 1)
         await stream.until(lambda seen: bool(seen.of("recalled")))
         assert missed == [1]
+
+
+async def test_a_queue_on_a_part_of_the_store_that_hangs_holds_no_other_up(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, beside = [await open_queue(inside.room, **SELDOM) for _ in range(2)]
+    for each in (queue, beside):
+        await inside.room.store.join(each, [Arrival()] * 2)
+    async with watching(inside, beside, 2), watching(inside, queue, 2) as stream:
+        events, asked = inside.room.events, asyncio.Event()
+
+        async def hangs(of: QueueId, after: str | None, limit: int) -> list[Event]:
+            if of == beside:
+                asked.set()
+                await asyncio.Event().wait()
+            return await events(of, after, limit)
+
+        monkeypatch.setattr(inside.room, "events", hangs)
+        await asked.wait()
+        await inside.room.act(queue, Action.CANCEL, 1)
+        await stream.until(lambda seen: seen.last["position"] == 1)
+
+
+async def test_streams_hear_something_also_while_the_store_is_away(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "KEEP_ALIVE_SECONDS", 0.05)
+    queue = await open_queue(inside.room, **SELDOM)
+    await inside.room.store.join(queue, [Arrival()])
+    async with watching(inside, queue, 1) as stream:
+
+        async def away(*_: object) -> list[Event]:
+            raise StoreUnavailable("away for long")
+
+        monkeypatch.setattr(inside.room, "events", away)
+        heard = stream.kept_alive
+        await stream.until(lambda seen: seen.kept_alive > heard + 3)
+
+
+async def test_a_shorter_patience_does_not_end_the_place_of_an_open_stream(inside: Inside) -> None:
+    room = inside.room
+    queue = await open_queue(room, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120)
+    await room.store.join(queue, [Arrival()])
+    async with watching(inside, queue, 1) as stream:
+        await room.configure(queue, {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 2})
+        await stream.until(lambda seen: seen.last["heartbeat_interval_seconds"] == 1)
+        settled = await room.view(queue)
+
+        async def beats_by_what_is_set() -> bool:
+            answer = await room.status(queue, 1)
+            assert answer.standing.deadline is not None
+            return answer.standing.deadline - settled[0].now < 60_000
+
+        await until(beats_by_what_is_set)
+
+
+@pytest.mark.parametrize("grace", [2, 6])
+async def test_a_page_that_is_closed_takes_nothing_from_the_one_that_stays_open(inside: Inside, grace: float) -> None:
+    queue = await open_queue(
+        inside.room, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120, grace_seconds=grace
+    )
+    await inside.room.store.join(queue, [Arrival()])
+    async with watching(inside, queue, 1):
+        assert (await inside.room.unload(queue, 1)).standing.leaving
+
+        async def is_back() -> bool:
+            return not (await inside.room.status(queue, 1)).standing.leaving
+
+        await until(is_back, grace)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "told"),
+    [
+        ({"status": "paused"}, "queue_status", "paused"),
+        ({"status": "maintenance"}, "queue_status", "maintenance"),
+        ({"heartbeat_interval_seconds": 20}, "heartbeat_interval_seconds", 20),
+    ],
+)
+async def test_what_is_set_anew_is_told_to_who_does_not_move(
+    inside: Inside, change: dict[str, Any], field: str, told: object
+) -> None:
+    queue = await open_queue(inside.room, status="paused" if change.get("status") == "maintenance" else "active")
+    await inside.room.store.join(queue, [Arrival()])
+    async with watching(inside, queue, 1) as stream:
+        await inside.room.configure(queue, change)
+        await stream.until(lambda seen: seen.last[field] == told)
+
+
+async def test_who_is_prioritised_without_moving_is_told(inside: Inside) -> None:
+    queue = await open_queue(inside.room)
+    await inside.room.store.join(queue, [Arrival()])
+    async with watching(inside, queue, 1) as stream:
+        await inside.room.prioritise(queue, 1, 2)
+        await stream.until(lambda seen: seen.last["priority"] == 2)

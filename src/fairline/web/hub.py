@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import random
 import socket
-import zlib
 from collections.abc import Callable, Container, Iterable, Mapping
+from functools import partial
 
 import structlog
 
 from fairline.answer import Answer
 from fairline.errors import FairlineError, QueueNotFound, StoreError
 from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueStatus
-from fairline.ticket import LIVE, Standing
+from fairline.queue import QueueId, QueueSettings
 from fairline.web.context import Context
-from fairline.web.http import Connection, Request, Response, Sent, Takeover, encode
+from fairline.web.frames import Frames
+from fairline.web.http import NO_STORE, Connection, Request, Response, Sent, Takeover
 
 log = structlog.get_logger()
 
@@ -69,8 +68,7 @@ _MOVES_THE_LINE = frozenset(
     }
 )
 #: Told to the stream of a device that the ticket has gone on from.
-MOVED = b"event: moved\ndata: {}\n\n"
-_EVENT_OF = {"waiting": "position"}
+MOVED = b"id: moved\nevent: moved\ndata: {}\n\n"
 
 
 class Watcher:
@@ -128,11 +126,11 @@ class Watcher:
         if frames.message != message:
             connection.write(frames.message_frame)
             wrote = True
-        if frames.state != state:
-            connection.write(frames.state_frame)
+        if recalled and state.partition("-")[0] == frames.answer.standing.status:
+            connection.write(frames.recalled_frame)  # which says all the rest, too
             wrote = True
-        elif recalled:
-            connection.write(frames.recalled_frame)
+        elif frames.state != state:
+            connection.write(frames.state_frame)
             wrote = True
         self.seen = (frames.state, frames.message)
         if frames.ended:
@@ -149,49 +147,6 @@ class Watcher:
         elif now - self.slow_since > SLOW_SECONDS:
             connection.abort()
         return True
-
-
-class Frames:
-    """What is to be told of one ticket, encoded once for all its streams, and only if someone needs it."""
-
-    __slots__ = ("_context", "_encoded", "answer", "ended", "message", "state")
-
-    def __init__(self, context: Context, answer: Answer) -> None:
-        standing = answer.standing
-        self._context = context
-        self._encoded: bytes | None = None
-        self.answer = answer
-        self.ended = standing.status not in LIVE
-        self.state = f"{standing.status}-{standing.position or 0}{_hold(answer)}{_desk(standing)}"
-        text = answer.settings.message
-        self.message = f"{zlib.crc32(text.encode()):x}" if text else ""
-
-    @property
-    def _id(self) -> bytes:
-        return f"id: {self.state}.{self.message}\n".encode()
-
-    @property
-    def state_frame(self) -> bytes:
-        """Where the ticket stands."""
-        if self._encoded is None:
-            status = self.answer.standing.status
-            self._encoded = self._frame(_EVENT_OF.get(status, status.value))
-        return self._encoded
-
-    @property
-    def recalled_frame(self) -> bytes:
-        """Where the ticket stands, to someone who knows it and is called once more."""
-        return self._frame("recalled")
-
-    def _frame(self, event: str) -> bytes:
-        data = encode(self._context.told(self.answer))
-        return b"%sevent: %s\ndata: %s\n\n" % (self._id, event.encode(), data)
-
-    @property
-    def message_frame(self) -> bytes:
-        """What the operator says."""
-        data = encode({"text": self.answer.settings.message})
-        return b"%sevent: message\ndata: %s\n\n" % (self._id, data)
 
 
 class Hub:
@@ -222,7 +177,7 @@ class Hub:
         state, _, message = last.partition(".")
         frames = Frames(self.context, answer)
         if frames.ended and state == frames.state:
-            return Response(204)  # told already: the browser need not come back
+            return Response(204, headers=NO_STORE)  # told already: the browser need not come back
         watcher = Watcher(self, answer.queue, answer.standing.number, (state, message), answer)
         return Takeover(watcher, HEADERS)
 
@@ -254,18 +209,27 @@ class Hub:
 
     async def run(self) -> None:
         """Push until cancelled."""
-        while True:
-            due = self.loop.time() + POLL_SECONDS
-            for queue in list(self._streams):
-                try:
-                    await self._keep(queue)
-                except QueueNotFound:
-                    self._drop(queue)
-                except StoreError as error:
-                    log.warning("hub.store_away", queue=queue, error=error.message)
-                except Exception:
-                    log.exception("hub.failed", queue=queue)
-            await asyncio.sleep(max(POLL_SECONDS / 10, due - self.loop.time()))
+        under_way: dict[QueueId, asyncio.Task[None]] = {}
+        try:
+            while True:
+                # No queue waits for another one, which may be on a part of the store that does not answer.
+                for queue in self._streams.keys() - under_way.keys():
+                    under_way[queue] = task = asyncio.ensure_future(self._look_after(queue))
+                    task.add_done_callback(partial(_forget, under_way, queue))
+                await asyncio.sleep(POLL_SECONDS)
+        finally:
+            for task in under_way.values():
+                task.cancel()
+
+    async def _look_after(self, queue: QueueId) -> None:
+        try:
+            await self._keep(queue)
+        except QueueNotFound:
+            self._drop(queue)
+        except StoreError as error:
+            log.warning("hub.store_away", queue=queue, error=error.message)
+        except Exception:
+            log.exception("hub.failed", queue=queue)
 
     async def _keep(self, queue: QueueId) -> None:
         kept = self._kept.get(queue)
@@ -274,19 +238,17 @@ class Hub:
             if queue not in self._streams:
                 return  # the last one went meanwhile
             self._kept[queue] = kept
+        await self._keep_alive(queue, kept)  # first: also where the store is away
         await self._hear(queue, kept)
         now = self.loop.time()
         if now >= kept.beat_at:
             last = await self._tell(queue, self._numbers(queue), kept.moved_at, beat=True)
             kept.settle(now)
-            kept.beat_at = now + (last.settings.heartbeat_interval_seconds if last else REFRESH_SECONDS)
+            kept.beat_at = now + (_until_next_beat(last.settings) if last else REFRESH_SECONDS)
             kept.waiting = last.view.waiting if last else kept.waiting
         elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
             await self._tell(queue, self._numbers(queue), kept.moved_at)
             kept.settle(now)
-        if now >= kept.alive_at:
-            kept.alive_at = now + KEEP_ALIVE_SECONDS
-            await self._keep_alive(queue, now, ALIVE % kept.waiting)
 
     async def _hear(self, queue: QueueId, kept: _Kept) -> None:
         """Read what happened; tell at once those it happened to. Where the store goes away in between, it is read again
@@ -296,6 +258,8 @@ class Hub:
             return
         moved_at = next((event.at for event in events if _moves(event)), 0)
         kept.moved, kept.moved_at = kept.moved or moved_at > 0, kept.moved_at or moved_at
+        if any(event.type is EventType.SETTINGS_CHANGED for event in events):
+            kept.beat_at = 0.0  # by what is set now, a sign may be due
         here = self._streams.get(queue, {})
         # A join tells nobody anything new: the client has its answer.
         touched = {e.ticket: e.at for e in events if e.type is not EventType.JOINED and e.ticket is not None}
@@ -349,8 +313,13 @@ class Hub:
                     await asyncio.sleep(0)
         return last
 
-    async def _keep_alive(self, queue: QueueId, now: float, alive: bytes) -> None:
-        """A word on every stream, so that both sides notice a dead connection; end those that lived long enough."""
+    async def _keep_alive(self, queue: QueueId, kept: _Kept) -> None:
+        """Now and then a word on every stream, so that both sides notice a dead connection; or its end, once it has
+        lived long enough."""
+        now, alive = self.loop.time(), ALIVE % kept.waiting
+        if now < kept.alive_at:
+            return
+        kept.alive_at = now + KEEP_ALIVE_SECONDS
         for count, number in enumerate(self._numbers(queue)):
             for watcher in list(self._streams.get(queue, {}).get(number, ())):
                 connection = watcher.connection
@@ -390,6 +359,16 @@ class _Kept:
         self.moved_at, self.moved, self.refreshed_at = 0, False, now
 
 
+def _forget(under_way: dict[QueueId, asyncio.Task[None]], queue: QueueId, _task: asyncio.Task[None]) -> None:
+    del under_way[queue]
+
+
+def _until_next_beat(settings: QueueSettings) -> float:
+    """How many seconds may pass between two signs of life of those who have a stream open: so few that whoever closes
+    one of two pages, or loads it again, is heard before the grace is over."""
+    return min(settings.heartbeat_interval_seconds, max(1.0, settings.grace_seconds / 2))
+
+
 def _moves(event: Event) -> bool:
     """Whether an event changes anyone else's position, or what everyone is told."""
     return (
@@ -397,21 +376,6 @@ def _moves(event: Event) -> bool:
         or event.type in (EventType.SETTINGS_CHANGED, EventType.COMPLETED)  # the last of the stock may be sold
         or (event.type is EventType.JOINED and event.detail is not None)
     )
-
-
-def _desk(standing: Standing) -> str:
-    """Which desk has called: whoever is called to another one must be told."""
-    return f"-{zlib.crc32(standing.counter.encode()):x}" if standing.counter else ""
-
-
-def _hold(answer: Answer) -> str:
-    """What changes for someone who does not move: that nobody is let in, or that the wait is another one."""
-    if answer.view.sold_out(answer.settings.stock):
-        return "-sold"
-    if answer.settings.status is not QueueStatus.ACTIVE or answer.settings.stock_unknown:
-        return "-held"
-    # In steps of about a fifth: a wait that is only measured a little better is not worth telling.
-    return f"-{round(math.log(answer.wait.seconds + 10) * 5)}" if answer.wait else ""
 
 
 def _close(watchers: Iterable[Watcher]) -> None:
