@@ -79,9 +79,11 @@ class Context:
         return address
 
     def secure(self, request: Request) -> bool:
-        """Whether the client came by https, as far as a named proxy or the connection says."""
+        """Whether the client came by https, as far as a named proxy or the connection says: the last word is that of
+        the proxy before us."""
         if self._proxies and request.peer is not None and self._trusted(request.peer):
-            return request.text(b"x-forwarded-proto") == "https" or request.secure
+            said = (request.text(b"x-forwarded-proto") or "").rpartition(",")[2].strip()
+            return said == "https" or request.secure
         return request.secure
 
     def _trusted(self, address: str) -> bool:

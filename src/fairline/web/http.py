@@ -39,6 +39,8 @@ encode = msgspec.json.Encoder().encode
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
+#: Headers of several lines, and what goes between those. A proxy may put what it says on a line of its own.
+_SAID_IN_LINES = {b"x-forwarded-for": b", ", b"x-forwarded-proto": b", ", b"cookie": b"; "}
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ids = map(f"{os.getpid():x}-%x".__mod__, itertools.count(1))
 
@@ -73,7 +75,9 @@ class Head:
         self.query = query
         self.params = params
         """What the path names."""
-        self._first = dict(reversed(headers))
+        self._first = first = dict(reversed(headers))
+        if len(first) != len(headers):
+            _join_lines(first, headers)
         given = self._first.get(b"x-request-id")
         self.given_id = given.decode() if given is not None and _ID.fullmatch(given) else None
         self._args: Mapping[str, str] | None = None
@@ -114,6 +118,14 @@ class Head:
             known = value is not None and value[:7].lower() == _BEARER
             self._bearer = value[7:].strip().decode("utf-8", "replace") if value is not None and known else ""
         return self._bearer or None
+
+
+def _join_lines(first: dict[bytes, bytes], headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Put together what a client or the proxies on the way may have said on several lines (RFC 9110, section 5.3). Of
+    any other header the first line counts."""
+    for name, comma in _SAID_IN_LINES.items():
+        if name in first:
+            first[name] = comma.join([value for each, value in headers if each == name])
 
 
 class Request:
@@ -351,8 +363,9 @@ def wants_json(request: Request) -> bool:
 
 
 def other_token(request: Request, cookie_name: str, query: str) -> str:
-    """The token of a call whose Authorization header has none: the cookie, or else the query."""
-    token = request.cookies.get(cookie_name) or request.args.get(query)
+    """The token of a call whose Authorization header has none: what is in its address, or else the cookie, which a
+    browser sends along whatever is asked for."""
+    token = request.args.get(query) or request.cookies.get(cookie_name)
     if not token:
         raise TokenMissing
     return token

@@ -13,6 +13,7 @@ slowly, connections lost between request and answer, and a graceful end. All of 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +37,8 @@ _MINDED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"
 REMEMBERED = 32_768
 LONGEST_REMEMBERED = 1024
 _END = b"\r\n\r\n"
+#: What a Host header may say (RFC 3986, section 3.2); nothing, where the address has no host.
+_HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
 
 
 class Routed(NamedTuple):
@@ -159,11 +162,14 @@ class FastLane(Connection):
         if name not in _MINDED:
             return
         if name == b"host":
+            if self._has_host or not _HOST.fullmatch(value):
+                self.refuse("bad_request", "A request must name one host, by its name or address.")
+                raise Refused
             self._has_host = True
         elif name == b"content-length":
             self._length = int(value[:20])
         elif name == b"transfer-encoding":
-            self._encoding = value.lower()
+            self._encoding = b", ".join(filter(None, (self._encoding, value.lower())))
         elif value.lower() == b"100-continue":
             self.expect_100_continue = True
         else:
