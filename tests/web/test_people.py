@@ -76,6 +76,42 @@ def test_the_place_is_gone_with_its_queue(
     assert left.status_code == 204
 
 
+def test_a_token_in_the_address_goes_before_a_cookie(server: RunningServer, operator: httpx.Client) -> None:
+    join = make(operator, "address-first")
+    with httpx.Client(base_url=server.base_url) as browser:
+        mine = browser.post(join).json()
+        other = httpx.post(server.base_url + join).json()
+        assert other["ticket"] != mine["ticket"]
+        assert browser.get("/api/v1/status").json()["ticket"] == mine["ticket"]
+        asked = browser.get("/api/v1/status", params={"token": other["token"]})
+        assert asked.json()["ticket"] == other["ticket"]
+
+
+@pytest.mark.parametrize("call", ["start", "activity", "complete", "leave"])
+def test_what_is_said_of_a_session_is_nothing_yet(server: RunningServer, operator: httpx.Client, call: str) -> None:
+    token = httpx.post(server.base_url + make(operator, f"nothing-{call}")).json()["token"]
+    operator.post(f"/queues/nothing-{call}/call-next")
+    status = httpx.get(f"{server.base_url}/api/v1/status", headers={"authorization": f"Bearer {token}"}).json()
+    headers = {"authorization": f"Bearer {status['session_token']}"}
+    for body in (b'{"unknown":1}', b"no json"):
+        answer = httpx.post(f"{server.base_url}/api/v1/session/{call}", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    assert operator.get(f"/queues/nothing-{call}/tickets/1").json()["status"] == "admitted"
+
+
+@pytest.mark.parametrize("call", ["start", "activity", "complete", "leave"])
+def test_a_session_is_gone_with_its_queue(server: RunningServer, operator: httpx.Client, call: str) -> None:
+    token = httpx.post(server.base_url + make(operator, f"over-{call}")).json()["token"]
+    operator.post(f"/queues/over-{call}/call-next")
+    status = httpx.get(f"{server.base_url}/api/v1/status", headers={"authorization": f"Bearer {token}"}).json()
+    assert operator.delete(f"/queues/over-{call}").status_code == 204
+    headers = {"authorization": f"Bearer {status['session_token']}"}
+    answers = [httpx.post(f"{server.base_url}/api/v1/session/{call}", headers=headers)]
+    make(operator, f"over-{call}")  # and whose ticket is not kept any more
+    answers.append(httpx.post(f"{server.base_url}/api/v1/session/{call}", headers=headers))
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(410, "ticket_expired")] * 2
+
+
 def test_ready_means_that_the_queues_are_kept(server: RunningServer) -> None:
     checks = httpx.get(f"{server.base_url}/readyz").json()["checks"]
     assert checks == {"store": "ok", "keeper": "ok"}

@@ -122,8 +122,9 @@ def site_operations(sites: Sites, gate: Gate) -> list[Operation]:
         Operation,
         group="sites",
         token="session",
+        takes=Strict,
         answers={200: SessionAnswer},
-        problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found"),
+        problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_expired"),
     )
     return [
         session("POST /api/v1/session/start", "Begin the session, for this client alone.", fast=sites.start),
@@ -138,6 +139,8 @@ def site_operations(sites: Sites, gate: Gate) -> list[Operation]:
             "GET /api/v1/session/verify",
             "May this request go on? For nginx auth_request and forward-auth.",
             fast=gate.verify,
+            takes=None,
+            problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found"),
             answers={200: None, 302: None, 307: None, 503: TurnedAway},
             query=(
                 Query("queue", str, "the queue that guards the path"),

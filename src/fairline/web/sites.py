@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
+import msgspec
+
 from fairline.answer import Answer
+from fairline.errors import FairlineError, QueueNotFound, TicketExpired, TicketNotFound
 from fairline.queue import QueueId
 from fairline.ticket import Status
 from fairline.token import SessionClaims
 from fairline.web.context import Context
 from fairline.web.http import Outcome, Pending, Request, Response, private
-from fairline.web.people import gone_with_its_queue
-from fairline.web.wire import SessionAnswer, moment
+from fairline.web.wire import SessionAnswer, Strict, moment
+
+_nothing = msgspec.json.Decoder(Strict)
 
 
 class Sites:
@@ -21,29 +27,33 @@ class Sites:
 
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
-        claims = self._context.session_claims(request)
+        claims = self._claims(request)
         by = self._context.visitor(request, claims)
         asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer, by), recover=gone_with_its_queue)
+        return Pending(asked, lambda answer: self._told(request, claims, answer, by), recover=_gone)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
-        claims = self._context.session_claims(request)
+        claims = self._claims(request)
         by = self._context.visitor(request, claims)
         asked = self._room.touch(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
+        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=_gone)
 
     def leave(self, request: Request) -> Outcome:
         """Gone without having done what they came for: the room is free at once, and nothing is used up."""
-        claims = self._context.session_claims(request)
+        claims = self._claims(request)
         asked = self._room.leave(QueueId(claims.queue), claims.number, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
+        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=_gone)
 
     def complete(self, request: Request) -> Outcome:
         """Done: the room is free at once."""
-        claims = self._context.session_claims(request)
+        claims = self._claims(request)
         asked = self._room.complete(QueueId(claims.queue), claims.number, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=gone_with_its_queue)
+        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=_gone)
+
+    def _claims(self, request: Request) -> SessionClaims:
+        request.decode(_nothing, default=Strict())
+        return self._context.session_claims(request)
 
     def _told(self, request: Request, claims: SessionClaims, answer: Answer, by: str | None = None) -> Response:
         standing = answer.standing
@@ -54,3 +64,13 @@ class Sites:
             expires_at=moment(standing.deadline) if standing.status is Status.ACTIVE and standing.deadline else None,
         )
         return private(200, content, self._context.visitor_cookies(request, claims, by) if by else ())
+
+
+def _gone(error: FairlineError) -> NoReturn:
+    """To a site with a good pass, a ticket that is not kept any more, or a queue that was deleted, is a session that is
+    over."""
+    if isinstance(error, TicketNotFound):
+        raise TicketExpired("purged") from None
+    if isinstance(error, QueueNotFound):
+        raise TicketExpired("queue_deleted") from None
+    raise error

@@ -26,8 +26,8 @@ class Strict(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
 class HeartbeatRequest(Strict, frozen=True):
     """A sign of life. Both fields may be left out."""
 
-    timestamp: float | None = None
-    """The client's clock. It is not relied on."""
+    timestamp: float | datetime | None = None
+    """The client's clock, as a number or as RFC 3339 has it. It is not relied on."""
     client_id: Annotated[str, Meta(max_length=200)] | None = None
     """As given at joining; another one is refused."""
 
