@@ -79,6 +79,16 @@ def test_keys_are_in_it_too_and_outlive_themselves(admin: httpx.Client) -> None:
     assert made["key"] not in str(ours)
 
 
+def test_the_link_of_a_kiosk_is_in_it_without_the_link(admin: httpx.Client, queue: str) -> None:
+    admin.patch(f"/queues/{queue}", json={"heartbeat_timeout_seconds": 0})
+    made = admin.post(f"/queues/{queue}/kiosk", json={"print": True}).json()
+    newest = entries(admin, queue=queue)[0]
+    assert newest["action"] == "kiosk.created"
+    assert newest["detail"]["prints"] is True
+    assert moment(newest["detail"]["expires_at"]) == moment(made["expires_at"])
+    assert made["url"].partition("token=")[2] not in str(newest)
+
+
 def test_what_was_done_to_a_queue_that_is_gone_is_still_told(admin: httpx.Client, queue: str) -> None:
     admin.delete(f"/queues/{queue}")
     assert [entry["action"] for entry in entries(admin, queue=queue)] == ["queue.deleted", "queue.set_up"]

@@ -66,6 +66,7 @@ class Kiosks(Calls):
         expires = int(time.time()) + body.expires_in_seconds
         claims = KioskClaims(queue=queue, expires=expires, by=call.staff.id, prints=body.print)
         token = self._room.keyring.kiosks.sign(claims)
-        call.log("kiosk.created", prints=body.print, expires_at=moment(expires * 1000).isoformat())
+        ends = moment(expires * 1000)
+        await call.record("kiosk.created", prints=body.print, expires_at=f"{ends:%Y-%m-%dT%H:%M:%SZ}")
         url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/kiosk?token={token}"
-        return private(201, KioskAnswer(url=url, expires_at=moment(expires * 1000)))
+        return private(201, KioskAnswer(url=url, expires_at=ends))
