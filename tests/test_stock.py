@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from fairline.errors import ServiceFailed
 from fairline.keeper.stock import Stocktaker, fetch_seats
@@ -154,6 +155,17 @@ async def test_whatever_else_it_answers_nobody_is_let_in_until_it_is_known(
         service.answer = (200, {}, b'{"seats": 2, "venue": "hall"}')
         await becomes(room, 2)
     assert len((await room.store.admit(QUEUE, 100)).items) == 2
+
+
+async def test_the_log_says_which_service_failed_but_not_how_it_is_asked(room: Room) -> None:
+    addresses = ["us:s3cr3t@127.0.0.1:9/seats", "127.0.0.1:9/s3cr3t?key=s3cr3t", "127.0.0.1:9?s3cr3t", "127.0.0.1:9"]
+    with capture_logs() as logs:
+        for number, address in enumerate(addresses):
+            await room.create(f"sale{number}", {"stock_url": f"http://{address}"})
+            await Stocktaker(room).take(QueueId(f"sale{number}"))
+    assert [line["event"] for line in logs] == ["queue.stock_unknown"] * len(addresses)
+    assert {line["url"] for line in logs} == {"http://127.0.0.1:9/…"}
+    assert "s3cr3t" not in str(logs)
 
 
 async def test_a_service_that_is_not_there_is_asked_again(room: Room, service: Service) -> None:

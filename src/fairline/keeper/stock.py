@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from typing import Annotated
 
 import msgspec
@@ -100,7 +101,14 @@ async def _asked(queue: QueueId, url: str) -> int | None:
     try:
         seats = await fetch_seats(url)
     except ServiceFailed as error:
-        log.warning("queue.stock_unknown", queue=queue, url=url, error=error.message)
+        log.warning("queue.stock_unknown", queue=queue, url=_named(url), error=error.message)
         return None
     log.info("queue.stock_taken", queue=queue, stock=seats)
     return seats
+
+
+def _named(url: str) -> str:
+    """A service as a log may name it, by scheme and host: all else in an address may be secret."""
+    scheme, _, rest = url.partition("://")
+    host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return f"{scheme}://{host}/…"
