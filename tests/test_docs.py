@@ -1,4 +1,4 @@
-"""The documentation: nothing is missing from it that can be set, and no link leads nowhere."""
+"""The documentation: nothing is missing from it that can be set, heard or read in a log, and no link leads nowhere."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fairline.arrival import JoinRequest
+from fairline.events import EventType
 from fairline.queue import SETTINGS
 from fairline.settings import ServerSettings
+from fairline.ticket import Person
+from tests import said
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -20,7 +24,8 @@ _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 def rows(page: str) -> set[str]:
     """The first cells of the tables on a page of the reference."""
     text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
-    return {name for cell in re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)}
+    cells = re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
 
 
 def test_every_setting_of_a_queue_is_described() -> None:
@@ -30,6 +35,44 @@ def test_every_setting_of_a_queue_is_described() -> None:
 def test_every_setting_of_the_server_is_described() -> None:
     fields = {field.name for field in msgspec.structs.fields(ServerSettings)}
     assert fields - rows("server-settings.md") == set()
+
+
+def test_every_event_that_a_webhook_hears_of_is_described() -> None:
+    assert set(EventType) - rows("webhooks.md") == set()
+
+
+def test_every_action_of_the_audit_log_is_described() -> None:
+    assert said.recorded() >= {"queue.called", "queue.created", "dashboard.signed_in", "desk.opened", "desk.closed"}
+    assert said.recorded() - rows("records.md") == set()
+
+
+def test_the_dashboard_has_words_for_every_action_of_the_audit_log() -> None:
+    script = (said.SOURCE / "web" / "static" / "admin-audit.js").read_text(encoding="utf-8")
+    assert {action for action in said.recorded() if f'"{action}":' not in script} == set()
+
+
+def test_every_line_of_the_log_is_described() -> None:
+    assert said.logged() >= {"rate_limit.hit", "audit.not_recorded", "delivery.retried"} | said.recorded()
+    assert said.logged() - rows("logs.md") == set()
+
+
+def test_all_that_is_kept_of_people_is_named() -> None:
+    """By the words of the page: the plural of a field, its words apart."""
+    page = " ".join((ROOT / "docs" / "reference" / "store.md").read_text(encoding="utf-8").split()).lower()
+    words = {"email": "e-mail address", "address": "addresses"}
+    kept = {words.get(field, field.replace("_", " ")) for field in Person.__struct_fields__}
+    assert {name for name in kept if name not in page.partition("## what is kept")[2]} == set()
+
+
+def test_all_that_the_browser_client_can_say_at_joining_is_described() -> None:
+    # The client has an id of its own, and joins once by it: neither is for the page to say.
+    fields = set(JoinRequest.__struct_fields__) - {"client_id", "idempotency_key"}
+    page = (ROOT / "docs" / "reference" / "browser-client.md").read_text(encoding="utf-8")
+    script = (said.SOURCE / "web" / "static" / "fairline.js").read_text(encoding="utf-8")
+    told = re.search(r"^\| `join` .*$", page, re.MULTILINE), re.search(r"\[join\][^@]*", script)
+    for text in told:
+        assert text
+        assert {field for field in fields if not re.search(rf"\b{field}\b", text[0])} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

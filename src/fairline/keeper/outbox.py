@@ -158,16 +158,11 @@ class Courier:
             became, noted = "retried", await self._outbox.settle_retry(box, delivery, pause, error)
         if not noted:
             return  # the claim had lapsed, or the outbox is gone: it is someone else's to tell
-        if became != "sent":
-            say = log.warning if became == "dead" else log.info
-            say(
-                f"delivery.{became}",
-                kind=self._kind,
-                box=box,
-                delivery=delivery.id,
-                tries=delivery.tries,
-                error=error,
-            )
+        told = {"kind": self._kind, "box": box, "delivery": delivery.id, "tries": delivery.tries, "error": error}
+        if became == "dead":
+            log.warning("delivery.dead", **told)
+        elif became != "sent":
+            log.info("delivery.overtaken" if became == "overtaken" else "delivery.retried", **told)
         if self._on_outcome:
             self._on_outcome(self._kind, became)
 

@@ -30,8 +30,9 @@
  * @property {string} queue The queue's id.
  * @property {string} [url] The server; where this file comes from unless said otherwise.
  * @property {string} [token] A ticket's token, if the site has joined by itself already.
- * @property {object|false} [join] What to say at joining: user_id, priority_pass, name, phone, party_size, metadata.
- *   False never joins: the ticket was taken otherwise, as at a counter, and closing the page gives nothing up.
+ * @property {object|false} [join] What to say at joining: user_id, priority_pass, name, phone, email,
+ *   language, party_size, series, metadata. False never joins: the ticket was taken otherwise, as at a counter, and
+ *   closing the page gives nothing up.
  * @property {boolean} [stream] False goes by heartbeats alone.
  * @property {(position: number, length: number, wait: number|null, answer: Answer) => void} [onPositionUpdate]
  * @property {(url: string, sessionToken: string, answer: Answer) => void} [onAdmitted]
