@@ -1,7 +1,7 @@
 """What a Python site puts in front of itself: `fairline.gate.asgi` and `fairline.gate.wsgi`.
 
 A site installs this beside its own packages, so it is built on the standard library and `cryptography` alone, and
-imports nothing of the server.
+imports nothing of the server: of Fairline only `errors` and `bypass`, which are built on no more than that.
 
     passes     what a pass says, and whether it can be believed
     keys       the public keys of the server, kept through its outages

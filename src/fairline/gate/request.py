@@ -17,7 +17,6 @@ SESSION_COOKIE = "fairline_session"
 HEADERS = frozenset({"accept", "authorization", "cookie", "sec-fetch-mode", "user-agent"})
 #: What a pass and the cookies of the server are written in; nothing else is sent on.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
-#: An inner server that decodes once more would see a dot or a slash here.
 #: What stays as it is in an address, its escapes among it. A backslash does not: browsers read it as a slash.
 _PLAIN = "/%:@!$&'()*+,;=~-._"
 
