@@ -10,8 +10,9 @@ from redis.crc import key_slot
 
 from fairline.queue import QueueId, QueueSettings
 from fairline.store import Arrival, Shown, open_store
+from fairline.store.valkey import keys
 from fairline.store.valkey.client import Connection, connect
-from fairline.store.valkey.keys import PARTS, key, queue_keys, rate_key
+from fairline.store.valkey.keys import BOX_PARTS, PARTS, key, queue_keys, rate_key
 from fairline.ticket import Action, Came, Status
 from tests.backends import FakeClock
 from tests.store.venue import Venue
@@ -61,6 +62,12 @@ async def test_all_keys_of_a_queue_are_built_in_one_place_and_share_its_hash_tag
     assert len(limits) == 3
     assert len({key_slot(name.encode()) for name in found}) == 1
     assert tuple(key(busy.queue, part) for part in PARTS) == queue_keys(busy.queue)
+
+
+def test_every_key_of_a_queue_and_of_an_outbox_is_described() -> None:
+    told = keys.__doc__ or ""
+    assert [part for part in PARTS if f":{part}`" not in told] == []
+    assert [part for part in BOX_PARTS if f"`fl:{{@box}}:{part}`" not in told] == []
 
 
 async def test_no_expiry_decides_anything(busy: Venue, raw: Connection) -> None:

@@ -181,7 +181,10 @@ class Metrics:
             registry, "fairline_events_lost_total", "How often events were gone before they were delivered.", "kind"
         )
         self._streams = Gauge(
-            "fairline_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
+            "fairline_open_streams",
+            "Streams of people in line open now.",
+            registry=registry,
+            multiprocess_mode="livesum",
         )
         self._lag = Gauge(
             "fairline_keeper_lag_seconds",
@@ -251,7 +254,7 @@ class Metrics:
         self._arm()
 
     def streams(self, count: int) -> None:
-        """So many streams are open now."""
+        """So many streams of people in line are open now."""
         self._open_streams = count
         self._arm()
 

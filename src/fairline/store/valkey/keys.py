@@ -43,6 +43,8 @@ So do all keys of an outbox; its tag begins with a sign that no queue's name can
 | `fl:{@box}:marks`          | hash       | id -> tries, when it was made, what the last try met                      |
 | `fl:{@box}:pending`        | sorted set | ids by when they are due                                                  |
 | `fl:{@box}:dead`           | sorted set | ids by when they were given up                                            |
+| `fl:{@box}:threads`        | hash       | what is tried one after the other: of each thread the last id, of each id |
+|                            |            | its thread and the next one, until it was tried                           |
 """
 
 from __future__ import annotations
