@@ -18,6 +18,7 @@ from rich.console import Console
 
 from fairline.cli import show
 from fairline.cli.app import main
+from tests.backends import wait_until
 from tests.web.running import RunningServer
 
 Here: TypeAlias = Callable[..., tuple[str, str]]
@@ -229,6 +230,39 @@ def test_without_a_server_or_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     keyless = fairline("queue", "list", FAIRLINE_DATA=str(tmp_path))
     assert keyless.returncode == 1
     assert "--key" in keyless.stderr
+
+
+def test_the_server_is_found_by_the_settings_as_the_help_says(server: RunningServer) -> None:
+    settings = {"FAIRLINE_HOST": server.host, "FAIRLINE_PORT": str(server.port), "FAIRLINE_DATA": str(server.data)}
+    assert fairline("queue", "list", **settings).returncode == 0
+    told = " ".join(fairline("queue", "list", "--help").stdout.split())
+    assert "FAIRLINE_URL, or host and port of the settings" in told
+
+
+def test_the_first_queue_is_shown_at_a_start_only_where_there_is_one(tmp_path: Path) -> None:
+    running = RunningServer(tmp_path, workers=1)
+    ready, log = "Fairline is ready.", tmp_path / "server.log"
+
+    def restart(times: int) -> None:
+        wait_until(lambda: log.read_text(encoding="utf-8").count(ready) == times, f"it is not ready; see {log}")
+        running.restart()
+
+    try:
+        with httpx.Client(headers={"authorization": f"Bearer {running.admin_key}"}) as admin:
+            queues = f"{running.base_url}/api/v1/admin/queues"
+            assert admin.post(queues, json={"id": "sale"}).status_code == 201
+            restart(1)
+            assert admin.delete(f"{queues}/demo").status_code == 204
+            restart(2)
+        wait_until(lambda: log.read_text(encoding="utf-8").count(ready) == 3, f"it is not ready; see {log}")
+    finally:
+        running.stop()
+    *with_it, without_it = log.read_text(encoding="utf-8").split(ready)[1:]
+    for told in with_it:
+        assert f"{running.base_url}/q/demo" in told
+        assert "queues/demo/join" in told
+    assert f"{running.base_url}/admin" in without_it
+    assert "demo" not in without_it
 
 
 def test_a_port_in_use_is_said_at_once(server: RunningServer, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ Run = TypeVar("Run", bound=Callable[..., None])
 
 Server = Annotated[
     str | None,
-    typer.Option("--server", help="Address of the server. (default: FAIRLINE_URL, or http://127.0.0.1:8080)"),
+    typer.Option("--server", help="Address of the server. (default: FAIRLINE_URL, or host and port of the settings)"),
 ]
 Key = Annotated[
     str | None, typer.Option("--key", help="Admin key. (default: FAIRLINE_ADMIN_KEY, or the one in the data folder)")

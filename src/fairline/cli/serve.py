@@ -54,12 +54,10 @@ def _say_ready(supervisor: Supervisor, prepared: Prepared) -> None:
         console.print("[bold]Fairline[/] keeps the queues.")
         return
     base = f"http://{supervisor.address}"
-    lines = {
-        "API, to read and try": f"{base}/docs",
-        "the dashboard": f"{base}/admin",
-        "a waiting page": f"{base}/q/demo",
-        "join it": f"curl -X POST {base}/api/v1/queues/demo/join",
-    }
+    lines = {"API, to read and try": f"{base}/docs", "the dashboard": f"{base}/admin"}
+    if prepared.has_demo:
+        lines["a waiting page"] = f"{base}/q/demo"
+        lines["join it"] = f"curl -X POST {base}/api/v1/queues/demo/join"
     if prepared.admin_key:
         lines["admin key"] = f"{prepared.admin_key}  [dim](shown this once; kept in the data folder)[/]"
     console.print("[bold green]Fairline is ready.[/] Ctrl-C ends it.")

@@ -42,10 +42,12 @@ TOO_SOON_SECONDS = 2.0
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What a first start made, to be shown once."""
+    """What there is to show at a start."""
 
     admin_key: str | None
-    made_demo: bool
+    """The first key, once: where it was made now."""
+    has_demo: bool
+    """Whether the queue is there that a fresh server is given. An operator may have removed it."""
 
 
 def kept_secret(data: Path, name: str, make: Callable[[], str]) -> tuple[str, bool]:
@@ -102,10 +104,10 @@ class Supervisor:
         store = await open_store(settings.store)
         try:
             room = Room(store, Keyring(secret))
-            made_demo = not await room.queues()
-            if made_demo:
+            queues = await room.queues()
+            if not queues:
                 await room.create(DEMO, {"name": "Demo", "target_url": f"http://{self.address}/docs"})
-            return Prepared(await self._first_key(Access(room)), made_demo)
+            return Prepared(await self._first_key(Access(room)), has_demo=not queues or DEMO in queues)
         finally:
             await store.close()
 
