@@ -18,9 +18,9 @@ FILES = {
 }
 INCLUDED = {name for text in FILES.values() for name in re.findall(r"^--#include (\w+)$", text, re.MULTILINE)}
 OPERATIONS = sorted(set(FILES) - INCLUDED)
-#: What scripts begin with, each of these with the one before it; and what is made of the domain's tables.
+#: What scripts begin with, each of these with the one before it; and what is made of the domain's tables and bounds.
 BEGINNINGS = ["queue", "ticket", "step"]
-MADE = {"states", "tables"}
+MADE = {"states", "tables", "bounds"}
 
 
 def header(name: str) -> str:

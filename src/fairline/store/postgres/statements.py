@@ -1,7 +1,8 @@
 """The SQL of the store: numbered migrations, and functions of which each operation is one.
 
-Everything is in `sql/*.sql`. An operation is a function that answers JSON and whose comment begins with its name; how
-to call it is read from its declaration, so no statement is written twice.
+Everything is in `sql/*.sql`, except the contract's bounds, which are made into functions. An operation is a function
+that answers JSON and whose comment begins with its name; how to call it is read from its declaration, so no statement
+is written twice.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS
 from fairline.store.postgres.disk import SERVER
 
 SCHEMA = "fairline"
+#: The contract's bounds that helpers need: SQL has no copy of its own that could disagree. (Those of one operation
+#: alone are parameters of it.)
+_BOUNDS = {"hours_at_hand": HOURS_AT_HAND, "hours_kept": HOURS_KEPT, "most_desks": MOST_DESKS}
 _MIGRATION = re.compile(r"(\d{4})_(\w+)\.sql")
 _OPERATION = re.compile(
     r'^-- (?P<name>\w+): [^\n]*\n(?:--[^\n]*\n)*CREATE FUNCTION "?(?P=name)"?\((?P<takes>[^)]*)\)\s+RETURNS json\b',
@@ -54,7 +59,11 @@ def functions() -> str:
     """All functions, to be made anew by every upgrade."""
     files = (resources.files(__package__) / "sql" / "functions").iterdir()
     named = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql"))
-    return "\n".join(body for _, body in named)
+    bounds = [
+        f"CREATE FUNCTION {name}() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT {value}::bigint';"
+        for name, value in _BOUNDS.items()
+    ]
+    return "\n".join([*bounds, *(body for _, body in named)])
 
 
 @cache

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT
+from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS
 from fairline.ticket import REASONS, Action, Reason, Status, goes_to
 
 _INCLUDE = re.compile(r"^ *--#include (\w+)$", re.MULTILINE)
@@ -45,13 +45,16 @@ def _tables() -> str:
             f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
             f"local TRANSITIONS = {{{', '.join(map(moves, Status))}}}",
             f"local HELD_TRANSITIONS = {moves(Status.WAITING, held=True)}",
-            f"local HOURS_AT_HAND, HOURS_KEPT = {HOURS_AT_HAND}, {HOURS_KEPT}",
         )
     )
 
 
-#: The domain's tables as Lua: the scripts have no copy of their own that could disagree.
-_MADE = {"states": _states, "tables": _tables}
+def _bounds() -> str:
+    return f"local HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS = {HOURS_AT_HAND}, {HOURS_KEPT}, {MOST_DESKS}"
+
+
+#: The domain's tables and the contract's bounds as Lua: the scripts have no copy of their own that could disagree.
+_MADE = {"states": _states, "tables": _tables, "bounds": _bounds}
 
 
 @cache

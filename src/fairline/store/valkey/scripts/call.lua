@@ -5,7 +5,7 @@
 -- desk (it is not one of the queue's: their names follow).
 --#include step
 local many, number, counter, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local KEPT, MOST_DESKS = 86400000, 50
+local KEPT = 86400000
 local desks, sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'counters', 'wait_sample', 'cycles', 'empty_at'))
 desks = cjson.decode(desks or '[]')
 local reply = {}

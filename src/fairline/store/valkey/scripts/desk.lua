@@ -2,8 +2,8 @@
 -- ARGV  1 now  2 its name  3 1 if it is open, else 0
 -- Returns 'done', or why not: 'desk' and the names there are, or 'full' where there are too many desks.
 --#include queue
+--#include bounds
 local name, open = ARGV[2], ARGV[3] == '1'
-local MOST_DESKS = 50
 local desks = cjson.decode(call('HGET', QUEUE, 'counters') or '[]')
 local found = #desks == 0
 for _, each in ipairs(desks) do

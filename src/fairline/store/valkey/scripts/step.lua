@@ -1,9 +1,10 @@
 -- step.lua: what every script begins with that takes tickets along: the rest of the settings, and the transitions. The
--- tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS are made from ticket.py; how many hours are
--- kept is in contract.py.
+-- tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS are made from ticket.py; the bounds
+-- HOURS_AT_HAND, HOURS_KEPT and MOST_DESKS from contract.py.
 --#include ticket
 --#include count
 --#include tables
+--#include bounds
 
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 local FLOW_SECONDS = 600 -- how far back the measured drain looks

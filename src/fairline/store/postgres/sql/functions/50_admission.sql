@@ -99,8 +99,8 @@ BEGIN
   RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
 END $$;
 
--- A desk that calls is open. Where any name will do, there are figures for 50 of them. How long it took since its last
--- call is kept if people waited all the while: the newest of those say how fast the line moves.
+-- A desk that calls is open. Where any name will do, there are figures for so many of them. How long it took since its
+-- last call is kept if people waited all the while: the newest of those say how fast the line moves.
 CREATE FUNCTION note_desk(_q queues, _c counters, _now bigint, _name text, _many bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -122,7 +122,7 @@ END $$;
 
 CREATE FUNCTION has_room_for_desk(_q queues) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN cardinality(_q.counters) > 0 OR (SELECT count(*) FROM desks WHERE queue = _q.key) < 50;
+  RETURN cardinality(_q.counters) > 0 OR (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks();
 END $$;
 
 -- set_desk: a desk says that it is open, or that it is not.

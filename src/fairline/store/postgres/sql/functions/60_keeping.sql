@@ -113,8 +113,8 @@ BEGIN
   IF _passes IS NOT NULL THEN DELETE FROM passes WHERE queue = _queue AND id = ANY (_passes); END IF;
 END $$;
 
--- Once an hour, pack hours older than two days into one row each; drop those that are not kept any more (HOURS_KEPT in
--- contract.py), minutes older than a day and an hour, and limits that hold nobody back.
+-- Once an hour, pack hours older than two days into one row each; drop those that are not kept any more, minutes older
+-- than a day and an hour, and limits that hold nobody back.
 CREATE FUNCTION trim_stats(_c counters, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _hour bigint := _now / 3600000;
@@ -124,13 +124,13 @@ BEGIN
   END IF;
   UPDATE counters SET stats_hour = _hour WHERE queue = _c.queue;
   WITH older AS (
-    DELETE FROM stats WHERE queue = _c.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - 48
+    DELETE FROM stats WHERE queue = _c.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - hours_at_hand()
     RETURNING substr(span, 2)::bigint AS hour, name, value
   )
   INSERT INTO hours AS h (queue, hour, counts)
-  SELECT _c.queue, hour, jsonb_object_agg(name, value) FROM older WHERE hour >= _hour - 217 GROUP BY hour
+  SELECT _c.queue, hour, jsonb_object_agg(name, value) FROM older WHERE hour >= _hour - hours_kept() GROUP BY hour
   ON CONFLICT (queue, hour) DO UPDATE SET counts = h.counts || excluded.counts;
-  DELETE FROM hours WHERE queue = _c.queue AND hour < _hour - 217;
+  DELETE FROM hours WHERE queue = _c.queue AND hour < _hour - hours_kept();
   DELETE FROM minutes WHERE queue = _c.queue AND minute < _now / 60000 - 1500;
   DELETE FROM limits WHERE queue = _c.queue AND until <= _now;
 END $$;
