@@ -1,4 +1,4 @@
-"""What a store still keeps of tickets that are gone."""
+"""What a store still keeps of tickets and desks that are gone."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ async def left_over(store: Store, queue: QueueId) -> dict[str, int]:
         async with await connect(OWNERS[store._client.url]) as connection:
             found = {table: await _rows(connection, table, queue) for table in tables}
     return {part: there for part, there in found.items() if there}
+
+
+async def desks_kept(store: Store, queue: QueueId) -> set[str]:
+    """The desks by whose name something is kept, figures aside."""
+    if isinstance(store, ValkeyStore):
+        fields = await store._client.hkeys(key(queue, "queue"))
+        called = {field.removeprefix(b"called:") for field in fields if field.startswith(b"called:")}
+        return {name.decode() for name in called | {*await store._client.zrange(key(queue, "desks"), 0, -1)}}
+    return {desk.name for desk in await store.desks(queue)}  # each is one row
 
 
 async def _rows(connection: Connection, table: str, queue: QueueId) -> int:

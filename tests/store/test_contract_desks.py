@@ -5,15 +5,17 @@ from __future__ import annotations
 import heapq
 import random
 
+import msgspec
 import pytest
 
 from fairline.errors import InvalidRequest
 from fairline.estimate import Forecast, Wait
 from fairline.queue import QueueId, checked
 from fairline.store import Arrival, DeskTotals, Joined, open_store
-from fairline.store.contract import MOST_DESKS
+from fairline.store.contract import HOURS_KEPT, MOST_DESKS
 from fairline.ticket import Action, Status
 from tests.backends import FakeClock
+from tests.store.remains import desks_kept
 from tests.store.venue import COUNTER, OpenVenue, Venue
 
 
@@ -93,6 +95,76 @@ async def test_figures_are_kept_of_so_many_desks_and_the_others_are_one(venue: O
     with pytest.raises(InvalidRequest, match="50 desks"):
         await v.store.set_desk(v.queue, "One more", is_open=True)
     await v.store.set_desk(v.queue, "Desk 0", is_open=False)
+
+
+async def test_a_desk_makes_room_for_another_once_the_hours_it_was_seen_in_are_not_kept(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.join()
+    await v.call(counter="Desk 0")
+    for n in range(1, MOST_DESKS):
+        await v.store.set_desk(v.queue, f"Desk {n}", is_open=n % 2 == 0)
+    v.clock.advance(HOURS_KEPT * 3600)
+    await v.store.set_desk(v.queue, "Desk 1", is_open=False)
+    v.clock.advance(3599.999)
+    with pytest.raises(InvalidRequest, match="50 desks"):
+        await v.store.set_desk(v.queue, "One more", is_open=True)
+    assert len(await open_desks(v)) == MOST_DESKS
+    v.clock.advance(0.001)
+    await v.store.set_desk(v.queue, "Desk 2", is_open=True)  # needs no room: the others stay
+    assert len(await open_desks(v)) == MOST_DESKS
+    await v.store.set_desk(v.queue, "One more", is_open=True)
+    assert await open_desks(v) == {"Desk 1": False, "Desk 2": True, "One more": True}
+    assert await desks_kept(v.store, v.queue) == {"Desk 1", "Desk 2", "One more"}
+
+
+async def test_a_desk_that_only_calls_has_the_place_of_one_that_was_not_seen_for_long(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(MOST_DESKS + 4)
+    for n in range(MOST_DESKS - 1):
+        await v.call(counter=f"Desk {n}")
+    await v.call(counter="other")
+    await v.call(counter="Nobody's")  # there is no room for it
+    v.clock.advance((HOURS_KEPT + 1) * 3600)
+    await v.call(counter="Desk 5")
+    await v.call(counter="New")
+    totals = (await v.store.desk_figures(v.queue)).totals
+    assert {name: of.called for name, of in totals.items()} == {"Desk 5": 2, "New": 1, "other": MOST_DESKS}
+    assert await desks_kept(v.store, v.queue) == {"Desk 5", "New"}
+    await v.call(counter="Desk 0")  # as a new one
+    assert (await v.store.desk_figures(v.queue)).totals["Desk 0"].called == 1
+
+
+async def test_all_that_a_forgotten_desk_did_goes_to_the_others(venue: OpenVenue) -> None:
+    v = await venue(**COUNTER)
+    await v.joins(2)
+    v.clock.advance(30)
+    await v.call(2, counter="Desk 0")
+    v.clock.advance(20)
+    await v.start(1)
+    v.clock.advance(10)
+    await v.act(Action.COMPLETE, 1)
+    await v.act(Action.NO_SHOW, 2)
+    for n in range(1, MOST_DESKS):
+        await v.store.set_desk(v.queue, f"Desk {n}", is_open=False)
+    did = (await v.store.desk_figures(v.queue)).totals["Desk 0"]
+    assert all(msgspec.structs.astuple(did))
+    v.clock.advance((HOURS_KEPT + 1) * 3600)
+    await v.store.set_desk(v.queue, "New", is_open=True)
+    assert (await v.store.desk_figures(v.queue)).totals == {"other": did}
+
+
+async def test_where_desks_are_named_none_is_one_too_many(venue: OpenVenue) -> None:
+    names = [f"Desk {n}" for n in range(MOST_DESKS + 2)]
+    v = await venue(**COUNTER, counters=names)
+    await v.join()
+    for name in names[:-1]:
+        await v.store.set_desk(v.queue, name, is_open=True)
+    v.clock.advance((HOURS_KEPT + 1) * 3600)
+    await v.call(counter=names[-1])
+    assert await desks_kept(v.store, v.queue) == {*names}
+    await v.configure(counters=[])
+    await v.store.set_desk(v.queue, "Any", is_open=True)
+    assert await desks_kept(v.store, v.queue) == {names[-1], "Any"}
 
 
 async def test_the_time_from_call_to_call_is_measured_while_people_wait(venue: OpenVenue) -> None:

@@ -64,7 +64,8 @@ ACTS = frozenset(
 
 #: The most people someone can let pass at once.
 MOST_PASSED = 100
-#: Where a queue names no desks, figures are kept of so many; the rest are one, `other`.
+#: Where a queue names no desks, figures are kept of so many; the rest are one, `other`. One that was last seen in an
+#: hour that is not kept any more makes room for a new one.
 MOST_DESKS = 50
 
 

@@ -4,18 +4,11 @@
 -- Returns outcome, then for each: number  rank  due  record. Outcomes: called, again, conflict, paused, refused, missing,
 -- desk (it is not one of the queue's: their names follow).
 --#include step
+--#include desks
 local many, number, counter, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local KEPT = 86400000
-local desks, sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'counters', 'wait_sample', 'cycles', 'empty_at'))
-desks = cjson.decode(desks or '[]')
+local sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'wait_sample', 'cycles', 'empty_at'))
 local reply = {}
-
-local function is_desk()
-  for _, each in ipairs(desks) do
-    if each == counter then return true end
-  end
-  return #desks == 0 or counter == ''
-end
 
 -- How long a desk took from one call to the next, if people waited all the while: the mean of the last of those.
 local function note_cycle(ms)
@@ -30,10 +23,9 @@ local function note_cycle(ms)
   call('HSET', QUEUE, 'cycles', table.concat(kept, ' '), 'cycle_mean', Q.cycle_mean, 'cycle_count', #kept)
 end
 
--- A desk that calls is open. Where any name will do, there are figures for so many of them.
+-- A desk that calls is open.
 local function note_desk(called)
-  if counter == '' then return end
-  if not call('ZSCORE', DESKS, counter) and #desks == 0 and call('ZCARD', DESKS) >= MOST_DESKS then return end
+  if counter == '' or not has_place(counter) then return end
   call('ZADD', DESKS, now, counter)
   local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. counter) or '', '^(%d+) (%d+)$')
   last = tonumber(last)
@@ -61,7 +53,7 @@ if key ~= '' then
   end
 end
 if Q.status ~= 'active' then return answer({'paused'}) end
-if not is_desk() then return answer({'desk', unpack(desks)}) end
+if counter ~= '' and not is_desk(counter) then return answer({'desk', unpack(NAMED)}) end
 
 local numbers = {}
 if number == '' then

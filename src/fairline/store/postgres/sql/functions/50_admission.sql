@@ -99,20 +99,17 @@ BEGIN
   RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
 END $$;
 
--- A desk that calls is open. Where any name will do, there are figures for so many of them. How long it took since its
--- last call is kept if people waited all the while: the newest of those say how fast the line moves.
+-- A desk that calls is open. How long it took since its last call is kept if people waited all the while: the newest of
+-- those say how fast the line moves.
 CREATE FUNCTION note_desk(_q queues, _c counters, _now bigint, _name text, _many bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _d desks;
 BEGIN
-  IF _name = '' THEN
+  IF _name = '' OR NOT has_place(_q, _now, _name) THEN
     RETURN;
   END IF;
   SELECT * INTO _d FROM desks WHERE queue = _q.key AND name = _name;
-  IF NOT FOUND AND NOT has_room_for_desk(_q) THEN
-    RETURN;
-  END IF;
   IF _d.called < _now AND _now - _d.called < _q.desk_idle_seconds * 1000 AND _c.empty_at <= _d.called THEN
     UPDATE counters SET cycles = (((_now - _d.called) / _d.many) || cycles)[:_q.wait_sample] WHERE queue = _q.key;
   END IF;
@@ -120,9 +117,34 @@ BEGIN
   ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = excluded.called, many = excluded.many;
 END $$;
 
-CREATE FUNCTION has_room_for_desk(_q queues) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+-- Where any name will do, there are figures for so many desks. If there is no room for one more, those are forgotten
+-- that were last seen in an hour that is not kept any more: all that is left of them is what they did so far.
+CREATE FUNCTION has_place(_q queues, _now bigint, _name text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN cardinality(_q.counters) > 0 OR (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks();
+  IF cardinality(_q.counters) > 0 OR EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name)
+    OR (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks()
+  THEN
+    RETURN true;
+  END IF;
+  PERFORM forget_desks(_q.key, (_now / 3600000 - hours_kept()) * 3600000);
+  RETURN (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks();
+END $$;
+
+-- Forget the desks that were last seen before `_oldest`. What they did so far goes to the others, so that the sum stays
+-- what it was.
+CREATE FUNCTION forget_desks(_queue bigint, _oldest bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  WITH gone AS (
+    DELETE FROM desks WHERE queue = _queue AND abs(seen) < _oldest RETURNING name
+  ), did AS (
+    DELETE FROM stats s USING gone g
+    CROSS JOIN unnest(ARRAY['called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show']) what
+    WHERE s.queue = _queue AND s.span = 'total' AND s.name = 'desk:' || what || ':' || g.name AND g.name <> 'other'
+    RETURNING what, s.value
+  )
+  INSERT INTO stats AS s (queue, span, name, value)
+  SELECT _queue, 'total', 'desk:' || what || ':other', sum(value) FROM did GROUP BY what
+  ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
 END $$;
 
 -- set_desk: a desk says that it is open, or that it is not.
@@ -135,7 +157,7 @@ DECLARE
 BEGIN
   IF cardinality(_q.counters) > 0 AND _name <> ALL (_q.counters) THEN
     RETURN json_build_array('desk', array_to_json(_q.counters));
-  ELSIF NOT has_room_for_desk(_q) AND NOT EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name) THEN
+  ELSIF NOT has_place(_q, _now, _name) THEN
     RETURN '["full", []]';
   END IF;
   -- The time between its last call and its next one says nothing of how fast it is.
