@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,6 +18,7 @@ from fairline.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
 from fairline.store import MAX_BATCH, Arrival, Joined, Shown, Store, open_store
 from fairline.ticket import Action, Status, Went
 from tests.backends import START
+from tests.conftest import OpenStore
 from tests.store.venue import OpenVenue
 
 #: For every setting a value that is not the default.
@@ -230,6 +233,22 @@ async def test_nothing_of_a_removed_queue_comes_back_with_its_name(venue: OpenVe
     joined = await v.join(client=Status.WAITING.encode(), key=Status.WAITING.encode(), fingerprint=b"other")
     assert (joined.created, joined.ticket.number) == (True, 1)
     assert await v.call(key=b"press") == [1]
+
+
+async def test_a_queue_made_while_it_is_removed_is_listed_if_it_is_there(
+    store: Store, another_store: OpenStore, queue: QueueId
+) -> None:
+    other = await another_store()
+    for _ in range(30):
+        with suppress(QueueExists):
+            await store.create(queue, QueueSettings())
+        await asyncio.gather(store.create(queue, QueueSettings()), other.delete(queue), return_exceptions=True)
+        try:
+            await store.settings(queue)
+        except QueueNotFound:
+            assert queue not in await store.queues()
+        else:
+            assert queue in await store.queues()
 
 
 # What is not there

@@ -121,12 +121,19 @@ class ValkeyStore:
         return [name for name, found in zip(names, there, strict=True) if found]
 
     async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
-        # The set of names is only a hint and lives on another node: a name without a queue does no harm.
+        # The set of names is only a hint and lives on another node: a name without a queue does no harm. But a queue
+        # without a name is kept by nobody: it has it before, in case we are cut off, and again after, in case someone
+        # who removes the one before it took the name away.
+        await self._name(queue)
+        now = self._clock() if self._clock else ""
+        made = await self._runner.run("create", queue, [now, by, *pack_settings(settings)])
+        await self._name(queue)
+        if not made:
+            raise QueueExists(queue)
+
+    async def _name(self, queue: QueueId) -> None:
         async with mapped_errors():
             await self._client.sadd(QUEUES, queue)
-        now = self._clock() if self._clock else ""
-        if not await self._runner.run("create", queue, [now, by, *pack_settings(settings)]):
-            raise QueueExists(queue)
 
     async def settings(self, queue: QueueId) -> Configured:
         async with mapped_errors():
@@ -159,6 +166,9 @@ class ValkeyStore:
             raise SettingsChanged(version, found)
         async with mapped_errors():
             await self._client.srem(QUEUES, queue)
+            made_anew = await self._client.hexists(key(queue, "queue"), "version")
+        if made_anew:  # after the script; then the name was not ours to take
+            await self._name(queue)
 
     async def view(self, queue: QueueId) -> QueueView:
         view, _ = await self._run("look", queue, [])
