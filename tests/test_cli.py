@@ -289,6 +289,12 @@ def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
     ill = fairline("doctor", "--data", str(tmp_path))
     assert ill.returncode == 1
     assert f"chmod 600 {tmp_path / 'secret'}" in ill.stdout
+    (tmp_path / "secret").write_text("", encoding="utf-8")
+    (tmp_path / "secret").chmod(0o600)
+    empty = fairline("doctor", "--data", str(tmp_path))
+    assert empty.returncode == 1
+    assert "has 0 characters" in empty.stdout
+    assert "Ready" in fairline("doctor", "--data", str(tmp_path), FAIRLINE_SECRET="s" * 32).stdout  # it is not used
     away = fairline("doctor", "--store", "valkey://127.0.0.1:9", "--data", str(tmp_path / "fresh"))
     assert away.returncode == 1
     assert "The store is away" in away.stdout

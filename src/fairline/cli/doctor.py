@@ -16,14 +16,14 @@ import typer
 from rich.table import Table
 
 from fairline.cli.show import console
-from fairline.errors import FairlineError, StoreError, StoreFolderInUse
+from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse
 from fairline.settings import ServerSettings, load
 from fairline.store import EMBEDDED, open_store
+from fairline.web.kept import ADMIN_KEY, LONG_ENOUGH, SECRET, read_secret
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
 FILES_WANTED = 20_000
 SKEW_SECONDS = 2.0
-LONG_ENOUGH = 16
 MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]look[/]", "bad": "[red]mend[/]"}
 
 
@@ -91,8 +91,14 @@ def _secrets(settings: ServerSettings) -> Iterator[Finding]:
         yield Finding("secret", "warn", "generated on this machine", advice)
     else:
         yield Finding("secret", "ok", "generated, in the data folder")
-    for name in ("secret", "admin-key"):
+    # A spoilt admin key is no bar to a server that has another one.
+    for name, given, state in ((SECRET, settings.secret, "bad"), (ADMIN_KEY, settings.admin_key, "warn")):
         path = settings.data / name
+        if not given and os.path.lexists(path):
+            try:
+                read_secret(settings.data, name)
+            except InvalidSettings as error:
+                yield Finding(f"file {name}", state, error.problem)
         if path.is_file() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield Finding(f"file {name}", "bad", f"others can read {path}", f"chmod 600 {path}")
     folder = settings.data if settings.data.exists() else settings.data.parent

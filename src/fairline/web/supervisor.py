@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import structlog
@@ -27,6 +26,7 @@ from fairline.settings import ServerRole, ServerSettings
 from fairline.store import EMBEDDED, EmbeddedServer, Role, embedded_server, open_store
 from fairline.token import Keyring
 from fairline.web.access import Access
+from fairline.web.kept import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.web.listening import Listening
 from fairline.web.metrics import FOLDER
 from fairline.web.metrics_folder import MetricsFolder
@@ -48,18 +48,6 @@ class Prepared(msgspec.Struct, frozen=True):
     """The first key, once: where it was made now."""
     has_demo: bool
     """Whether the queue is there that a fresh server is given. An operator may have removed it."""
-
-
-def kept_secret(data: Path, name: str, make: Callable[[], str]) -> tuple[str, bool]:
-    """A secret kept in a file of the data folder, made if it is not there; and whether it was made now."""
-    path = data / name
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            secret = make()
-            file.write(secret + "\n")
-            return secret, True
-    except FileExistsError:
-        return path.read_text(encoding="utf-8").strip(), False
 
 
 class Supervisor:
@@ -88,7 +76,7 @@ class Supervisor:
         except OSError as error:
             problem = f"cannot be a folder at {settings.data} ({error.strerror}). Choose another with --data."
             raise InvalidSettings("data", problem) from None
-        secret = settings.secret or kept_secret(settings.data, "secret", lambda: secrets.token_hex(32))[0]
+        secret = settings.secret or self._kept_secret()
         if settings.role is not ServerRole.KEEPER:
             self._listening = Listening(settings.host, settings.port, settings.workers)
             self.port = self._listening.port
@@ -99,6 +87,10 @@ class Supervisor:
         self._orders = partial(orders_of, settings, secret.encode())
         self._metrics.made()
         return prepared
+
+    def _kept_secret(self) -> str:
+        data = self._settings.data
+        return make_secret(data, SECRET, lambda: secrets.token_hex(32)) or read_secret(data, SECRET)
 
     async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
         store = await open_store(settings.store)
@@ -113,14 +105,15 @@ class Supervisor:
 
     async def _first_key(self, access: Access) -> str | None:
         """Make sure of the first admin key; answers it if it was made now."""
-        made = False
+        data, made = self._settings.data, None
         text = self._settings.admin_key
         if text is None:
-            text, made = kept_secret(self._settings.data, "admin-key", lambda: f"fl_{secrets.token_urlsafe(24)}")
-            if not made and any(key.role is Role.ADMIN for key in await access.keys()):
+            made = make_secret(data, ADMIN_KEY, lambda: f"fl_{secrets.token_urlsafe(24)}")
+            if made is None and any(key.role is Role.ADMIN for key in await access.keys()):
                 return None  # it is there; or an admin has taken it away, and then it stays away
+            text = made or read_secret(data, ADMIN_KEY)
         await access.create(Role.ADMIN, "first key", text)
-        return text if made else None
+        return made
 
     @property
     def address(self) -> str:

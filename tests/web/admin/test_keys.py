@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
+import pytest
 
+from fairline.errors import InvalidSettings
 from fairline.settings import ServerSettings
 from fairline.store import AdminKey, Role
 from fairline.web.access import Access, LastAdminKey
@@ -158,3 +160,15 @@ async def test_a_first_key_that_was_removed_stays_away_when_the_server_starts_ag
     registry.kept.clear()  # another store, with the data folder of before
     assert await supervisor._first_key(access) is None
     assert registry.kept.keys() == {first}
+
+
+async def test_a_first_key_that_nobody_knows_is_never_made(tmp_path: Path) -> None:
+    (tmp_path / "admin-key").touch(0o600)
+    registry = Registry()
+    access = access_over(registry)
+    supervisor = Supervisor(ServerSettings(data=tmp_path))
+    with pytest.raises(InvalidSettings, match="admin_key: has 0 characters"):
+        await supervisor._first_key(access)
+    assert not registry.kept
+    await access.create(Role.ADMIN, "another")  # with which the file is of no use
+    assert await supervisor._first_key(access) is None
