@@ -155,6 +155,29 @@ async def test_whoever_is_not_there_or_is_nobody_fails_with_a_short_word(monkeyp
         await get("file:///etc/passwd")
 
 
+@pytest.mark.parametrize("url", ["http://[foo/", "http://a:99999999/", "http://a:x/", "https://[::1/"])
+async def test_an_address_that_is_none_fails_as_a_service_does(url: str) -> None:
+    with pytest.raises(ServiceFailed, match="not a proper one"):
+        await get(url)
+
+
+async def test_a_long_name_may_have_a_port_behind_it(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, port, **options: real(HOST if "a" in host else host, port, **options)
+    )
+    name = "a" * 63
+    assert (await get(f"http://{name}:{receiver.port}/")).ok
+    (letter,) = receiver.letters
+    assert letter.headers["host"] == f"{name}:{receiver.port}"
+
+
+async def test_what_the_connection_says_of_an_address_fails_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", answers("not an address"))
+    with pytest.raises(ServiceFailed, match="not a proper one"):
+        await get("http://shop.example/", private=False)
+
+
 async def test_one_deadline_is_for_all_of_it() -> None:
     async with raw(writes(*[b"x"] * 100, pause=0.02)) as port:
         with pytest.raises(ServiceFailed, match=r"no answer within 0\.2 s|not proper HTTP"):

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from fairline.errors import ServiceFailed
 from fairline.keeper.stock import Stocktaker, fetch_seats
-from fairline.queue import QueueId
+from fairline.queue import QueueId, QueueSettings
 from fairline.room import Room
 from fairline.store import Arrival, open_store
 from fairline.token import Keyring
@@ -180,6 +180,13 @@ async def test_a_service_that_is_not_there_is_asked_again(room: Room, service: S
         again.stop()
     assert not (await room.settings(QUEUE)).settings.stock_unknown
     assert view.inside == 0
+
+
+async def test_an_address_that_is_none_is_a_service_that_failed(room: Room) -> None:
+    odd = QueueId("odd")
+    await room.store.create(odd, QueueSettings(stock_url="http://[foo/"))  # as it could once be set
+    await Stocktaker(room).take(odd)
+    assert (await room.settings(odd)).settings.stock_unknown
 
 
 async def test_one_that_hangs_is_given_up(service: Service) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NewType, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from fairline.address import web_address
 from fairline.bypass import check_bypass
 from fairline.desk import desk_name
 from fairline.errors import Invalid, InvalidSettings
@@ -23,7 +24,6 @@ QueueId = NewType("QueueId", str)
 
 ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _ID = re.compile(ID_PATTERN, re.ASCII)
-_URL = re.compile(r"https?://[^\s/?#@]+[^\s]*", re.IGNORECASE)
 #: A series that ends with a letter can never be taken for another one with more digits.
 _SERIES = re.compile(r"[A-Z0-9]{0,3}[A-Z]", re.ASCII)
 _PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
@@ -319,7 +319,7 @@ def _check_together(settings: QueueSettings) -> None:
         )
     for field in ("target_url", "stock_url"):
         url = getattr(settings, field)
-        if url and not _URL.fullmatch(url):
+        if url and web_address(url) is None:
             raise InvalidSettings(field, f"must be an http:// or https:// address; got {url!r:.80}")
     if not _PREFIX.fullmatch(settings.ticket_prefix):
         raise InvalidSettings(

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from fairline.address import web_address
 from fairline.errors import InvalidRequest
 from fairline.events import Event, EventType
 from fairline.notices import NOTICE
@@ -155,12 +155,8 @@ def check_url(url: str) -> None:
         raise InvalidRequest("url", f"must have at most {MAX_URL:,} characters; got {len(url):,}")
     if _BAD.search(url):
         raise InvalidRequest("url", "must be in plain characters: encode spaces and others with %, names with xn--")
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise InvalidRequest("url", f"is not an address: {error}") from None
-    if parts.scheme not in {"http", "https"} or not host or port == 0:
+    parts = web_address(url)
+    if parts is None:
         raise InvalidRequest("url", f"must be an address such as https://example.com/hook; got {url!r:.80}")
     if "@" in parts.netloc:
         raise InvalidRequest("url", "must not have a name or password in it: check the signature instead")

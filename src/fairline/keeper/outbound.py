@@ -37,6 +37,7 @@ _CARRYING = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 #: Never of the open internet, though older Pythons think so of some: local translation, and sites of old.
 _LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("fec0::/10"))
 Address = IPv4Address | IPv6Address
+_NOT_PROPER = "the address is not a proper one"
 
 
 class Answer(Struct, frozen=True):
@@ -57,6 +58,7 @@ class Answer(Struct, frozen=True):
 class _Door(NamedTuple):
     """Where a connection goes."""
 
+    parts: SplitResult
     host: str
     port: int
     tls: bool
@@ -74,14 +76,13 @@ async def send(
 ) -> Answer:
     """Make one call, or raise ServiceFailed. `private` says whether private addresses may be called. An answer whose
     head came in time counts, also where its body does not end."""
-    parts = urlsplit(url)
-    door = _door(parts)
+    door = _door(url)
     reading = _Reading()
     try:
         async with asyncio.timeout(seconds):
             reader, writer = await _connected(door, await _looked_up(door, private), tls)
             try:
-                writer.write(_head(method, parts, headers or {}, body) + body)
+                writer.write(_head(method, door, headers or {}, body) + body)
                 await writer.drain()
                 await reading.read(reader)
             finally:
@@ -93,6 +94,8 @@ async def send(
         raise ServiceFailed(f"no secure connection: {error.reason or type(error).__name__}") from None
     except OSError as error:
         raise ServiceFailed(f"no connection: {error.strerror or type(error).__name__}") from None
+    except ValueError:  # the rules for names and addresses are many, and some are only known further down
+        raise ServiceFailed(_NOT_PROPER) from None
     except httptools.HttpParserError:
         raise ServiceFailed("the answer is not proper HTTP") from None
     return reading.answer()
@@ -131,15 +134,16 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def _door(parts: SplitResult) -> _Door:
+def _door(url: str) -> _Door:
     try:
+        parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = port = None
+        raise ServiceFailed(_NOT_PROPER) from None
     if parts.scheme not in {"http", "https"} or not host:
         raise ServiceFailed("the address is neither http nor https")
     tls = parts.scheme == "https"
-    return _Door(host, port or (443 if tls else 80), tls)
+    return _Door(parts, host, port or (443 if tls else 80), tls)
 
 
 async def _looked_up(door: _Door, private: bool) -> list[str]:
@@ -179,11 +183,14 @@ async def _connected(
     raise trouble
 
 
-def _head(method: str, parts: SplitResult, headers: Mapping[str, str], body: bytes) -> bytes:
+def _head(method: str, door: _Door, headers: Mapping[str, str], body: bytes) -> bytes:
+    parts = door.parts
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     if parts.query:
         path += "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._[]")
-    host = parts.netloc.rpartition("@")[2].encode("idna").decode("ascii")
+    host = f"[{door.host}]" if ":" in door.host else door.host.encode("idna").decode("ascii")
+    if parts.port is not None:
+        host += f":{parts.port}"
     lines = {"host": host, "user-agent": USER_AGENT, "accept-encoding": "identity", "connection": "close", **headers}
     if body or method != "GET":
         lines["content-length"] = str(len(body))
