@@ -227,6 +227,9 @@ def test_without_a_server_or_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     away = fairline("queue", "--key", "k", "--server", "http://127.0.0.1:9", "list")
     assert away.returncode == 1
     assert "fairline serve" in away.stderr
+    for wrong in ("http://[foo", "127.0.0.1:8080"):
+        refused = fairline("queue", "--key", "k", "--server", wrong, "list")
+        assert f"must be an http:// or https:// address; got {wrong!r}" in refused.stderr
     keyless = fairline("queue", "list", FAIRLINE_DATA=str(tmp_path))
     assert keyless.returncode == 1
     assert "--key" in keyless.stderr
@@ -298,6 +301,8 @@ def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
     away = fairline("doctor", "--store", "valkey://127.0.0.1:9", "--data", str(tmp_path / "fresh"))
     assert away.returncode == 1
     assert "The store is away" in away.stdout
+    odd = fairline("doctor", "--store", "valkey://[foo", "--data", str(tmp_path / "fresh"))
+    assert "The store's address cannot be read" in odd.stdout
     weak = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_SECRET="short")
     assert "openssl rand" in weak.stdout
 

@@ -36,6 +36,8 @@ def test_the_poster_says_it_in_the_languages_asked_for(counter: Counter) -> None
     assert text.count("Nummer ziehen und warten") == 1
     assert "Bo&#39;s &lt;b&gt;" in text
     assert f"{urlsplit(counter.server.base_url).netloc}/join/{queue}" in text
+    odd = counter.someone().get(f"/join/{queue}/poster", headers={"host": "[::::]:80"})
+    assert f"[::::]:80/join/{queue}" in odd.text
 
 
 # At the door

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from fairline.address import web_address
 from fairline.errors import FairlineError, Invalid
 from fairline.settings import load
 
@@ -33,7 +34,7 @@ class Api:
     def __init__(self, url: str | None, key: str | None, data: Path | None) -> None:
         settings = load(flags={"data": data})
         self.url = (url or os.environ.get("FAIRLINE_URL") or f"http://{settings.host}:{settings.port}").rstrip("/")
-        if urlsplit(self.url).scheme not in {"http", "https"}:
+        if web_address(self.url) is None:
             raise Invalid("server", f"must be an http:// or https:// address; got {self.url!r}")
         self._key = key or settings.admin_key or _kept_key(settings.data)
 

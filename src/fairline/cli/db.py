@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
 import typer
 
 from fairline.cli.show import console
 from fairline.errors import InvalidSettings
 from fairline.settings import load
-from fairline.store import POSTGRES, embedded_server
+from fairline.store import POSTGRES, embedded_server, scheme_of
 
 if TYPE_CHECKING:  # the driver takes a while to load, and no other command needs it
     from fairline.store.postgres.disk import Connection
@@ -84,7 +83,7 @@ def _on_database(
     """Do something on the database; the embedded one is started for as long as it takes."""
     settings = load(file=config, flags={"store": store, "data": data})
     url = settings.store
-    if urlsplit(url).scheme in POSTGRES:
+    if scheme_of(url) in POSTGRES:
         return asyncio.run(_connected(url, run))
     if url != "embedded-postgres":
         problem = f"must be postgresql://… or embedded-postgres: no other store has a schema; got {url!r:.80}"

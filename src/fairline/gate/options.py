@@ -48,8 +48,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, value in (("server", self.server), ("public_url", self.public_url or self.server)):
-            parts = urlsplit(value)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
+            if not _is_web(value):
                 raise ValueError(f"{name} must be an address such as http://127.0.0.1:8080; got {value!r}")
         if not self.queue:
             raise ValueError("queue must name the queue that guards the site; it is empty")
@@ -68,3 +67,11 @@ class Options:
             raise ValueError("bypass_agents: an empty text would be part of every User-Agent")
         for network in self.bypass_addresses:
             ip_network(network, strict=False)
+
+
+def _is_web(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from fairline.errors import StoreNotSupported
 from fairline.store.contract import (
@@ -86,6 +85,7 @@ __all__ = [
     "Visitor",
     "embedded_server",
     "open_store",
+    "scheme_of",
 ]
 
 _VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
@@ -123,7 +123,7 @@ def embedded_server(url: str, data: Path) -> EmbeddedServer:
 
 
 async def _open(url: str, clock: Clock | None, server: EmbeddedServer | None) -> Store:
-    scheme = urlsplit(url).scheme
+    scheme = scheme_of(url)
     if scheme in _VALKEY:
         from fairline.store.valkey.store import open_valkey
 
@@ -134,3 +134,8 @@ async def _open(url: str, clock: Clock | None, server: EmbeddedServer | None) ->
         return await open_postgres(url, clock=clock, server=server)
     known = "embedded, valkey://…, redis://…, valkey+unix://…, valkey+cluster://…, postgresql://…, embedded-postgres"
     raise StoreNotSupported(f"There is no store for the address {scheme or url!r}. Use one of: {known}.")
+
+
+def scheme_of(url: str) -> str:
+    """The kind of store that an address names. The rest of it is the client's to read, and to refuse."""
+    return url.partition(":")[0].lower()

@@ -163,7 +163,7 @@ class Access:
         if site is not None:
             return site in ("same-origin", "none")
         origin = request.text(b"origin")
-        return origin is None or urlsplit(origin).netloc in {request.text(b"host") or "", *self._own_hosts}
+        return origin is None or origin.partition("://")[2] in {request.text(b"host") or "", *self._own_hosts}
 
     # Keys
 

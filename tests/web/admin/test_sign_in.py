@@ -126,6 +126,7 @@ def test_with_the_cookie_changes_come_from_the_dashboard_or_not_at_all(
         {**OWN, "origin": "https://evil.example"},
         {**OWN, "origin": f"https://{host}.evil.example"},
         {**OWN, "origin": "null"},
+        {**OWN, "origin": "http://[foo"},
     ]
     for headers in attempts:
         answer = someone.patch(**headers)

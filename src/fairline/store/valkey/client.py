@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.cluster import RedisCluster
@@ -78,7 +77,7 @@ class PatientCluster(RedisCluster):
 
 def connect(url: str, connections: int) -> Connection:
     """A client for the address; nothing is sent yet."""
-    scheme, rest = urlsplit(url).scheme, url.partition("://")[2]
+    scheme, rest = url.partition(":")[0].lower(), url.partition("://")[2]
     try:
         if scheme.endswith("+cluster"):
             return PatientCluster.from_url(f"redis://{rest}", max_connections=connections, **_LIMITS, **_ONCE)

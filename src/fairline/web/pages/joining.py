@@ -4,7 +4,7 @@ goes on to another phone."""
 from __future__ import annotations
 
 import math
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
@@ -157,13 +157,12 @@ class JoinPages(Pages):
         address = self._door.join_url(request, queue)
         asked = dict.fromkeys(code.strip() for code in request.args.get("lang", "").split(","))
         codes = [code for code in asked if code in LANGUAGES][:MOST_LANGUAGES] or [preferred(request)]
-        parts = urlsplit(address)
         values = {
             "queue": queue,
             "name": settings.name or queue,
             "logo": settings.logo,
             "code": embedded(address),
-            "address": address if not parts.netloc else f"{parts.netloc}{parts.path}",
+            "address": address.rpartition("://")[2],
             "languages": [Language(code, settings.texts, counter=True) for code in codes],
         }
         on_paper = msgspec.structs.replace(settings, background_colour="#ffffff")
