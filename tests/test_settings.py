@@ -37,6 +37,64 @@ def test_lists_in_variables_are_separated_by_commas() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("https://wait.example", "https://wait.example"),
+        ("https://wait.example/", "https://wait.example"),
+        ("https://example.com/wait//", "https://example.com/wait"),
+        ("HTTPS://Wait.Example:443/Line", "https://wait.example/Line"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        ("http://127.0.0.1:443", "http://127.0.0.1:443"),
+        ("https://bücher.example/", "https://bücher.example"),
+    ],
+)
+def test_a_path_can_be_put_behind_the_public_address(text: str, kept: str) -> None:
+    assert load(environ={"FAIRLINE_PUBLIC_URL": text}).public_url == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("wait.example", "//wait.example", "/wait", "ftp://wait.example", "https://", "https://[wait", "http://a:0"),
+        *("https://a:b@wait.example", "https://wait.example/?a=b", "https://wait.example/#a", "https://wait .example"),
+    ],
+)
+def test_a_public_address_that_nobody_reaches_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSettings, match=r"^public_url: must be .* such as https://wait\.example; got ") as caught:
+        load(environ={"FAIRLINE_PUBLIC_URL": text})
+    assert text in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("*", "*"),
+        ("https://shop.example/", "https://shop.example"),
+        ("HTTPS://Shop.Example:443", "https://shop.example"),
+        ("http://shop.example:80", "http://shop.example"),
+        ("http://localhost:3000", "http://localhost:3000"),
+        ("http://[::1]:80", "http://[::1]"),
+        ("capacitor://localhost", "capacitor://localhost"),
+    ],
+)
+def test_origins_are_kept_as_browsers_send_them(text: str, kept: str) -> None:
+    assert load(environ={"FAIRLINE_CORS_ORIGINS": text}).cors_origins == [kept]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("shop.example", "https://shop.example/sale", "https://shop.example?a", "https://shop.example#a", "null"),
+        *("https://*.shop.example", "https://", "https://[shop", "https://a@shop.example", "https://bücher.example"),
+    ],
+)
+def test_an_origin_that_no_page_has_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSettings, match=r"^cors_origins: must be origins .*without a path") as caught:
+        load(environ={"FAIRLINE_CORS_ORIGINS": f"https://a.example, {text}"})
+    assert text in caught.value.message
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
         ("PORT", "99999", "port"),

@@ -8,12 +8,40 @@ from urllib.parse import SplitResult, urlsplit
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 #: A name or an address, and perhaps a port.
 _HOST = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.~-]+)?\]|[^\[\]:]+)(?::\d*)?", re.IGNORECASE | re.ASCII)
+_USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 
 def web_address(text: str) -> SplitResult | None:
     """The parts of an http:// or https:// address; None where it is none."""
     parts = _parts(text)
     return parts if parts is not None and parts.scheme in {"http", "https"} else None
+
+
+def base_address(text: str) -> str | None:
+    """An address that paths are put behind, without a slash at its end; None where it is none."""
+    parts = web_address(text)
+    if parts is None or _has_more(parts):
+        return None
+    return _origin(parts) + parts.path.rstrip("/")
+
+
+def origin(text: str) -> str | None:
+    """An origin as browsers write it; None where it is none. Apps have schemes of their own."""
+    parts = _parts(text)
+    if parts is None or not parts.scheme or parts.path not in {"", "/"} or _has_more(parts):
+        return None
+    # Browsers write other letters as xn--, and no name has a star in it.
+    return _origin(parts) if text.isascii() and "*" not in text else None
+
+
+def _has_more(parts: SplitResult) -> bool:
+    return bool(parts.query or parts.fragment or "@" in parts.netloc)
+
+
+def _origin(parts: SplitResult) -> str:
+    """In small letters, and without the port that is meant anyway."""
+    host = parts.netloc.lower().removesuffix(_USUAL_PORTS.get(parts.scheme, "")).removesuffix(":")
+    return f"{parts.scheme}://{host}"
 
 
 def _parts(text: str) -> SplitResult | None:

@@ -15,6 +15,7 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct, field
 
+from fairline.address import base_address, origin
 from fairline.errors import InvalidSettings
 from fairline.mail import check_sender, relay_of
 
@@ -116,7 +117,27 @@ def load(
             raise InvalidSettings(
                 "trusted_proxies", f"must be addresses or networks such as 10.0.0.0/8; got {network!r:.80}"
             ) from None
-    return settings
+    return msgspec.structs.replace(
+        settings,
+        public_url=settings.public_url and _public_url(settings.public_url),
+        cors_origins=[_origin(text) for text in settings.cors_origins],
+    )
+
+
+def _public_url(text: str) -> str:
+    found = base_address(text)
+    if found is None:
+        problem = "must be the address that people reach this server by, such as https://wait.example"
+        raise InvalidSettings("public_url", f"{problem}; got {text!r:.80}")
+    return found
+
+
+def _origin(text: str) -> str:
+    found = "*" if text == "*" else origin(text)
+    if found is None:
+        problem = "must be origins such as https://shop.example, without a path, or * for any"
+        raise InvalidSettings("cors_origins", f"{problem}; got {text!r:.80}")
+    return found
 
 
 def _check_mail(settings: ServerSettings) -> None:

@@ -31,7 +31,7 @@ class Scribe:
     def __init__(self, room: Room, public_url: str = "") -> None:
         self._store = room.store
         self._counter = Counter(room)
-        self._public_url = public_url.rstrip("/")
+        self._public_url = public_url
 
     async def note_nearly(self, queue: QueueId) -> None:
         """Whoever has come to the front is told so, where the queue tells them: see `Store.note_nearly`."""

@@ -18,7 +18,7 @@ class Cors:
     """`origins` as in the settings: full origins, or `*` for any (which then may not send cookies)."""
 
     def __init__(self, origins: Sequence[str]) -> None:
-        self._origins = {origin.rstrip("/").encode() for origin in origins}
+        self._origins = {origin.encode() for origin in origins}
 
     def headers(self, request: Request) -> Headers:
         """What an answer to another origin must say to be read there."""
