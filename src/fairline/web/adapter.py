@@ -105,9 +105,17 @@ async def _deferred(pending: Pending[Any]) -> Any:
 
 async def respond(request: Request, response: Response, send: Any, more: Headers = ()) -> None:
     """Send a response over ASGI."""
-    headers = [*response.all_headers(request.id), *more]
+    headers = _with_one_vary([*response.all_headers(request.id), *more])
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})
+
+
+def _with_one_vary(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The same with all that an answer varies by in one line: of several, nginx before 1.23 minds only the last."""
+    varies = [value for name, value in headers if name == b"vary"]
+    if len(varies) < 2:
+        return headers
+    return [*(each for each in headers if each[0] != b"vary"), (b"vary", b", ".join(varies))]
 
 
 class _Buffer:
