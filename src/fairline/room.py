@@ -23,7 +23,6 @@ from fairline.errors import (
     FairlineError,
     InvalidRequest,
     NoRoom,
-    RateLimited,
     SessionTaken,
     SettingsChanged,
     TicketNotFound,
@@ -335,12 +334,6 @@ class Room:
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
         return self.identity.is_client(client_id, digest)
-
-    async def limit(self, queue: QueueId, who: str, value: str, action: str, limit: int, seconds: float) -> None:
-        """Count a try by an address, phone, user or token; RateLimited where it is one too many."""
-        wait = await self.store.limit(queue, f"{who}:{self.identity.digest(who, value).hex()}", action, limit, seconds)
-        if wait > 0:
-            raise RateLimited(who, wait)
 
 
 def _desk(name: str) -> str:

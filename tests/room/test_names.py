@@ -1,4 +1,4 @@
-"""Names and limits: what is no queue is told by every call, and so is one try too many."""
+"""Names: what is no queue is told by every call."""
 
 from __future__ import annotations
 
@@ -7,27 +7,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fairline.arrival import Caller, JoinRequest
-from fairline.errors import InvalidRequest, InvalidSettings, QueueExists, QueueNotFound, RateLimited
+from fairline.errors import InvalidRequest, InvalidSettings, QueueExists, QueueNotFound
 from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.ticket import Action
-from tests.backends import FakeClock
 from tests.conftest import MakeQueue
-
-
-async def test_one_try_too_many_is_told_when_to_come_back(room: Room, make_queue: MakeQueue, clock: FakeClock) -> None:
-    queue = await make_queue()
-    for _ in range(3):
-        await room.limit(queue, "token", "t-1", "beat", 3, 10)
-        clock.advance(1)
-    with pytest.raises(RateLimited) as refused:
-        await room.limit(queue, "token", "t-1", "beat", 3, 10)
-    assert (refused.value.who, refused.value.retry_after) == ("token", 7)
-    await room.limit(queue, "token", "t-2", "beat", 3, 10)
-    await room.limit(queue, "token", "t-1", "status", 3, 10)
-    clock.advance(7)
-    await room.limit(queue, "token", "t-1", "beat", 3, 10)
-
 
 BAD_NAMES = ["", " ", "a b", "a/b", "a{b}", "-a", ".a", "a" * 65, "a\n", "ä", "a\x00", "a:b", "*"]
 
@@ -82,7 +66,6 @@ EVERY_CALL: dict[str, Callable[[Room, QueueId], Awaitable[object]]] = {
     "last_event": lambda room, queue: room.last_event(queue),
     "stats": lambda room, queue: room.stats(queue),
     "hourly": lambda room, queue: room.hourly(queue),
-    "limit": lambda room, queue: room.limit(queue, "token", "t-1", "beat", 3, 10),
 }
 
 
