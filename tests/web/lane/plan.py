@@ -123,6 +123,8 @@ class Plan:
         if path.endswith("leave") and self._chance(0.5):
             kind, pick, final = self._choice(TOKENS[:-1]), self._random.random(), self._chance(0.3)
             return lambda side: json.dumps({"token": side.token(kind, pick), "final": final})
+        if "/session/" in path:
+            return self._choice(["", "", "", "{}", '{"final":true}'])
         return self._choice(["", "", "{}", '{"timestamp":1.5}', '{"client_id":"client number one"}', '{"final":true}'])
 
     def _odd_body(self) -> Part:
