@@ -54,6 +54,6 @@ def rotate(ctx: typer.Context) -> None:
     """Sign tokens with new keys. Nobody is logged out; rotating twice ends all older tokens."""
     found = api(ctx).post("/keys/rotate")
     show.console.print(
-        f"Tokens are signed with generation [bold]{found['generation']}[/] from now on; those of generation "
+        f"Within seconds all tokens are signed with generation [bold]{found['generation']}[/]; those of generation "
         f"{found['generation'] - 1} stay good."
     )

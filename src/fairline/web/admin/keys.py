@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from fairline.errors import RateLimited
 from fairline.store import Role
 from fairline.web.admin.desk import DONE, Call, Calls, Desk
 from fairline.web.admin.key_wire import (
@@ -22,6 +23,9 @@ from fairline.web.admin.wire import Nothing
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation
 from fairline.web.wire import moment
+
+#: Signing keys are rotated at most so often: twice the time in which each worker looks for new ones.
+ROTATES_SECONDS = 10.0
 
 
 class Passes(Calls):
@@ -120,6 +124,7 @@ class Keys(Calls):
                 self.rotate,
                 {200: Generation},
                 takes=Nothing,
+                problems=("rate_limited",),
             ),
         ]
 
@@ -147,8 +152,12 @@ class Keys(Calls):
         return DONE
 
     async def rotate(self, call: Call) -> Response:
-        """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once."""
+        """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once. Not twice
+        before all have followed: what they sign until then would be no good."""
         call.take(Nothing)
+        wait = await self._room.store.registry.limit("keys", "rotate", 1, ROTATES_SECONDS)
+        if wait > 0:
+            raise RateLimited("server", wait)
         generation = await self._room.store.registry.rotate()
         await call.record("keys.rotated", generation=generation)
         return private(200, Generation(generation))
