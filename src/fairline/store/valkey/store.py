@@ -63,7 +63,8 @@ from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
 from fairline.store.valkey.figures import FigureReader
-from fairline.store.valkey.keys import QUEUES, key, rate_key
+from fairline.store.valkey.keys import key, rate_key
+from fairline.store.valkey.names import QueueNames
 from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_went, unpack_came, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
@@ -94,6 +95,7 @@ class ValkeyStore:
     def __init__(self, client: Connection, clock: Clock | None, server: EmbeddedServer | None) -> None:
         self.registry = ValkeyRegistry(client, self.time)
         self._client = client
+        self._names = QueueNames(client)
         self._events = EventStream(client)
         self._figures = FigureReader(client)
         self._runner = Runner(client)
@@ -115,25 +117,15 @@ class ValkeyStore:
     # Queues
 
     async def queues(self) -> list[QueueId]:
-        async with mapped_errors():
-            names = sorted(QueueId(name.decode()) for name in await self._client.smembers(QUEUES))
-            there = await asyncio.gather(*(self._client.hexists(key(name, "queue"), "version") for name in names))
-        return [name for name, found in zip(names, there, strict=True) if found]
+        return await self._names.all()
 
     async def create(self, queue: QueueId, settings: QueueSettings, by: str = "") -> None:
-        # The set of names is only a hint and lives on another node: a name without a queue does no harm. But a queue
-        # without a name is kept by nobody: it has it before, in case we are cut off, and again after, in case someone
-        # who removes the one before it took the name away.
-        await self._name(queue)
+        await self._names.add(queue)
         now = self._clock() if self._clock else ""
         made = await self._runner.run("create", queue, [now, by, *pack_settings(settings)])
-        await self._name(queue)
+        await self._names.add(queue)
         if not made:
             raise QueueExists(queue)
-
-    async def _name(self, queue: QueueId) -> None:
-        async with mapped_errors():
-            await self._client.sadd(QUEUES, queue)
 
     async def settings(self, queue: QueueId) -> Configured:
         async with mapped_errors():
@@ -164,11 +156,7 @@ class ValkeyStore:
         found = int(version_found)
         if version is not None and found != version:
             raise SettingsChanged(version, found)
-        async with mapped_errors():
-            await self._client.srem(QUEUES, queue)
-            made_anew = await self._client.hexists(key(queue, "queue"), "version")
-        if made_anew:  # after the script; then the name was not ours to take
-            await self._name(queue)
+        await self._names.remove(queue)
 
     async def view(self, queue: QueueId) -> QueueView:
         view, _ = await self._run("look", queue, [])
