@@ -140,6 +140,21 @@ async def test_a_number_that_no_ticket_has_is_looked_for_in_phones(
     assert await found("+2") == [1]
 
 
+async def test_a_page_is_the_last_where_nobody_else_is_found(
+    store: Store, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "SLICE", 4)
+    queue = await make_queue()
+    adas = (2, 3, 7)
+    await store.join(queue, [Arrival(person=Person(name="Ada" if n in adas else "x")) for n in range(1, 13)])
+    room = Room(store, Keyring(b"0" * 32))
+    assert (await room.tickets(queue, None, None, 3, "ada")).cursor is None
+    two = await room.tickets(queue, None, None, 2, "ada")
+    assert two.cursor is not None
+    last = await room.tickets(queue, None, two.cursor, 1, "ada")
+    assert ([ticket.number for ticket in last.tickets], last.cursor) == ([7], None)
+
+
 async def test_one_search_looks_at_a_bounded_number_of_tickets(
     store: Store, make_queue: MakeQueue, found: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,27 +77,26 @@ async def _numbered(store: Store, queue: QueueId, prefix: str, text: str, status
 async def _through_the_listing(
     store: Store, queue: QueueId, wanted: Wanted, status: Status | None, cursor: str | None, limit: int
 ) -> Page:
-    """A cursor of a search is one of the listing, and the last number that was shown of the page there."""
-    at, _, shown = (cursor or "").partition("~")
-    if shown and not (shown.isascii() and shown.isdecimal() and len(shown) <= 16):
+    """A cursor of a search is one of the listing, and the last number that was looked at of the page there."""
+    at, _, seen = (cursor or "").partition("~")
+    if seen and not (seen.isascii() and seen.isdecimal() and len(seen) <= 16):
         raise InvalidRequest("cursor", f"must be one that a search answered; got {cursor!r:.80}")
     found: list[Ticket] = []
     for _ in range(AT_MOST // SLICE):
         page = await store.tickets(queue, status, at or None, SLICE)
-        for ticket in _after(page.tickets, int(shown) if shown else None):
-            if len(found) == limit:
-                return Page(found, f"{at}~{found[-1].number}")
+        for ticket in _after(page.tickets, int(seen) if seen else None):
             if wanted.is_in(ticket):
+                if len(found) == limit:  # only now is it sure that the page is not the last
+                    return Page(found, f"{at}~{seen}")
                 found.append(ticket)
+            seen = str(ticket.number)
         if page.cursor is None:
             return Page(found, None)
-        at, shown = page.cursor, ""
-        if len(found) == limit:
-            break
+        at, seen = page.cursor, ""
     return Page(found, at)
 
 
-def _after(tickets: list[Ticket], shown: int | None) -> list[Ticket]:
-    """Those behind the one that was shown last; all of them where it has moved on: someone twice rather than missed."""
+def _after(tickets: list[Ticket], seen: int | None) -> list[Ticket]:
+    """Those behind the last one looked at; all of them where it has moved on: someone twice rather than missed."""
     numbers = [ticket.number for ticket in tickets]
-    return tickets[numbers.index(shown) + 1 :] if shown in numbers else tickets
+    return tickets[numbers.index(seen) + 1 :] if seen in numbers else tickets

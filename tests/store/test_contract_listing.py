@@ -70,6 +70,33 @@ async def test_pages_follow_places_of_every_kind(venue: OpenVenue, policy: str) 
     assert [ticket.position for ticket in await v.tickets(page=3)] == list(range(1, 9))
 
 
+@pytest.mark.parametrize(
+    ("status", "many"), [(None, 15), (Status.WAITING, 3), (Status.ADMITTED, 3), (Status.ACTIVE, 3)]
+)
+async def test_a_full_page_with_nobody_behind_it_is_the_last(
+    venue: OpenVenue, status: Status | None, many: int
+) -> None:
+    v = await venue()
+    await crowd(v)
+    page = await v.store.tickets(v.queue, status, None, many)
+    assert (len(page.tickets), page.cursor) == (many, None)
+    first = await v.store.tickets(v.queue, status, None, many - 1)
+    assert first.cursor is not None
+    rest = await v.store.tickets(v.queue, status, first.cursor, 1)
+    assert ([*first.tickets, *rest.tickets], rest.cursor) == (page.tickets, None)
+
+
+async def test_who_is_held_is_behind_a_full_page_of_the_line(venue: OpenVenue) -> None:
+    v = await venue()
+    for _ in range(3):
+        await v.join()
+    await v.act(Action.HOLD, 1)
+    line = await v.store.tickets(v.queue, Status.WAITING, None, 2)
+    assert [ticket.number for ticket in line.tickets] == [2, 3]
+    held = await v.store.tickets(v.queue, Status.WAITING, line.cursor, 1)
+    assert ([ticket.number for ticket in held.tickets], held.cursor) == ([1], None)
+
+
 async def test_an_empty_listing_is_at_its_end(venue: OpenVenue) -> None:
     v = await venue()
     for status in (None, *Status):

@@ -177,6 +177,8 @@ async def test_what_is_given_up_is_listed_and_can_be_replayed(store: Store, box:
     ]
     rest = await store.outbox.deliveries(box, DeliveryState.DEAD, page.cursor, 2)
     assert ([each.id for each in rest.deliveries], rest.cursor) == (["c"], None)
+    full = await store.outbox.deliveries(box, DeliveryState.DEAD, None, 3)
+    assert (len(full.deliveries), full.cursor) == (3, None), "a full page with nothing behind it is the last"
     assert await store.outbox.replay(box, MANY, one="b") == 1
     assert await store.outbox.replay(box, MANY, one="b") == 0
     assert await store.outbox.replay(box, MANY, before=clock.now - 2000) == 1

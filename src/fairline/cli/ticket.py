@@ -49,7 +49,9 @@ def list_tickets(
         return
     _table(f"Tickets of {queue}", found["tickets"], "Nobody is there.")
     if found["cursor"]:
-        more = "There may be more" if search else "There are more"
+        # What goes through all tickets, or all that ended, looks at so many a page and not further.
+        looks = search or status in (Status.COMPLETED, Status.EXPIRED)
+        more = "There may be more" if looks else "There are more"
         show.console.print(f"[dim]{more}; raise --limit (now {limit}), or use the API's cursor.[/]")
 
 

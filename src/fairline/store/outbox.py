@@ -64,9 +64,9 @@ class DeliveryPage(Struct, frozen=True):
 
     @classmethod
     def of(cls, deliveries: list[Delivery], limit: int) -> DeliveryPage:
-        """What was found of so many that were looked for; a page that is not full is the last one."""
-        last = deliveries[-1] if len(deliveries) == limit else None
-        return cls(deliveries, f"{last.at}:{last.id}" if last else None)
+        """So many of what was found, of which one more was looked for: a page that is full may be the last one."""
+        last = deliveries[limit - 1] if len(deliveries) > limit else None
+        return cls(deliveries[:limit], f"{last.at}:{last.id}" if last else None)
 
 
 class BoxCounts(NamedTuple):

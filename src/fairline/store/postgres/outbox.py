@@ -79,7 +79,7 @@ class PostgresOutbox:
         found = read_cursor(CURSOR, cursor)
         at, last = (int(found[1]), found[2]) if found else (None, None)
         dead = state is DeliveryState.DEAD
-        page = _deliveries(await self._client.call("outbox_list", box, dead, at, last, limit))
+        page = _deliveries(await self._client.call("outbox_list", box, dead, at, last, limit + 1))
         return DeliveryPage.of(page, limit)
 
     async def counts(self, boxes: Sequence[str]) -> list[BoxCounts]:

@@ -79,7 +79,7 @@ class ValkeyOutbox:
     async def deliveries(self, box: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
         found = read_cursor(CURSOR, cursor)
         at, last = (found[1], found[2]) if found else ("", "")
-        rows = await self._run("outbox_list", box, [state.value, at, last, limit])
+        rows = await self._run("outbox_list", box, [state.value, at, last, limit + 1])
         page = [_delivery(*row) for row in rows_of(rows, 4)]
         return DeliveryPage.of(page, limit)
 

@@ -7,17 +7,17 @@ local function turn_page(sets, first, last, cursor, many, take)
   local part, seen = string.match(cursor, '^(%d):(.+)$')
   part = tonumber(part) or first
   local after = seen and '(' .. seen or '-inf'
-  while part <= last and many > 0 do
+  while part <= last do
     local set = sets[part]
-    local found = call('ZRANGEBYSCORE', set, after, '+inf', 'WITHSCORES', 'LIMIT', 0, many)
-    for i = 1, #found, 2 do
+    -- One more than is taken: a page that is full may be the last.
+    local found = call('ZRANGEBYSCORE', set, after, '+inf', 'WITHSCORES', 'LIMIT', 0, many + 1)
+    for i = 1, 2 * math.min(many, #found / 2), 2 do
       take(found[i])
       cursor = part .. ':' .. found[i + 1]
     end
+    if #found / 2 > many then return cursor end
     many = many - #found / 2
-    if many > 0 then
-      part, after = part + 1, '-inf'
-    end
+    part, after = part + 1, '-inf'
   end
-  return part <= last and cursor or nil
+  return nil
 end

@@ -112,40 +112,47 @@ DECLARE
     WHEN 'completed' THEN 5 WHEN 'expired' THEN 5 END;
   _last int := CASE _status WHEN 'waiting' THEN 2 ELSE coalesce(_first, 5) END;
   _found record;
+  _many_found int;
+  _shown_part int;
+  _shown bigint;
   _numbers bigint[] := '{}';
 BEGIN
   _part := coalesce(_part, _first, 1);
-  WHILE _part <= _last AND _many > 0 LOOP
+  WHILE _part <= _last LOOP
+    -- One more than is shown: a page that is full may be the last.
     IF _part = 1 THEN
-      SELECT array_agg(number ORDER BY place) AS numbers, max(place) AS last, count(*) AS many INTO _found FROM (
+      SELECT array_agg(number ORDER BY place) AS numbers, array_agg(place ORDER BY place) AS keys INTO _found FROM (
         SELECT number, place FROM line WHERE queue = _c.queue AND place > coalesce(_after, -9223372036854775808)
-        ORDER BY place LIMIT _many) page;
+        ORDER BY place LIMIT _many + 1) page;
     ELSIF _part = 2 THEN
-      SELECT array_agg(number ORDER BY place) AS numbers, max(place) AS last, count(*) AS many INTO _found FROM (
+      SELECT array_agg(number ORDER BY place) AS numbers, array_agg(place ORDER BY place) AS keys INTO _found FROM (
         SELECT number, place FROM tickets WHERE queue = _c.queue AND held
           AND place > coalesce(_after, -9223372036854775808)
-        ORDER BY place LIMIT _many) page;
+        ORDER BY place LIMIT _many + 1) page;
     ELSIF _part < 5 THEN
-      SELECT array_agg(number ORDER BY number) AS numbers, max(number) AS last, count(*) AS many INTO _found FROM (
+      SELECT array_agg(number ORDER BY number) AS numbers, array_agg(number ORDER BY number) AS keys INTO _found FROM (
         SELECT number FROM tickets WHERE queue = _c.queue AND status = CASE _part WHEN 3 THEN 'admitted'::status
           ELSE 'active' END AND status IN ('admitted', 'active') AND number > coalesce(_after, 0)
-        ORDER BY number LIMIT _many) page;
+        ORDER BY number LIMIT _many + 1) page;
     ELSE
-      SELECT array_agg(number ORDER BY number) FILTER (WHERE _status IS NULL OR status = _status) AS numbers,
-        max(number) AS last, count(*) AS many INTO _found FROM (
+      SELECT array_agg(CASE WHEN _status IS NULL OR status = _status THEN number END ORDER BY number) AS numbers,
+        array_agg(number ORDER BY number) AS keys INTO _found FROM (
           SELECT number, status FROM tickets WHERE queue = _c.queue AND status IN ('completed', 'expired')
             AND number > coalesce(_after, 0)
-          ORDER BY number LIMIT _many) page;
+          ORDER BY number LIMIT _many + 1) page;
     END IF;
-    _numbers := _numbers || coalesce(_found.numbers, '{}');
-    _after := coalesce(_found.last, _after);
-    _many := _many - _found.many;
-    IF _many > 0 THEN
-      _part := _part + 1;
-      _after := NULL;
+    _many_found := coalesce(cardinality(_found.keys), 0);
+    IF _many_found > 0 AND _many > 0 THEN
+      _numbers := _numbers || array_remove(_found.numbers[1:_many], NULL);
+      _shown_part := _part;
+      _shown := _found.keys[least(_many, _many_found)];
     END IF;
+    EXIT WHEN _many_found > _many;
+    _many := _many - _many_found;
+    _part := _part + 1;
+    _after := NULL;
   END LOOP;
-  RETURN json_build_array(CASE WHEN _part <= _last THEN _part END, _after, whole_tickets(_c.queue, _numbers));
+  RETURN json_build_array(CASE WHEN _part <= _last THEN _shown_part END, _shown, whole_tickets(_c.queue, _numbers));
 END $$;
 
 -- missed: who was called and did not come, and ended from `_since` on: newest tickets first, at most so many of the last
