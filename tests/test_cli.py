@@ -166,6 +166,24 @@ def test_a_change_is_seen_and_undone(here: Here) -> None:
     assert json.loads(here("queue", "show", "undo", "--json")[0])["settings"]["name"] == "Before"
 
 
+def test_a_setting_that_is_text_takes_what_is_typed(here: Here) -> None:
+    def settings() -> dict[str, object]:
+        found: dict[str, object] = json.loads(here("queue", "show", "typed", "--json")[0])["settings"]
+        return found
+
+    here("queue", "create", "typed", "ticket_prefix=24", "name=2027", "one_per=none")
+    made = settings()
+    assert (made["ticket_prefix"], made["name"], made["one_per"]) == ("24", "2027", "none")
+    for text in ("true", "none", "null", '"Sale"', "[x]", ""):
+        here("queue", "set", "typed", f"name={text}")
+        assert settings()["name"] == text
+    here("queue", "set", "typed", "stock=3", "stock_url=https://seats.example/", "passthrough=true", 'series=["A"]')
+    made = settings()
+    assert (made["stock_url"], made["passthrough"], made["series"]) == ("https://seats.example/", True, ["A"])
+    here("queue", "set", "typed", "stock=none", "stock_url=none")
+    assert (settings()["stock"], settings()["stock_url"]) == (None, None)
+
+
 def test_what_was_done_is_read_from_the_audit_log(here: Here) -> None:
     here("queue", "create", "noted")
     here("queue", "set", "noted", "stock=3", "name=Noted")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
 from fairline.cli.client import Api
 from fairline.errors import InvalidRequest
+from fairline.queue import QueueSettings
 
 Run = TypeVar("Run", bound=Callable[..., None])
 
@@ -88,16 +91,25 @@ def api(ctx: typer.Context) -> Api:
 
 
 def pairs(given: list[str]) -> dict[str, Any]:
-    """name=value pairs; a value is JSON where it can be, else text."""
-    import json
-
+    """name=value pairs of settings. What is text is taken as it is typed; another value is JSON where it can be."""
     found: dict[str, Any] = {}
     for pair in given:
         name, equals, text = pair.partition("=")
         if not equals:
             raise InvalidRequest(pair, "is not of the form name=value, such as admission_rate=40")
-        try:
-            found[name] = json.loads(text)
-        except ValueError:
-            found[name] = None if text == "none" else text
+        found[name] = _value(get_type_hints(QueueSettings).get(name), text)
     return found
+
+
+def _value(kind: Any, text: str) -> Any:
+    """What is typed for a setting of this kind; `none` unsets what can be unset."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    is_text = any(isinstance(each, type) and issubclass(each, str) for each in kinds)
+    if text in ("none", "null") and (NoneType in kinds or not is_text):
+        return None
+    if is_text:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
