@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from typing import Any, cast
@@ -95,6 +96,25 @@ def test_a_stream_of_events_ends_with_its_queue(admin: httpx.Client, queue: str,
     with pytest.raises(EOFError):
         listener.event()
     listener.close()
+
+
+@pytest.mark.parametrize("path", ["/queues/{}/events", "/queues/{}/live", "/live"])
+def test_nothing_is_told_once_the_key_of_a_stream_was_taken_away(
+    admin: httpx.Client, queue: str, join: Join, server: RunningServer, path: str
+) -> None:
+    made = admin.post("/keys", json={"role": "viewer", "name": "leaves"}).json()
+    headers = {"authorization": f"Bearer {made['key']}", "accept": "text/event-stream"}
+    url = f"{server.base_url}{ADMIN}{path.format(queue)}"
+    with httpx.stream("GET", url, headers=headers, timeout=20) as answer:
+        lines = answer.iter_lines()
+        while not next(lines).startswith("data:"):
+            pass
+        assert admin.delete(f"/keys/{made['id']}").status_code == 204
+        join(queue)
+        rest = "\n".join(lines)
+    assert "event: joined" not in rest
+    assert not re.search(f'"id":"{queue}"[^}}]*"waiting":1', rest)
+    assert path.endswith("events") or rest.rstrip().endswith('event: ended\ndata: {"code":"key_invalid"}')
 
 
 def test_a_stream_of_events_is_refused_like_any_call(server: RunningServer, queue: str) -> None:
@@ -205,6 +225,19 @@ async def test_a_quiet_stream_is_kept_alive_and_ends_when_its_key_is_taken_away(
     await until(lambda: line.sent.count(b":\n\n") >= 2)
     refusal.append(KeyInvalid())
     await until(lambda: line.closed)
+
+
+async def test_a_key_that_cannot_be_looked_at_for_a_while_costs_no_event(quick: None) -> None:
+    refusal: list[Exception] = [StoreUnavailable("gone")]
+    room, line = Happenings(), Line()
+    stream = live_events(room, refusal)
+    room.count = 3
+    stream.opened(line)
+    await until(lambda: room.reads > 3)
+    assert b"event" not in line.sent
+    refusal.clear()
+    await until(lambda: line.sent.count(b"event: joined") == 3)
+    stream.lost()
 
 
 async def test_a_stream_outlives_an_outage_of_the_store_and_misses_nothing(quick: None) -> None:

@@ -20,7 +20,7 @@ from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
 from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
 from fairline.web.http import Connection, Sent, Takeover, encode, private
-from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
+from fairline.web.hub import HEADERS
 from fairline.web.operations import Operation
 
 log = structlog.get_logger()
@@ -147,14 +147,14 @@ class LiveQueues(OpenStream):
 
     async def _tell(self, connection: Connection) -> None:
         clock = asyncio.get_running_loop().time
-        checked_at = clock()
+        unsaid = b""
         while not connection.is_closing():
             try:
-                if clock() - checked_at >= KEEP_ALIVE_SECONDS:
+                unsaid += await self._news(clock())
+                if unsaid:
                     await self._still_allowed()
-                    checked_at = clock()
-                connection.write(await self._news(clock()))
-                self._away = False
+                    connection.write(unsaid)
+                unsaid, self._away = b"", False
             except StoreError as error:
                 if not self._away:
                     log.warning("live.store_away", queue=self._about, error=error.message)

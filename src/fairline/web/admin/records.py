@@ -97,13 +97,12 @@ class LiveEvents(OpenStream):
     async def _tell(self, connection: Connection) -> None:
         """Write what happens, until the connection is of no use any more."""
         clock = asyncio.get_running_loop().time
-        wrote_at = checked_at = clock()
+        wrote_at = clock()
         while not connection.is_closing():
             try:
-                if clock() - checked_at >= KEEP_ALIVE_SECONDS:
-                    await self._still_allowed()
-                    checked_at = clock()
                 events = await self._room.events(self._queue, self._after, PAGE)
+                if events or clock() - wrote_at >= KEEP_ALIVE_SECONDS:
+                    await self._still_allowed()
             except StoreError as error:
                 log.warning("events.store_away", queue=self._queue, error=error.message)
                 await asyncio.sleep(AWAY_SECONDS)

@@ -30,7 +30,8 @@ def wants_stream(call: Call) -> bool:
 
 
 def still_allowed(desk: Desk, call: Call, role: Role) -> StillAllowed:
-    """What a stream asks now and then: whether its key still opens it."""
+    """What a stream asks each time it has something to tell, after reading it: whether its key still opens it. It costs
+    what one field of a hash, or one row, costs to read; and whoever's key was taken away hears nothing from then on."""
 
     async def check() -> None:
         await desk.access.check(call.request, role)
