@@ -48,6 +48,7 @@ def _parts(text: str) -> SplitResult | None:
     if _BLANK.search(text):  # some of which `urlsplit` would leave out
         return None
     try:
+        text.encode()  # or it came from somewhere in no proper letters
         parts = urlsplit(text)
         port = parts.port
     except ValueError:

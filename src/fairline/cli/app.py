@@ -6,10 +6,9 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fairline import __version__
-from fairline.cli import db, keys, mail, queue, ticket, webhook
+from fairline.cli import db, keys, mail, queue, show, ticket, webhook
 from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
 from fairline.cli.report import report
@@ -57,8 +56,21 @@ def root(
 
 def main() -> None:
     """Run a command; an error of ours is one clear line, not a stack trace."""
+    show.take_any_letters()
     try:
-        app()
+        try:
+            app()
+        finally:
+            show.flush()  # not left to the end of the process, where nothing can be said of it any more
     except FairlineError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]Error:[/] {error.message}")
+        show.trouble(error.message)
+        sys.exit(1)
+    except OSError as error:
+        if not show.output_is_lost():
+            raise
+        if not isinstance(error, BrokenPipeError):  # whoever stopped reading wants no more
+            show.trouble(
+                f"The output cannot be written ({error.strerror}). Make room, or send it elsewhere. "
+                "What was to be done may be done."
+            )
         sys.exit(1)

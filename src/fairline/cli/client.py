@@ -7,10 +7,10 @@ import json
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 from fairline.address import web_address
-from fairline.errors import FairlineError, Invalid
+from fairline.errors import FairlineError, Invalid, InvalidRequest
 from fairline.settings import load
 
 TIMEOUT_SECONDS = 10
@@ -33,10 +33,13 @@ class Api:
 
     def __init__(self, url: str | None, key: str | None, data: Path | None) -> None:
         settings = load(flags={"data": data})
-        self.url = (url or os.environ.get("FAIRLINE_URL") or f"http://{settings.host}:{settings.port}").rstrip("/")
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self.url = (url or os.environ.get("FAIRLINE_URL") or f"http://{host}:{settings.port}").rstrip("/")
         if web_address(self.url) is None:
             raise Invalid("server", f"must be an http:// or https:// address; got {self.url!r}")
         self._key = key or settings.admin_key or _kept_key(settings.data)
+        if not self._key.isprintable():
+            raise Invalid("key", "has a line break, or something else that no admin key has in it. Copy it again.")
 
     def get(self, path: str, **query: object) -> Any:
         """Read."""
@@ -77,13 +80,15 @@ class Api:
         headers: dict[str, str] | None = None,
         as_text: bool = False,
     ) -> Any:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        address = f"/api/v1/admin{path}" + (f"?{urlencode(given)}" if given else "")
-        sent = {"authorization": f"Bearer {self._key}", "content-type": "application/json", **(headers or {})}
+        given = "&".join(f"{name}={part(str(value))}" for name, value in (query or {}).items() if value is not None)
+        address = f"/api/v1/admin{path}" + (f"?{given}" if given else "")
+        # As bytes: a key that an operator has chosen may be in any script.
+        sent = {"authorization": f"Bearer {self._key}".encode(), "content-type": b"application/json"}
+        sent |= {name: value.encode() for name, value in (headers or {}).items()}
         status, text = self._send(method, address, json.dumps(body) if body is not None else None, sent)
-        return text.decode() if as_text and status < 400 else _content(status, text)
+        return text.decode(errors="replace") if as_text and status < 400 else _content(status, text)
 
-    def _send(self, method: str, address: str, body: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, method: str, address: str, body: str | None, headers: dict[str, bytes]) -> tuple[int, bytes]:
         parts = urlsplit(self.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(parts.netloc, timeout=TIMEOUT_SECONDS)
@@ -91,7 +96,7 @@ class Api:
             connection.request(method, parts.path + address, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: no name of a host
             raise ServerAway(
                 f"No server answers at {self.url} ({error}). "
                 "Start one with 'fairline serve', or name another with --server."
@@ -108,20 +113,34 @@ def _content(status: int, text: bytes) -> Any:
     if status >= 400:
         detail = content.get("detail") if isinstance(content, dict) else None
         raise ServerRefused(detail or f"The server answered with {status}, and not as a Fairline would.")
+    if text and not isinstance(content, dict):
+        raise ServerRefused("What answers there does so, but not as a Fairline would. Name the server with --server.")
     return content
 
 
 def _kept_key(data: Path) -> str:
     """The key that the server made at its first start, if it runs on this machine."""
+    path = data / "admin-key"
     try:
-        return (data / "admin-key").read_text(encoding="utf-8").strip()
+        key = path.read_text(encoding="utf-8").strip()
     except OSError:
         raise ServerRefused(
             f"No admin key: there is none in {data}. Give one with --key or FAIRLINE_ADMIN_KEY, or name the server's "
             "data folder with --data."
         ) from None
+    except UnicodeDecodeError:
+        key = ""
+    if not key or not key.isprintable():
+        raise ServerRefused(
+            f"No admin key: {path} should have one line of text, and has something else. Put the file back as it was, "
+            "or give a key with --key or FAIRLINE_ADMIN_KEY."
+        )
+    return key
 
 
 def part(name: str) -> str:
-    """A name as a part of a path."""
-    return quote(name, safe="")
+    """A name as a part of a path or of a query."""
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError:  # a terminal that is set to other letters, or a name cut in the middle of one
+        raise InvalidRequest("", f"{name!r:.80} is not proper text in UTF-8. Type it again.") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from fairline.cli import show
 from fairline.cli.client import Api, part
@@ -43,7 +44,7 @@ def report(
         print(api.text(path, format="csv", by=by, **asked), end="")
     elif html is not None:
         _write(html, api.text(path, format="html", **asked))
-        show.console.print(f"The report is in [bold]{html}[/].")
+        show.console.print(f"The report is in [bold]{escape(str(html))}[/].")
     elif json:
         show.as_json(api.get(path, **asked))
     else:

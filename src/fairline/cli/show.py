@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from io import TextIOWrapper
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, JustifyMethod
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -17,11 +22,51 @@ console = Console(highlight=False)
 #: Between two columns; and what is left for a column that is folded, with its gap.
 GAP, NARROWEST = 2, 14
 NOTHING = "[dim]–[/]"
+#: Letters of ours that not every terminal has.
+ALIKE = {"–": "-", "→": ">", "…": "~"}
+LIKE_IT = "fairline.like_it"
+
+
+def take_any_letters() -> None:
+    """Where a terminal or a file cannot have a letter, something like it is printed, as wide as it was."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors=LIKE_IT)
+
+
+def _like_it(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(ALIKE.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(LIKE_IT, _like_it)
+
+
+def flush() -> None:
+    """Have everything written, or raise OSError."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def output_is_lost() -> bool:
+    """Whether what is printed cannot be written. It is given up then, or the end of the process would try once more."""
+    try:
+        print(flush=True)  # without a buffer, nothing is left by which to tell
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+def trouble(message: str) -> None:
+    """Say what went wrong, in one line."""
+    told = Text.assemble(("Error:", "red"), " ", message)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(told)
 
 
 def as_json(content: Any) -> None:
     """Print for programs."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    any_letters = (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(content, indent=2, ensure_ascii=not any_letters))
 
 
 def rows(
@@ -47,7 +92,7 @@ def rows(
         if stacks:
             numeric = [len(stack) == 1 and numeric[columns.index(stack[0])] for stack in stacks]
             columns, cells = _stacked(columns, cells, stacks)
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, GAP, 0, 0))
+    table = Table(title=escape(title), title_justify="left", title_style="bold", box=None, padding=(0, GAP, 0, 0))
     whole = _whole(_widths(columns, cells))
     for i, column in enumerate(columns):
         justify: JustifyMethod = "right" if numeric[i] else "left"
@@ -95,7 +140,7 @@ def _stacked(
 def facts(title: str, content: dict[str, Any]) -> None:
     """Print names and values, one a line."""
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 2, 0, 0)
+        title=escape(title), title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 2, 0, 0)
     )
     table.add_column(style="dim")
     table.add_column()
@@ -133,8 +178,8 @@ def cell(value: Any) -> str:
         case float():
             return f"{value:,.6g}"
         case list() | dict():
-            return json.dumps(value, ensure_ascii=False)
+            return escape(json.dumps(value, ensure_ascii=False))
         case str() if len(value) > 18 and value[4:5] == "-" and value[10:11] == "T":
             return f"{datetime.fromisoformat(value):%Y-%m-%d %H:%M:%S}"
         case _:
-            return str(value).replace("[", r"\[")
+            return escape(str(value))

@@ -1,0 +1,170 @@
+"""The command line, given what cannot be right: an error is one clear line, with what to do next."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import fairline
+from tests.web.running import RunningServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    running = RunningServer(tmp_path_factory.mktemp("mistakes"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def there(server: RunningServer) -> dict[str, str]:
+    return {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data)}
+
+
+class _Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<h1>It works!</h1>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def other_program() -> Iterator[int]:
+    """A server that is no Fairline; its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        yield other.server_port
+        other.shutdown()
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command that failed said: a line."""
+    assert done.returncode == 1, done.stdout
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("key", ["a\nb", "a\r\nhost: elsewhere", "a\udcff"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(there: dict[str, str], key: str) -> None:
+    told = said(fairline("queue", "list", "--key", key, **there))
+    assert "key" in told
+    assert "copy it again" in told.lower()
+    assert "elsewhere" not in told
+
+
+def test_a_key_in_any_script_is_sent(there: dict[str, str]) -> None:
+    assert "not valid" in said(fairline("queue", "list", "--key", "ключ", **there))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:abc",
+        "http://[::1",
+        "http://",
+        "http://:80",
+        "http://a\udcff.example",
+        "http://[/bold]",
+        "http://127.0.0.1:9/a b",
+        "x[/y]",
+    ],
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    assert "must be an http:// or https:// address" in said(fairline("queue", "list", "--server", url, "--key", "k"))
+
+
+@pytest.mark.parametrize("url", [f"http://{'a' * 64}.example", "http://127.0.0.1:9/ä"])
+def test_an_address_where_nobody_can_be_is_said(url: str) -> None:
+    assert "--server" in said(fairline("queue", "list", "--server", url, "--key", "k"))
+
+
+def test_a_server_on_ipv6_is_found_by_its_settings(tmp_path: Path) -> None:
+    away = said(fairline("queue", "list", "--key", "k", FAIRLINE_HOST="::1", FAIRLINE_PORT="9"))
+    assert "No server answers at http://[::1]:9 " in away
+
+
+@pytest.mark.parametrize("kept", [b"", b"\n", b"fl_\xff\xfe", b"fl_one\nfl_two\n"])
+def test_a_kept_key_that_is_none_is_said_with_its_file(server: RunningServer, tmp_path: Path, kept: bytes) -> None:
+    (tmp_path / "admin-key").write_bytes(kept)
+    told = said(fairline("queue", "list", "--data", str(tmp_path), FAIRLINE_URL=server.base_url))
+    assert str(tmp_path / "admin-key") in told
+    assert "--key" in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("queue", "show", "x\udcff"),
+        ("ticket", "list", "demo", "--search", "x\udcff"),
+        ("audit", "--queue", "x\udcff"),
+        ("queue", "set", "demo", "name=x\udcff"),
+        ("queue", "show", "[/x]"),
+    ],
+)
+def test_an_odd_argument_is_told_in_a_line(there: dict[str, str], words: tuple[str, ...]) -> None:
+    said(fairline(*words, **there))
+
+
+def test_an_answer_that_is_no_fairlines_is_said(tmp_path: Path) -> None:
+    with other_program() as port:
+        told = said(fairline("queue", "list", "--key", "k", "--server", f"http://127.0.0.1:{port}"))
+    assert "not as a Fairline would" in told
+
+
+def test_brackets_are_shown_as_they_are(there: dict[str, str]) -> None:
+    fairline("queue", "create", "brackets", "name=Sale [/bold] [red]", 'counters=["[/x]"]', **there)
+    shown = fairline("queue", "show", "brackets", **there)
+    assert "Sale [/bold] [red]" in shown.stdout
+    assert '["[/x]"]' in shown.stdout
+    assert "Report of Sale [/bold] [red]" in fairline("report", "brackets", **there).stdout
+
+
+def test_a_terminal_without_the_letters_is_no_trouble(there: dict[str, str]) -> None:
+    fairline("queue", "create", "letters", "name=Zoë – 東京", **there)
+    ascii_only = {**there, "PYTHONIOENCODING": "ascii"}
+    for words in (("queue", "show", "letters"), ("queue", "history", "letters"), ("top", "--once")):
+        done = fairline(*words, **ascii_only)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.isascii()
+    assert "Zo? - ??" in fairline("queue", "show", "letters", **ascii_only).stdout
+    program = fairline("queue", "show", "letters", "--json", **ascii_only)
+    assert json.loads(program.stdout)["settings"]["name"] == "Zoë – 東京"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [("queue", "list"), ("queue", "list", "--json"), ("doctor",), ("--version",)])
+def test_output_that_cannot_be_written_is_said(there: dict[str, str], words: tuple[str, ...], unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fairline", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+            env={**os.environ, **there, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: The output cannot be written (No space left on device)")
+    assert done.stderr.count("\n") == 1
+
+
+def test_whoever_stops_reading_hears_nothing_more(there: dict[str, str]) -> None:
+    command = f"{sys.executable} -m fairline queue list --json | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], env={**os.environ, **there}, capture_output=True, check=False)
+    assert done.stderr == b""
