@@ -40,6 +40,7 @@
         ├── StoreUnavailable                (a retry helps)
         ├── StoreOverloaded                 (a retry helps)
         ├── StoreFolderInUse
+        ├── StoreFolderUnfit
         └── StoreNotSupported
 
 A message says what was wrong, what was found, and what to do next. `code` is what programs branch on and never changes;
@@ -435,6 +436,17 @@ class StoreFolderInUse(StoreError):
         super().__init__(
             f"The data folder {folder} is in use by {owner}. Stop it first, or choose another folder with --data."
         )
+
+
+class StoreFolderUnfit(StoreError):
+    """No embedded store can be kept in this folder; `problem` says why, and `advice` what to do."""
+
+    code = "store_folder_unfit"
+
+    def __init__(self, folder: str, problem: str, advice: str) -> None:
+        super().__init__(f"The data folder cannot be {folder}: {problem}. {advice}")
+        self.problem = problem
+        self.advice = advice
 
 
 class StoreNotSupported(StoreError):

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
-import socket
 import stat
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from fairline.cli.show import console
-from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse
-from fairline.settings import ServerSettings, load
-from fairline.store import EMBEDDED, open_store
+from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
+from fairline.settings import ServerRole, ServerSettings, load
+from fairline.store import EMBEDDED, check_folder, embedded_server, open_store
 from fairline.web.kept import ADMIN_KEY, LONG_ENOUGH, SECRET, read_secret
+from fairline.web.listening import Listening
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
 FILES_WANTED = 20_000
@@ -43,11 +47,16 @@ def doctor(
 ) -> None:
     """Check the store, the clock, file limits, secrets and the port, and say what to fix."""
     settings = load(file=config, flags={"store": store, "data": data})
-    findings = [*_machine(settings), *_secrets(settings), *asyncio.run(_store(settings))]
+    folder = _folder(settings)
+    findings = [*_machine(settings), *_secrets(settings), folder]
+    if settings.store in EMBEDDED and folder.state == "bad":
+        findings.append(Finding("store", "warn", "not looked at", "Mend the data folder first: it is kept there."))
+    else:
+        findings += asyncio.run(_store(settings))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for finding in findings:
-        advice = f"\n[dim]{finding.advice}[/]" if finding.advice else ""
-        table.add_row(MARKS[finding.state], finding.what, finding.found + advice)
+        advice = f"\n[dim]{escape(finding.advice)}[/]" if finding.advice else ""
+        table.add_row(MARKS[finding.state], finding.what, escape(finding.found) + advice)
     console.print(table)
     bad = sum(finding.state == "bad" for finding in findings)
     if bad:
@@ -63,11 +72,7 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
     else:
         advice = f"Each worker holds a stream per person. Raise it: ulimit -n {min(hard, 65_536)}"
         yield Finding("open files", "warn", f"{soft:,} a process", advice)
-    try:
-        with socket.create_connection((settings.host, settings.port), timeout=1):
-            yield Finding("port", "ok", f"something listens on {settings.host}:{settings.port} already")
-    except OSError:
-        yield Finding("port", "ok", f"{settings.host}:{settings.port} is free")
+    yield _port(settings)
     if settings.public_url:
         yield Finding("public address", "ok", settings.public_url)
     else:
@@ -99,33 +104,68 @@ def _secrets(settings: ServerSettings) -> Iterator[Finding]:
                 read_secret(settings.data, name)
             except InvalidSettings as error:
                 yield Finding(f"file {name}", state, error.problem)
-        if path.is_file() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        if os.access(path, os.F_OK) and path.is_file() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield Finding(f"file {name}", "bad", f"others can read {path}", f"chmod 600 {path}")
-    folder = settings.data if settings.data.exists() else settings.data.parent
-    while not folder.exists():
-        folder = folder.parent
-    writable = os.access(folder, os.W_OK)
-    yield Finding(
-        "data folder",
-        "ok" if writable else "bad",
-        str(settings.data),
-        "" if writable else f"This user cannot write to {folder}. Name another with --data.",
-    )
+
+
+def _port(settings: ServerSettings) -> Finding:
+    """Whether `fairline serve` could listen: it is tried, as it does."""
+    if settings.role is ServerRole.KEEPER:
+        return Finding("port", "ok", "none is needed to keep the queues")
+    where = f"{settings.host}:{settings.port}"
+    try:
+        Listening(settings.host, settings.port, 1).close()
+        return Finding("port", "ok", f"{where} is free")
+    except InvalidSettings as error:
+        if _is_fairline(settings.host, settings.port):
+            return Finding("port", "ok", f"a Fairline answers on {where} already")
+        return Finding("port", "bad", error.problem)
+
+
+def _is_fairline(host: str, port: int) -> bool:
+    connection = HTTPConnection(host, port, timeout=1)
+    try:
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        return bool(answer.getheader("x-request-id")) and json.loads(answer.read(1000)) == {"status": "ok"}
+    except (OSError, HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()
+
+
+def _folder(settings: ServerSettings) -> Finding:
+    try:
+        check_folder(settings.data)
+        return Finding("data folder", "ok", str(settings.data))
+    except StoreFolderUnfit as error:
+        is_used = settings.store in EMBEDDED or not (settings.secret and settings.admin_key)
+        state = "bad" if is_used else "warn"
+        return Finding("data folder", state, f"{settings.data}: {error.problem}", error.advice)
 
 
 async def _store(settings: ServerSettings) -> list[Finding]:
+    data = settings.data
+    if settings.store in EMBEDDED and not (embedded_server(settings.store, data).folder / "owner.lock").exists():
+        # Nothing is kept yet. Whether it could be is tried elsewhere: only `serve` makes what is to stay.
+        with TemporaryDirectory(prefix="fairline-doctor-") as elsewhere:
+            return await _store_in(settings.store, Path(elsewhere))
+    return await _store_in(settings.store, data)
+
+
+async def _store_in(url: str, data: Path) -> list[Finding]:
     try:
         before = time.time()
-        store = await open_store(settings.store, data=settings.data)
+        store = await open_store(url, data=data)
     except StoreFolderInUse:
-        return [Finding("store", "ok", f"{settings.store}, in use by a running server")]
+        return [Finding("store", "ok", f"{url}, in use by a running server")]
     except FairlineError as error:
         return [Finding("store", "bad", error.message, "Start it, or name another with --store.")]
     try:
         now = await store.time()
         after = time.time()
         queues = await store.queues()
-        findings = [Finding("store", "ok", f"{settings.store.partition('://')[0]} answers, {len(queues)} queues")]
+        findings = [Finding("store", "ok", f"{url.partition('://')[0]} answers, {len(queues)} queues")]
         skew = max(before - now / 1000, now / 1000 - after, 0.0)
         clock = "ok" if skew < SKEW_SECONDS else "warn"
         advice = "" if clock == "ok" else "Tokens run out by this machine's clock. Let both follow NTP."

@@ -29,7 +29,7 @@ from fairline.store.contract import (
     Visitor,
 )
 from fairline.store.desks import DeskState
-from fairline.store.embedded import EmbeddedServer
+from fairline.store.embedded import EmbeddedServer, check_folder
 from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
 from fairline.store.registry import AdminKey, Alive, Caution, Deed, Entry, Part, Registry, Role
@@ -83,6 +83,7 @@ __all__ = [
     "Totals",
     "Visit",
     "Visitor",
+    "check_folder",
     "embedded_server",
     "open_store",
     "scheme_of",

@@ -15,6 +15,7 @@ import atexit
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -29,7 +30,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar, Self
 
-from fairline.errors import StoreFolderInUse, StoreUnavailable
+from fairline.errors import StoreFolderInUse, StoreFolderUnfit, StoreUnavailable
 
 LOADING_SECONDS = 120.0
 ENDING_SECONDS = 30.0  # the last fsync may have to wait for a busy disk
@@ -137,7 +138,7 @@ class EmbeddedServer(ABC):
     def _start(self) -> None:
         server = self.find()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
+        check_folder(self.folder)
         self._own_folder()
         if len(os.fsencode(self.folder / self.socket_name)) > SOCKET_PATH_BYTES:
             self._socket = self._short_cut() / self.socket_name
@@ -253,6 +254,25 @@ class EmbeddedServer(ABC):
                 advice = self.advice(said, server)
                 raise StoreUnavailable(f"{server} {trouble} in {self.folder}. {advice} It last said:\n{last}\n")
             time.sleep(0.01)
+
+
+def check_folder(folder: Path) -> None:
+    """Whether an embedded store can be kept in a folder, which need not be there yet, or StoreFolderUnfit. Nothing is
+    changed: a folder that was there before us may be for others too, such as /tmp, and to close it would lock them out.
+    But whoever can write to it could put files in the place of ours, so one that anybody can write to is refused. (A
+    group that can is named by who made the folder: often it is that one user's own.) That others can look into it does
+    no harm: all files in it are for their owner alone."""
+    folder = folder.expanduser().absolute()
+    found = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
+    if not found.is_dir():
+        raise StoreFolderUnfit(str(folder), f"{found} is no folder", "Name another with --data.")
+    if not os.access(found, os.W_OK | os.X_OK):
+        raise StoreFolderUnfit(str(folder), f"this user cannot write to {found}", "Name another with --data.")
+    mode = stat.S_IMODE(found.stat().st_mode)
+    if found == folder and mode & stat.S_IWOTH:
+        close = f"chmod 700 {shlex.quote(str(folder))}"
+        advice = f"Name another with --data, such as one in it; or, if it is Fairline's alone: {close}"
+        raise StoreFolderUnfit(str(folder), f"anybody can write to it (mode {mode:04o})", advice)
 
 
 def _lock(path: Path) -> int | None:

@@ -35,10 +35,11 @@ class Listening:
                 first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 for place in range(1, workers):
                     self._own[place] = self._open(self._address, shared=True)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter: no name of a host
             self.close()
+            why = error.strerror if isinstance(error, OSError) else "no such name can be"
             raise InvalidSettings(
-                "port", f"cannot listen on {host}:{port} ({error.strerror}). Choose another with --port or --host."
+                "port", f"cannot listen on {host}:{port} ({why}). Choose another with --port or --host."
             ) from None
 
     def of(self, place: int) -> int:

@@ -23,7 +23,7 @@ from fairline.errors import InvalidSettings, StoreError
 from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.settings import ServerRole, ServerSettings
-from fairline.store import EMBEDDED, EmbeddedServer, Role, embedded_server, open_store
+from fairline.store import EMBEDDED, EmbeddedServer, Role, check_folder, embedded_server, open_store
 from fairline.token import Keyring
 from fairline.web.access import Access
 from fairline.web.kept import ADMIN_KEY, SECRET, make_secret, read_secret
@@ -76,6 +76,8 @@ class Supervisor:
         except OSError as error:
             problem = f"cannot be a folder at {settings.data} ({error.strerror}). Choose another with --data."
             raise InvalidSettings("data", problem) from None
+        if settings.store in EMBEDDED:
+            check_folder(settings.data)  # before a secret is put there
         secret = settings.secret or self._kept_secret()
         if settings.role is not ServerRole.KEEPER:
             self._listening = Listening(settings.host, settings.port, settings.workers)

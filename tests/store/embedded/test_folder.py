@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from fairline.errors import StoreNotSupported, StoreUnavailable
+from fairline.errors import StoreFolderUnfit, StoreNotSupported, StoreUnavailable
 from fairline.store.valkey import embedded
 from fairline.store.valkey.embedded import find_server
 from tests.store.embedded.servers import Make, client, use_redis_from_path
@@ -17,8 +17,7 @@ from tests.store.embedded.servers import Make, client, use_redis_from_path
 # Where it lives
 
 
-def test_folder_is_private_and_there_is_no_port(make: Make, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir(mode=0o755)
+def test_folder_is_private_and_there_is_no_port(make: Make) -> None:
     server = make()
     with client(server.start()) as store:
         assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
@@ -27,6 +26,28 @@ def test_folder_is_private_and_there_is_no_port(make: Make, tmp_path: Path) -> N
         assert (settings["port"], settings["save"], settings["appendonly"]) == ("0", "", "yes")
         assert (settings["appendfsync"], settings["maxmemory-policy"]) == ("always", "noeviction")
         assert settings["dir"] == str(server.folder)
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o775])
+def test_a_folder_that_was_there_keeps_its_mode_and_the_files_are_private(
+    make: Make, tmp_path: Path, mode: int
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data").chmod(mode)
+    server = make()
+    server.start()
+    assert stat.S_IMODE(server.folder.stat().st_mode) == mode
+    assert all(path.stat().st_mode & 0o077 == 0 for path in server.folder.rglob("*"))
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o702])
+def test_a_folder_that_others_can_write_to_is_refused_as_it_is(make: Make, tmp_path: Path, mode: int) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data").chmod(mode)
+    with pytest.raises(StoreFolderUnfit, match=f"anybody can write to it .mode {mode:04o}."):
+        make().start()
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == mode
+    assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_everysec_can_be_asked_for(make: Make) -> None:

@@ -1,0 +1,160 @@
+"""The doctor: it finds what would hurt, as `serve` would find it, and changes nothing of what it looks at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import fairline
+from tests.test_cli_mistakes import other_program
+from tests.web.running import RunningServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    running = RunningServer(tmp_path_factory.mktemp("doctor"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return str(taken.getsockname()[1])
+
+
+def mode_of(folder: Path) -> int:
+    return stat.S_IMODE(folder.stat().st_mode)
+
+
+def as_anyone(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as someone whom the modes of files stop, as they do not stop root."""
+    before = []
+    if os.geteuid() == 0:
+        if not shutil.which("setpriv"):
+            pytest.skip("no setpriv")
+        before = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
+    return subprocess.run(
+        [*before, sys.executable, "-m", "fairline", *words],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**ours, "COLUMNS": "200", "NO_COLOR": "1", **environ},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("store", ["embedded", "embedded-postgres"])
+def test_the_doctor_leaves_nothing_where_nothing_was(tmp_path: Path, free_port: str, store: str) -> None:
+    (tmp_path / "empty").mkdir(mode=0o755)
+    for data in (tmp_path / "fresh", tmp_path / "empty"):
+        well = fairline("doctor", "--store", store, "--data", str(data), FAIRLINE_PORT=free_port)
+        assert well.returncode == 0, well.stdout
+        assert "Ready." in well.stdout
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
+    assert mode_of(tmp_path / "empty") == 0o755
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o776])
+def test_a_folder_that_others_can_write_to_is_refused_and_left_as_it_is(
+    tmp_path: Path, free_port: str, mode: int
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    told = fairline("doctor", "--data", str(shared), FAIRLINE_PORT=free_port)
+    assert told.returncode == 1
+    assert "1 to mend" in told.stdout
+    assert f"chmod 700 {shared}" in told.stdout
+    refused = fairline("serve", "--data", str(shared), "--port", "0")
+    assert refused.returncode == 1
+    assert f"chmod 700 {shared}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert (mode_of(shared), list(shared.iterdir())) == (mode, [])
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_and_left_as_it_is(tmp_path: Path, free_port: str) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    for data in (locked, locked / "new"):
+        told = as_anyone("doctor", "--data", str(data), FAIRLINE_PORT=free_port)
+        assert "1 to mend" in told.stdout
+        assert "cannot write to" in told.stdout
+        refused = as_anyone("serve", "--data", str(data), "--port", "0")
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1), refused.stderr
+        assert str(data) in refused.stderr
+        assert "--data" in refused.stderr
+    assert (mode_of(locked), list(locked.iterdir())) == (0o555, [])
+
+
+def test_a_folder_in_which_nothing_is_kept_is_only_looked_at(tmp_path: Path, server: RunningServer) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    words = ("doctor", "--data", str(tmp_path / "shared"), "--store", f"valkey+unix://{server.data}/valkey.sock")
+    own = {"FAIRLINE_SECRET": "s" * 32, "FAIRLINE_ADMIN_KEY": "k" * 32, "FAIRLINE_PORT": str(server.port)}
+    told = fairline(*words, **own)
+    assert (told.returncode, "look  data folder" in told.stdout) == (0, True), told.stdout
+    del own["FAIRLINE_SECRET"]
+    assert "mend  data folder" in fairline(*words, **own).stdout
+
+
+def test_a_folder_that_cannot_be_looked_into_is_no_stack_trace(tmp_path: Path, free_port: str) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    for data in (closed, closed / "new"):
+        told = as_anyone("doctor", FAIRLINE_DATA=str(data), FAIRLINE_PORT=free_port)
+        assert "1 to mend" in told.stdout
+        assert told.stderr == ""
+
+
+def test_a_file_is_no_data_folder(tmp_path: Path, free_port: str) -> None:
+    (tmp_path / "file").touch()
+    for data in (tmp_path / "file", tmp_path / "file" / "new"):
+        told = fairline("doctor", "--data", str(data), FAIRLINE_PORT=free_port)
+        assert "1 to mend" in told.stdout
+        assert f"{tmp_path / 'file'} is no folder" in told.stdout
+        assert "--store" not in told.stdout
+
+
+def test_a_store_that_is_there_is_looked_at(tmp_path: Path, server: RunningServer, free_port: str) -> None:
+    server.stop()
+    try:
+        told = fairline("doctor", "--data", str(server.data), FAIRLINE_PORT=free_port)
+        assert "embedded answers, 1 queues" in told.stdout
+    finally:
+        server.start()
+    told = fairline("doctor", "--data", str(server.data), FAIRLINE_PORT=str(server.port))
+    assert told.returncode == 0
+    assert "in use by a running server" in told.stdout
+    assert f"a Fairline answers on 127.0.0.1:{server.port} already" in told.stdout
+
+
+def test_a_port_where_serve_could_not_listen_is_to_mend(tmp_path: Path, free_port: str) -> None:
+    data = ("--data", str(tmp_path / "fresh"))
+    with other_program() as port:
+        taken = fairline("doctor", *data, FAIRLINE_PORT=str(port))
+    assert taken.returncode == 1
+    assert "Address already in use" in taken.stdout
+    nowhere = fairline("doctor", *data, FAIRLINE_HOST="256.1.1.1", FAIRLINE_PORT=free_port)
+    assert nowhere.returncode == 1
+    assert "cannot listen on 256.1.1.1" in nowhere.stdout
+    too_long = fairline("doctor", *data, FAIRLINE_HOST=f"{'a' * 64}.example", FAIRLINE_PORT=free_port)
+    assert too_long.returncode == 1
+    keeper = fairline("doctor", *data, FAIRLINE_HOST="256.1.1.1", FAIRLINE_ROLE="keeper")
+    assert keeper.returncode == 0, keeper.stdout
+
+
+def test_brackets_in_a_path_are_no_trouble(tmp_path: Path, free_port: str) -> None:
+    data = tmp_path / "[/x]"
+    assert str(data) in fairline("doctor", "--data", str(data), FAIRLINE_PORT=free_port).stdout
