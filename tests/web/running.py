@@ -20,10 +20,16 @@ END_SECONDS = 25
 
 class RunningServer:
     """`python -m fairline serve` on a free port, with its data in one folder. `environ` adds FAIRLINE_* variables, in
-    which `{base_url}` stands for the server's own address."""
+    which `{base_url}` stands for the server's own address; `log` is where its lines go, if not into that folder."""
 
     def __init__(
-        self, folder: Path, *, workers: int = 2, store: str = "embedded", environ: dict[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        workers: int = 2,
+        store: str = "embedded",
+        environ: dict[str, str] | None = None,
+        log: Path | None = None,
     ) -> None:
         self.host = HOST
         (self.port,) = free_ports(1)
@@ -32,7 +38,7 @@ class RunningServer:
         self.store = store
         self.process: subprocess.Popen[bytes]
         self._folder = folder
-        self._log = folder / "server.log"
+        self._log = log or folder / "server.log"
         self._workers = workers
         self._ready: set[int] = set()
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.backends import wait_until
 from tests.web.running import RunningServer
 
 PERSON = {
@@ -122,3 +126,21 @@ def test_logs_are_json_or_readable_and_a_traceback_tells_no_values(kind: str) ->
     else:
         assert "queue.called" in first
         assert "duration_ms" in first
+
+
+def test_lines_that_nobody_takes_stop_nothing(tmp_path: Path) -> None:
+    server = RunningServer(tmp_path, log=Path("/dev/full"))
+    workers = server.worker_pids()
+    try:
+        answer = httpx.post(f"{server.base_url}/api/v1/queues/demo/join")
+        assert answer.status_code == 201
+        server.process.kill()  # what the workers say of it is taken by nobody, either
+        server.process.wait()
+        wait_until(lambda: not any(map(_is_there, workers)), "the workers end with their supervisor", 25)
+    finally:
+        for pid in filter(_is_there, workers):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()

@@ -201,6 +201,7 @@ async def _end_with_supervisor() -> None:
     gone = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), gone.set)
     await gone.wait()
+    loop.remove_reader(sys.stdin.fileno())  # it would be ready from now on, again and again
     log.error("worker.orphaned", action="ending")
     os.kill(os.getpid(), signal.SIGTERM)
 
