@@ -79,6 +79,7 @@ def join(server: RunningServer, accepts: str, **said: Any) -> httpx.Response:
     return httpx.post(url, json=said, headers={"accept-language": accepts})
 
 
+@pytest.mark.timeout(300)
 def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down(
     server: RunningServer, admin: httpx.Client, mailbox: Mailbox, tmp_path: Path
 ) -> None:
@@ -101,8 +102,9 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
     assert admin.post("/queues/bakery/call-next", json={"counter": "Desk 2"}).json()["tickets"][0]["ticket"] == 1
     with gateway.running():
         mailbox.up()
-        wait_until(lambda: len(gateway.said) == 4, "not all were told by the gateway")
-        wait_until(lambda: len(mailbox.mails) == 4, "not all were told by mail")
+        # The longer they were down, the longer it is until the next try.
+        wait_until(lambda: len(gateway.said) == 4, "not all were told by the gateway", 120)
+        wait_until(lambda: len(mailbox.mails) == 4, "not all were told by mail", 120)
         wait_until(lambda: admin.get("/mail").json()["pending"] == 0, "something is still to be sent")
         wait_until(lambda: admin.get(f"/webhooks/{made['id']}").json()["pending"] == 0, "something is still to be sent")
         assert httpx.post(url, content=b"{}").status_code == 401
