@@ -358,8 +358,9 @@ async def test_where_all_connections_are_taken_the_refusal_is_clear_and_ends_wit
         await owner.execute("CREATE ROLE poor LOGIN CONNECTION LIMIT 3")
         await owner.execute("GRANT fairline TO poor")
     url = server.url.replace("//fairline@", "//poor@")
-    monkeypatch.setattr(postgres_client, "POOL_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_client, "POOL_SECONDS", 30)  # however slow the machine
     store = await open_store(url)
+    monkeypatch.setattr(postgres_client, "POOL_SECONDS", 0.5)
     try:
         taken = [await connect(url)]
         assert await store.queues() == []
