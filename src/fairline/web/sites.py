@@ -7,12 +7,13 @@ from typing import NoReturn
 import msgspec
 
 from fairline.answer import Answer
-from fairline.errors import FairlineError, QueueNotFound, TicketExpired, TicketNotFound
+from fairline.errors import FairlineError, TicketExpired, TicketNotFound
 from fairline.queue import QueueId
 from fairline.ticket import Status
 from fairline.token import SessionClaims
 from fairline.web.context import Context
 from fairline.web.http import Outcome, Pending, Request, Response, private
+from fairline.web.people import gone_with_its_queue
 from fairline.web.wire import SessionAnswer, Strict, moment
 
 _nothing = msgspec.json.Decoder(Strict)
@@ -71,6 +72,4 @@ def _gone(error: FairlineError) -> NoReturn:
     over."""
     if isinstance(error, TicketNotFound):
         raise TicketExpired("purged") from None
-    if isinstance(error, QueueNotFound):
-        raise TicketExpired("queue_deleted") from None
-    raise error
+    gone_with_its_queue(error)
