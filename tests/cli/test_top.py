@@ -22,7 +22,7 @@ from fairline.cli.client import Api
 from fairline.cli.top import frame
 from fairline.cli.watch import MOST_QUEUES, Happened, Watch
 from fairline.errors import FairlineError
-from tests.test_cli import fairline
+from tests.cli.typed import fairline
 from tests.web.running import RunningServer
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -19,28 +17,10 @@ from rich.console import Console
 from fairline.cli import show
 from fairline.cli.app import main
 from tests.backends import wait_until
+from tests.cli.typed import fairline
 from tests.web.running import RunningServer
 
 Here: TypeAlias = Callable[..., tuple[str, str]]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("cli"))
-    yield running
-    running.stop()
-
-
-def fairline(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
-    return subprocess.run(
-        [sys.executable, "-m", "fairline", *words],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        env={**ours, "COLUMNS": "200", "NO_COLOR": "1", **environ},
-        check=False,
-    )
 
 
 @pytest.fixture

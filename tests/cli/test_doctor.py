@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import stat
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.test_cli import fairline
-from tests.test_cli_mistakes import other_program
+from tests.cli.typed import as_anyone, fairline, other_program
 from tests.web.running import RunningServer
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("doctor"))
-    yield running
-    running.stop()
 
 
 @pytest.fixture
@@ -33,24 +20,6 @@ def free_port() -> str:
 
 def mode_of(folder: Path) -> int:
     return stat.S_IMODE(folder.stat().st_mode)
-
-
-def as_anyone(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as someone whom the modes of files stop, as they do not stop root."""
-    before = []
-    if os.geteuid() == 0:
-        if not shutil.which("setpriv"):
-            pytest.skip("no setpriv")
-        before = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
-    return subprocess.run(
-        [*before, sys.executable, "-m", "fairline", *words],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        env={**ours, "COLUMNS": "200", "NO_COLOR": "1", **environ},
-        check=False,
-    )
 
 
 @pytest.mark.parametrize("store", ["embedded", "embedded-postgres"])

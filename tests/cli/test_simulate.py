@@ -14,7 +14,7 @@ from fairline.cli import chart, picture, units
 from fairline.cli.app import app
 from fairline.errors import FairlineError
 from fairline.simulation import Outcome, Point
-from tests.test_cli import fairline
+from tests.cli.typed import fairline
 
 SMALL = ("simulate", "--people", "200", "--over", "30s", "--rate", "120/min", "--stay", "20s", "--seed", "7")
 

@@ -6,47 +6,17 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.test_cli import fairline
+from tests.cli.typed import fairline, other_program
 from tests.web.running import RunningServer
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("mistakes"))
-    yield running
-    running.stop()
 
 
 @pytest.fixture
 def there(server: RunningServer) -> dict[str, str]:
     return {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data)}
-
-
-class _Page(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"<h1>It works!</h1>")
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def other_program() -> Iterator[int]:
-    """A server that is no Fairline; its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        yield other.server_port
-        other.shutdown()
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:

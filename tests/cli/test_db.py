@@ -11,7 +11,7 @@ import pytest
 
 from fairline.store.postgres.statements import migrations
 from tests.backends import OWNERS, ROLE, Servers
-from tests.test_cli import fairline
+from tests.cli.typed import fairline
 
 NEWEST = migrations()[-1].number
 

@@ -1,0 +1,55 @@
+"""The command line as an operator types it, and what else may answer where a server is looked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+def fairline(*words: str, before: Sequence[str] = (), **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, with none of this process's own settings; `before` is what runs it."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
+    return subprocess.run(
+        [*before, sys.executable, "-m", "fairline", *words],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**ours, "COLUMNS": "200", "NO_COLOR": "1", **environ},
+        check=False,
+    )
+
+
+def as_anyone(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as someone whom the modes of files stop, as they do not stop root."""
+    if os.geteuid() != 0:
+        return fairline(*words, **environ)
+    if not shutil.which("setpriv"):
+        pytest.skip("no setpriv")
+    return fairline(*words, before=("setpriv", "--bounding-set", "-dac_override,-dac_read_search"), **environ)
+
+
+class _Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<h1>It works!</h1>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def other_program() -> Iterator[int]:
+    """A server that is no Fairline; its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        yield other.server_port
+        other.shutdown()
