@@ -38,3 +38,5 @@ class Welcome(Answer, frozen=True, kw_only=True):
     """The answer to a join: a new ticket, or the one the caller has proved to hold."""
 
     created: bool
+    token: str
+    """Proves to hold it."""

@@ -158,8 +158,15 @@ class Counter:
         client = self._room.identity.digest("client", client_id)
         ticket = await self._store.rebind(queue, claims.number, claims.joined, claims.moved, client)
         view, settings = await self._room.view(queue)
-        forecast = Forecast(settings, view)
-        return Welcome(queue=queue, standing=ticket, view=view, settings=settings, forecast=forecast, created=False)
+        return Welcome(
+            queue=queue,
+            standing=ticket,
+            view=view,
+            settings=settings,
+            forecast=Forecast(settings, view),
+            created=False,
+            token=self._room.tokens.tokens(queue, settings, [ticket])[0],
+        )
 
     # Desks
 

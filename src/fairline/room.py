@@ -34,6 +34,7 @@ from fairline.history import Past, past, settings_at
 from fairline.identity import Identity
 from fairline.known import KnownSettings
 from fairline.preview import Outlook, outlook
+from fairline.proof import TOKEN_SECONDS, TicketTokens
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.search import search
 from fairline.store import (
@@ -64,12 +65,15 @@ class Room:
 
     `on_sent` hears of each grouped store call: its name, then as in grouping."""
 
-    def __init__(self, store: Store, keyring: Keyring, *, on_sent: OnSent | None = None) -> None:
+    def __init__(
+        self, store: Store, keyring: Keyring, *, token_seconds: float = TOKEN_SECONDS, on_sent: OnSent | None = None
+    ) -> None:
         self.store = store
         self.keyring = keyring
         self.identity = Identity(keyring)
         self._known = KnownSettings(store)
-        self._batches = batches = Batches(store, self.identity, self._known)
+        self.tokens = TicketTokens(keyring, token_seconds)
+        self._batches = batches = Batches(store, self.identity, self._known, self.tokens)
 
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, field
 from fairline.address import base_address, origin
 from fairline.errors import InvalidSettings
 from fairline.mail import check_sender, relay_of
+from fairline.proof import TOKEN_SECONDS
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -70,7 +71,7 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     public_url: str = ""
     tick_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 1.0
     sweep_seconds: Annotated[float, Meta(ge=0.1, le=300)] = 5.0
-    token_seconds: Annotated[float, Meta(ge=60, le=2_592_000)] = 7200.0
+    token_seconds: Annotated[float, Meta(ge=60, le=2_592_000)] = TOKEN_SECONDS
     log_format: LogFormat = LogFormat.AUTO
     webhook_private_addresses: PrivateAddresses = PrivateAddresses.REFUSE
     smtp_url: str = ""

@@ -98,8 +98,9 @@ async def serving(
 ) -> AsyncIterator[Inside]:
     """Both lanes on a free port; or only the ASGI application, as another server would run it."""
     store = await open_store(url)
-    room = Room(store, Keyring(secret))
-    context = Context(settings or ServerSettings(), room)
+    settings = settings or ServerSettings()
+    room = Room(store, Keyring(secret), token_seconds=settings.token_seconds)
+    context = Context(settings, room)
     context.hub = Hub(context)
     rows, cors = operations(context, None), Cors([ORIGIN])
     config = uvicorn.Config(

@@ -34,7 +34,7 @@ async def inside(valkey_url: str) -> AsyncIterator[Inside]:
 async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator[EventSource]:
     """The stream of a ticket, once everything that there was to tell has been told."""
     answer = await inside.room.status(queue, number)
-    token = inside.context.ticket_token(queue, answer.settings, answer.standing)
+    token = inside.room.tokens.token(queue, answer.settings, answer.standing, "")
     stream = EventSource(HOST, inside.port, token)
     try:
         await stream.until(lambda seen: bool(seen.events))

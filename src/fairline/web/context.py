@@ -35,8 +35,6 @@ SESSION_COOKIE = "fairline_session"
 CLIENT_COOKIE = "fairline_client"
 VISITOR_COOKIE = "fairline_visitor"
 VISITOR_SECONDS = 31_536_000
-#: How long the token of a number at a counter is good at least: people go away with it, and come back the same day.
-COUNTER_SECONDS = 86_400.0
 #: Session tokens made lately, by ticket: reading a status again gives the same one.
 REMEMBERED = 10_000
 
@@ -137,38 +135,15 @@ class Context:
             token = other_token(request, names[0] if len(names) == 1 else "", "token")
         return self.room.keyring.tickets.check(token, time.time())
 
-    def token_seconds(self, settings: QueueSettings) -> float:
-        """How long the token of a ticket is good: at a counter nobody keeps a page open that would renew it."""
-        seconds = self.settings.token_seconds
-        return max(seconds, COUNTER_SECONDS) if settings.at_counter else seconds
-
     def ticket_cookies(self, request: Request, queue: QueueId, settings: QueueSettings, token: str) -> Headers:
         """The cookie by which a browser has a ticket, for as long as its token is good."""
-        return (cookie(ticket_cookie(queue), token, self.token_seconds(settings), secure=self.secure(request)),)
-
-    def ticket_token(
-        self, queue: QueueId, settings: QueueSettings, standing: Standing, client: bytes | str = ""
-    ) -> str:
-        """A token for a ticket, from now."""
-        now = int(time.time())
-        bound = client if isinstance(client, str) else client[:6].hex()
-        return self.room.keyring.tickets.sign(
-            TicketClaims(
-                queue=queue,
-                number=standing.number,
-                joined=standing.joined,
-                issued=now,
-                expires=now + int(self.token_seconds(settings)),
-                client=bound,
-                moved=standing.moved,
-            )
-        )
+        return (cookie(ticket_cookie(queue), token, self.room.tokens.seconds(settings), secure=self.secure(request)),)
 
     def renewed(self, claims: TicketClaims, answer: Answer) -> str | None:
         """A new token once the old one is past half its life."""
         if time.time() - claims.issued < (claims.expires - claims.issued) / 2:
             return None
-        return self.ticket_token(answer.queue, answer.settings, answer.standing, claims.client)
+        return self.room.tokens.token(answer.queue, answer.settings, answer.standing, claims.client)
 
     def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
         """What someone is told of where they stand."""
@@ -224,7 +199,7 @@ class Context:
     def _went(self, settings: QueueSettings, standing: Ticket, went: Went) -> TransferredTo:
         """Where someone who was transferred is now, with the token of their ticket there."""
         there = Standing(number=went.number, status=Status.WAITING, priority=standing.priority, joined=went.joined)
-        token = self.ticket_token(QueueId(went.queue), settings, there, standing.client)
+        token = self.room.tokens.token(QueueId(went.queue), settings, there, standing.client[:6].hex())
         return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
 
     # Sessions

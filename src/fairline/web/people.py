@@ -23,7 +23,6 @@ from fairline.errors import (
 )
 from fairline.grouping import Asked
 from fairline.queue import QueueId, queue_id
-from fairline.ticket import Ticket
 from fairline.token import TicketClaims
 from fairline.web import logbook
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket
@@ -87,20 +86,12 @@ class People:
     def welcome(self, request: Request, answer: Welcome, visitor: str | None) -> Response:
         """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again where
         it named no client id."""
-        token = self.token(answer)
-        content = self._context.told(answer, token=token)
-        return private(201 if answer.created else 200, content, self.cookies(request, answer, token, visitor))
+        content = self._context.told(answer, token=answer.token)
+        return private(201 if answer.created else 200, content, self.cookies(request, answer, visitor))
 
-    def token(self, answer: Welcome) -> str:
-        """The token of whoever has just joined."""
-        ticket = answer.standing
-        return self._context.ticket_token(
-            answer.queue, answer.settings, ticket, ticket.client if isinstance(ticket, Ticket) else ""
-        )
-
-    def cookies(self, request: Request, answer: Welcome, token: str, visitor: str | None) -> Headers:
+    def cookies(self, request: Request, answer: Welcome, visitor: str | None) -> Headers:
         """What a browser needs to come back to its ticket."""
-        headers = self._context.ticket_cookies(request, answer.queue, answer.settings, token)
+        headers = self._context.ticket_cookies(request, answer.queue, answer.settings, answer.token)
         if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
             headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
         return headers

@@ -75,7 +75,7 @@ class Worker:
         self._settings = settings
         self._store = store
         self._metrics = Metrics(place)
-        self._room = Room(store, Keyring(secret), on_sent=self._metrics.sent)
+        self._room = Room(store, Keyring(secret), token_seconds=settings.token_seconds, on_sent=self._metrics.sent)
         self._keeper = Keeper(
             store,
             tick_seconds=settings.tick_seconds,

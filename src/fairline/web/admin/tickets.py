@@ -255,9 +255,7 @@ class Tickets(Calls):
             await call.record("queue.created", **about, position=ticket.position)
         else:
             call.log("queue.idempotency_reuse", **about, position=ticket.position)
-        client = ticket.client if isinstance(ticket, Ticket) else ""
-        token = self._context.ticket_token(call.queue, answer.settings, ticket, client)
-        return private(201 if answer.created else 200, self._context.told(answer, token=token))
+        return private(201 if answer.created else 200, self._context.told(answer, token=answer.token))
 
     async def one(self, call: Call) -> Response:
         """One ticket."""

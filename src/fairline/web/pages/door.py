@@ -104,7 +104,7 @@ class Door:
 
     def cookies(self, request: Request, welcome: Welcome, visitor: str) -> Headers:
         """What a browser needs to come back to the ticket it was given."""
-        return self.people.cookies(request, welcome, self.people.token(welcome), visitor)
+        return self.people.cookies(request, welcome, visitor)
 
     # Who is not taken
 
