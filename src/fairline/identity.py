@@ -26,8 +26,9 @@ class Identity:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
-        # Whoever is inside comes again with every page.
+        # Whoever is inside comes again with every page, and many come from one address.
         self.session = lru_cache(maxsize=10_000)(partial(self.digest, "session"))
+        self._address = lru_cache(maxsize=10_000)(partial(self.digest, "address"))
 
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
@@ -35,7 +36,7 @@ class Identity:
 
     def arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool) -> Arrival:
         """Someone who wants to join, as the store is told of them."""
-        address = self.digest("address", caller.address)
+        address = self._address(caller.address)
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
             user=self.digest("user", request.user_id) if request.user_id else b"",

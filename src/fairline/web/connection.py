@@ -370,7 +370,14 @@ class Connection(HttpToolsProtocol):
         if not self._begun:
             self.headers = []
         head = Head(self.parser.get_method().decode("ascii"), "", headers=self.headers or ())
-        refusal = FastCycle(self, lambda request: problem(code, detail, request.id), head, keep_alive=False)
+        refusal = FastCycle(
+            head,
+            self.peer,
+            self.secure,
+            protocol=self,
+            handler=lambda request: problem(code, detail, request.id),
+            keep_alive=False,
+        )
         if cycle is None:
             self.enter(refusal)
         elif cycle.response_complete:

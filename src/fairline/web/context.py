@@ -101,15 +101,18 @@ class Context:
         form: bool = False,
     ) -> Caller:
         """Who makes a call, as we see it."""
+        browser = request.head.browser
+        if browser is None:
+            browser = request.head.browser = (request.head.text(b"user-agent"), preferred(request))
         return Caller(
             address=self.address(request),
-            user_agent=request.head.text(b"user-agent"),
+            user_agent=browser[0],
             visitor=visitor,
             holds=self._held(request, queue),
             staff=staff,
             priority=priority,
             form=form,
-            language=preferred(request),
+            language=browser[1],
         )
 
     def _held(self, request: Request, queue: QueueId) -> tuple[int, int, int] | None:

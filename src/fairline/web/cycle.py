@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from fairline.web.http import Handler, Head, Outcome, Pending, Request, Sent, Stream, Takeover
+from fairline.web.http import Handler, Outcome, Pending, Request, Sent, Stream, Takeover
 from fairline.web.problems import failure
 
 if TYPE_CHECKING:
@@ -25,26 +25,20 @@ class _NoEvent:
         """Nothing waits."""
 
 
-class FastCycle(Request):
+class FastCycle(Request, eq=False, kw_only=True):
     """One request of the fast lane, from its headers to its answer."""
 
-    __slots__ = ("_act", "_well", "disconnected", "handler", "keep_alive", "protocol", "response_complete", "waits")
+    protocol: Connection
+    handler: Handler
+    keep_alive: bool = True
+    waits: bool = False
+    """For a 100 Continue."""
+    response_complete: bool = False
+    disconnected: bool = False
+    _well: bool = False
+    _act: Callable[[], None] | None = None
+    """Whether it had what it asked for; and what is to be done if so."""
     message_event: ClassVar[_NoEvent] = _NoEvent()
-
-    def __init__(
-        self, protocol: Connection, handler: Handler, head: Head, *, keep_alive: bool = True, waits: bool = False
-    ) -> None:
-        Request.__init__(self, head, protocol.peer, protocol.secure)
-        self.protocol = protocol
-        self.handler = handler
-        self.keep_alive = keep_alive
-        self.waits = waits
-        """For a 100 Continue."""
-        self.response_complete = False
-        self.disconnected = False
-        self._well = False
-        self._act: Callable[[], None] | None = None
-        """Whether it had what it asked for; and what is to be done if so."""
 
     def once_well(self, act: Callable[[], None]) -> None:
         """Do this once the request has what it asked for; never, if it is refused."""

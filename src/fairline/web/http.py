@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
 from fairline.web.bodies import invalid
@@ -54,6 +54,7 @@ class Head:
         "_bearer",
         "_cookies",
         "_first",
+        "browser",
         "given_id",
         "method",
         "params",
@@ -83,6 +84,8 @@ class Head:
         self._args: Mapping[str, str] | None = None
         self._cookies: Mapping[str, str] | None = None
         self._bearer: str | None = None
+        self.browser: tuple[str | None, str] | None = None
+        """What it calls itself, and the language it asks for, once somebody has looked."""
         self.understood: Any = None
         """What its handler made of the head alone, if it keeps that for the next one that is the same."""
 
@@ -128,18 +131,20 @@ def _join_lines(first: dict[bytes, bytes], headers: Sequence[tuple[bytes, bytes]
             first[name] = comma.join([value for each, value in headers if each == name])
 
 
-class Request:
+class Request(Struct, eq=False):
     """One request, its body complete."""
 
-    __slots__ = ("began", "body", "head", "id", "peer", "secure")
+    head: Head
+    peer: str | None
+    secure: bool = False
+    body: bytes | bytearray = b""
+    began: float = field(default_factory=monotonic)
+    own_id: str = field(default_factory=_ids.__next__)
 
-    def __init__(self, head: Head, peer: str | None, secure: bool = False) -> None:
-        self.began = monotonic()
-        self.head = head
-        self.peer = peer
-        self.secure = secure
-        self.body: bytes | bytearray = b""
-        self.id = head.given_id or next(_ids)
+    @property
+    def id(self) -> str:
+        """What it is called in answers and logs: as whoever sent it says, or else by a name of ours."""
+        return self.head.given_id or self.own_id
 
     @property
     def method(self) -> str:

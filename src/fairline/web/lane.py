@@ -117,10 +117,17 @@ class FastLane(Connection):
             cycle.once_well(partial(self._remember, data[:end], cycle))
 
     def _take_again(self, known: Known, body: bytes) -> None:
-        self.turn = self.cycle = cycle = FastCycle(self, known.handler, known.head, keep_alive=not self._ending)
+        self.turn = self.cycle = cycle = FastCycle(
+            known.head,
+            self.peer,
+            self.secure,
+            body,
+            protocol=self,
+            handler=known.handler,
+            keep_alive=not self._ending,
+        )
         self.since = cycle.began
         self.resting = False
-        cycle.body = body
         cycle.run()
 
     def _remember(self, head: bytes, cycle: FastCycle) -> None:
@@ -199,7 +206,15 @@ class FastLane(Connection):
         handler, params, repeats = found
         head = Head(method, path.decode("ascii"), query, self.headers, params)
         keep_alive = version != "1.0" and self.parser.should_keep_alive() and not self._ending
-        self.receiving = cycle = FastCycle(self, handler, head, keep_alive=keep_alive, waits=self.expect_100_continue)
+        self.receiving = cycle = FastCycle(
+            head,
+            self.peer,
+            self.secure,
+            protocol=self,
+            handler=handler,
+            keep_alive=keep_alive,
+            waits=self.expect_100_continue,
+        )
         if repeats and keep_alive and not (self._encoding or self.expect_100_continue):
             self._parsed = cycle
         self.enter(cycle)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UnsetType
 
 from fairline.answer import Answer, Welcome
-from fairline.arrival import JoinRequest
+from fairline.arrival import JoinBody, JoinRequest
 from fairline.counter import MOVE_SECONDS, Counter, move_path
 from fairline.errors import (
     FairlineError,
@@ -37,13 +37,14 @@ from fairline.web.wire import (
     TicketAnswer,
 )
 
-_join = msgspec.json.Decoder(JoinRequest)
+_join = msgspec.json.Decoder(JoinBody)
 _heartbeat = msgspec.json.Decoder(HeartbeatRequest)
 _leave = msgspec.json.Decoder(LeaveRequest)
 _pass = msgspec.json.Decoder(PassRequest)
 _moved = msgspec.json.Decoder(MovedRequest)
 _nothing = msgspec.json.Decoder(Strict)
 _SIGN = HeartbeatRequest()
+_NO_WORD = JoinBody()
 #: As much of a visitor's cookie as is looked at.
 LONGEST_VISITOR = 200
 _LEFT = Response(204, headers=NO_STORE)
@@ -73,7 +74,7 @@ class People:
     def join(self, request: Request) -> Outcome:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
-        body = join_request(request, _join)
+        body = join_request(request)
         visitor = None if body.client_id else visitor_of(request)
         asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
@@ -218,10 +219,10 @@ def _gone_already(error: FairlineError) -> Response:
     raise error
 
 
-def join_request(request: Request, decoder: msgspec.json.Decoder[JoinRequest]) -> JoinRequest:
+def join_request(request: Request) -> JoinRequest:
     """The body of a join, with the idempotency key of the header where the body has none."""
-    body = request.decode(decoder, default=JoinRequest())
+    body = request.decode(_join, default=_NO_WORD)
     key = request.head.text(b"idempotency-key")
     if key and body.idempotency_key is None:
-        return msgspec.structs.replace(body, idempotency_key=key)
+        return JoinRequest(**msgspec.structs.asdict(body) | {"idempotency_key": key})
     return body

@@ -28,8 +28,6 @@ _WAITING, _ACTIVE = 1, 3
 _NO_DESK = b"\0\0\0"
 _LEAVING, _HELD, _EXTRA = 1, 2, 4
 
-_NOTHING_TOLD = [None] * 7
-
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
@@ -62,19 +60,18 @@ def _unpack_agent(packed: bytes) -> str:
 
 def pack_person(person: Person) -> bytes:
     """A person as a list, without what is missing at its end: most people told us nothing of themselves."""
-    fields: list[Any] = [bytes.fromhex(person.address) if person.address else None]
-    fields.append(_pack_agent(person.user_agent) if person.user_agent else None)
-    told: list[Any] = [
-        person.user_id,
-        person.name,
-        person.phone,
-        person.party_size if person.party_size != 1 else None,
-        person.metadata,
-        person.email,
-        person.language,
-    ]
-    if told != _NOTHING_TOLD:
-        fields += told
+    address, agent = person.address, person.user_agent
+    fields: list[Any] = [bytes.fromhex(address) if address else None, _pack_agent(agent) if agent else None]
+    if person != Person(address=address, user_agent=agent):
+        fields += (
+            person.user_id,
+            person.name,
+            person.phone,
+            person.party_size if person.party_size != 1 else None,
+            person.metadata,
+            person.email,
+            person.language,
+        )
     while fields and fields[-1] is None:
         fields.pop()
     return _encode(fields)
