@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -69,6 +71,7 @@ function request()
 end
 """
 PEOPLE = 60_000
+SYNCS = 50
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")
 _SHARE = re.compile(r"(50|99)%\s+([\d.]+)(us|ms|s)")
 _BAD = re.compile(r"Non-2xx or 3xx responses: (\d+)")
@@ -89,10 +92,12 @@ async def measure(quick: bool) -> list[Table]:
     rounds, seconds = (1, 2) if quick else (ROUNDS, ROUND_SECONDS)
     seen: dict[str, list[Load]] = {name: [] for name in (ECHO, NOTHING_SAID, *WANTED)}
     shares: dict[str, list[float]] = {name: [] for name in (NOTHING_SAID, *WANTED)}
+    syncs: list[float] = []
     with tempfile.TemporaryDirectory(prefix="fairline-wrk-") as folder:
         async with fairline() as served, echo() as bare:
             scripts = await _prepare(served, Path(folder))
             for number in range(rounds):
+                syncs.append(sync_ms(Path(folder)))
                 seen[ECHO].append(await wrk(bare.port, scripts[ECHO], seconds))
                 for name in shares:
                     port, script = served.port, scripts.get(name) or _join_script(Path(folder), number)
@@ -104,7 +109,8 @@ async def measure(quick: bool) -> list[Table]:
                     around = mean(load.rate for load in seen[ECHO][-2:])
                     shares[name].append(seen[name][-1].rate / around)
     table = Table(
-        title=f"Calls over HTTP: {CONNECTIONS} connections, 2 workers, {WAITING:,} waiting, medians of {rounds} rounds"
+        title=f"Calls over HTTP: {CONNECTIONS} connections, 2 workers, {WAITING:,} waiting, medians of {rounds} rounds",
+        caption=f"Who joins is answered once it is on disk: a sync took {median(syncs):.2f} ms there meanwhile.",
     )
     for column in ("call", "a second", "p99 ms", "of the echo", "wanted"):
         table.add_column(column, justify="left" if column == "call" else "right")
@@ -183,6 +189,18 @@ def _join_script(folder: Path, run: int) -> Path:
     script = folder / f"join-{run}.lua"
     script.write_text(JOIN_SCRIPT.format(run=f"round-{run}", people=PEOPLE), encoding="utf-8")
     return script
+
+
+def sync_ms(folder: Path) -> float:
+    """How long the disk takes to have what a batch of joins adds to a file; the median of some, in milliseconds."""
+    taken = []
+    with (folder / "synced").open("ab", buffering=0) as file:
+        for _ in range(SYNCS):
+            file.write(bytes(8000))
+            begun = time.perf_counter()
+            os.fdatasync(file)
+            taken.append(time.perf_counter() - begun)
+    return median(taken) * 1000
 
 
 async def wrk(port: int, script: Path, seconds: int, connections: int = CONNECTIONS) -> Load:

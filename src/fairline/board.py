@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairline.answer import printed
 from fairline.events import Event, EventType
-from fairline.queue import Admission, QueueId, QueueSettings, QueueView
+from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.room import Room
 from fairline.ticket import Status, Ticket
 
@@ -93,7 +93,7 @@ class Board(Struct, frozen=True):
 async def read_board(room: Room, queue: QueueId, calls: Calls) -> Board:
     """What the board of a queue shows now, at a cost that does not grow with who waits."""
     view, settings, tickets = await room.called(queue, calls.numbers)
-    if settings.admission is Admission.MANUAL:
+    if settings.by_hand:
         tickets = await _with_others_inside(room, queue, view, tickets)
     newest_first = sorted(tickets, key=lambda ticket: calls.of(ticket).at, reverse=True)
     shown = [

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fairline.queue import Admission, QueueSettings, QueueStatus, QueueView
+from fairline.queue import QueueSettings, QueueStatus, QueueView
 
 #: What a drain may be off by even if it was measured without error: stays and patience change during an evening.
 DRIFT = 0.1
@@ -65,7 +65,7 @@ class Forecast:
         held = settings.status is not QueueStatus.ACTIVE or settings.stock_unknown
         #: The last position there is something left for, unless someone inside gives theirs back.
         self._last = 0.0 if held else math.inf if left is None else float(left)
-        manual = settings.admission is Admission.MANUAL
+        manual = settings.by_hand
         phases = _called(view) if manual else _let_in(settings, view)
         #: Where nothing drains, there is nothing to go through.
         self._phases = phases if any(phase.drain for phase in phases) else []

@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fairline.estimate import Forecast, Wait
-from fairline.queue import Admission, QueueSettings, QueueStatus, QueueView
+from fairline.queue import QueueSettings, QueueStatus, QueueView
 
 
 class Why(StrEnum):
@@ -54,6 +54,6 @@ def _why_not(settings: QueueSettings, view: QueueView) -> Why:
         return Why.STOCK_UNKNOWN
     if left is not None and left < view.waiting:
         return Why.STOCK_SHORT
-    if settings.admission is Admission.MANUAL:
+    if settings.by_hand:
         return Why.NOT_CALLED_YET
     return Why.STAYS_UNKNOWN if settings.admission_rate else Why.RATE_ZERO

@@ -44,6 +44,10 @@ class Admission(StrEnum):
     MANUAL = "manual"
 
 
+#: An Enum finds its members slowly before Python 3.12, and this one is asked for with every ticket.
+_BY_HAND = Admission.MANUAL
+
+
 class LabelRestart(StrEnum):
     """Whether labels are counted on for ever, or from 1 again each day."""
 
@@ -188,9 +192,14 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
         return self.stock_url is not None and self.stock is None
 
     @property
+    def by_hand(self) -> bool:
+        """Whether staff call people in, and nobody else lets them in."""
+        return self.admission is _BY_HAND
+
+    @property
     def at_counter(self) -> bool:
         """Whether people are called to a counter: staff call them, and there is no site for them to go on to."""
-        return self.admission is Admission.MANUAL and not self.target_url
+        return self.by_hand and not self.target_url
 
     @property
     def calendar(self) -> Calendar:

@@ -259,7 +259,7 @@ class Keyring:
 
 
 def _base64(data: bytes) -> bytes:
-    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=")
+    return b2a_base64(data, newline=False).rstrip(b"=").translate(_URL_SAFE)
 
 
 def _text(data: bytes) -> str:

@@ -61,6 +61,25 @@ def test_a_named_client_goes_before_the_cookie(server: RunningServer, operator: 
     assert tickets[0] == tickets[2] != tickets[1]
 
 
+def test_text_is_the_same_however_json_writes_it(server: RunningServer, operator: httpx.Client) -> None:
+    join = server.base_url + make(operator, "escaped")
+    first = httpx.post(join, content='{"client_id":"Zoë"}')
+    again = httpx.post(join, content=r'{"client_id":"Zo\u00eb"}')
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json()["ticket"] == first.json()["ticket"]
+
+
+@pytest.mark.parametrize("field", ["client_id", "user_id", "name", "idempotency_key"])
+def test_text_that_no_store_can_keep_is_refused_and_its_field_named(
+    server: RunningServer, operator: httpx.Client, field: str
+) -> None:
+    join = make(operator, f"nul-{field.replace('_', '-')}")
+    answer = httpx.post(server.base_url + join, content=f'{{"{field}":"a\\u0000b"}}')
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    assert field in answer.json()["detail"]
+    assert operator.get(f"/queues/{join.split('/')[4]}/stats").json()["joined_total"] == 0
+
+
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/api/v1/status"), ("POST", "/api/v1/heartbeat"), ("GET", "/api/v1/stream")]
 )

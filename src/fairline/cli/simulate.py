@@ -16,7 +16,7 @@ from fairline.cli.client import Api, part
 from fairline.cli.options import Data, Json, Key, Server, pairs
 from fairline.crowd import Scenario, Shape, Stays, scenario
 from fairline.errors import InvalidSettings
-from fairline.queue import SETTINGS, Admission, checked
+from fairline.queue import SETTINGS, checked
 from fairline.simulation import Outcome, Simulation, simulate
 
 #: Room for everyone, where the rate alone is to be the gate.
@@ -104,7 +104,7 @@ def _settings_of(queue: str, api: Api) -> dict[str, Any]:
 
 
 def _tried(settings: dict[str, Any]) -> dict[str, Any]:
-    if checked(settings).admission is Admission.MANUAL:
+    if checked(settings).by_hand:
         raise InvalidSettings(
             "admission", "is manual: people are called by hand, which cannot be simulated. Add admission=auto."
         )

@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
@@ -53,6 +54,8 @@ class EmbeddedServer(ABC):
     name: ClassVar[str]
     socket_name: ClassVar[str]
     ending: ClassVar[signal.Signals] = signal.SIGTERM
+    #: Variables it is started with, where nobody has set them otherwise.
+    environ: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().resolve()
@@ -226,6 +229,7 @@ class EmbeddedServer(ABC):
                     subprocess.Popen(
                         command,
                         cwd=self.folder,
+                        env={**self.environ, **os.environ},
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=log,

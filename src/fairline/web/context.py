@@ -37,6 +37,8 @@ VISITOR_COOKIE = "fairline_visitor"
 VISITOR_SECONDS = 31_536_000
 #: Session tokens made lately, by ticket: reading a status again gives the same one.
 REMEMBERED = 10_000
+#: An Enum finds its members slowly before Python 3.12, and this one is looked at for everyone.
+_WAITING = Status.WAITING
 
 
 def ticket_cookie(queue: QueueId) -> str:
@@ -183,7 +185,7 @@ class Context:
             more["message"] = settings.message
         if standing.held:
             more["held"] = True
-        if standing.status is not Status.WAITING:
+        if standing.status is not _WAITING:
             more |= self._since_waiting(answer)
         return more
 

@@ -357,8 +357,13 @@ class Pending(Struct, Generic[T], frozen=True, eq=False):
 
 def cookie(name: str, value: str, seconds: float, *, secure: bool, strict: bool = False) -> tuple[bytes, bytes]:
     """A cookie no script can read and no other site can send along; with `strict`, not even by a link to us."""
-    parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite={'Strict' if strict else 'Lax'}"
-    return b"set-cookie", (parts + ("; Secure" if secure else "")).encode()
+    return b"set-cookie", f"{name}={value}{_cookie_end(round(seconds), secure, strict)}".encode()
+
+
+@lru_cache(maxsize=256)
+def _cookie_end(seconds: int, secure: bool, strict: bool) -> str:
+    site = "Strict" if strict else "Lax"
+    return f"; Max-Age={seconds}; Path=/; HttpOnly; SameSite={site}{'; Secure' if secure else ''}"
 
 
 def wants_json(request: Request) -> bool:

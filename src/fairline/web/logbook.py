@@ -13,7 +13,6 @@ import structlog
 
 from fairline.answer import Answer, Welcome
 from fairline.errors import FairlineError
-from fairline.queue import Admission
 from fairline.web.http import Request
 
 log = structlog.get_logger()
@@ -21,7 +20,7 @@ log = structlog.get_logger()
 
 def joined(request: Request, answer: Welcome, *, keyed: bool = False) -> None:
     """Someone took a place; or sent the same idempotency key again, and has the place it had."""
-    if answer.created and _by_hand(answer):
+    if answer.created and answer.settings.by_hand:
         ticket = answer.standing
         _note(
             "queue.created",
@@ -38,7 +37,7 @@ def joined(request: Request, answer: Welcome, *, keyed: bool = False) -> None:
 
 def left(request: Request, answer: Answer) -> None:
     """Someone left for good."""
-    if _by_hand(answer):
+    if answer.settings.by_hand:
         ticket = answer.standing
         _note(
             "queue.status_changed",
@@ -55,10 +54,6 @@ def limited(request: Request, error: FairlineError) -> None:
     """A call was refused for coming too often; `who` says by what it was known: an address, a phone number."""
     fields = {"queue": request.params["queue"][:64]} if "queue" in request.params else {}
     _note("rate_limit.hit", request, **fields, who=getattr(error, "who", None))
-
-
-def _by_hand(answer: Answer) -> bool:
-    return answer.settings.admission is Admission.MANUAL
 
 
 def _note(event: str, request: Request, **fields: Any) -> None:

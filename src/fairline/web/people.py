@@ -38,6 +38,7 @@ from fairline.web.wire import (
 )
 
 _join = msgspec.json.Decoder(JoinBody)
+_join_escaped = msgspec.json.Decoder(JoinRequest)
 _heartbeat = msgspec.json.Decoder(HeartbeatRequest)
 _leave = msgspec.json.Decoder(LeaveRequest)
 _pass = msgspec.json.Decoder(PassRequest)
@@ -221,7 +222,7 @@ def _gone_already(error: FairlineError) -> Response:
 
 def join_request(request: Request) -> JoinRequest:
     """The body of a join, with the idempotency key of the header where the body has none."""
-    body = request.decode(_join, default=_NO_WORD)
+    body = request.decode(_join_escaped) if b"\\" in request.body else request.decode(_join, default=_NO_WORD)
     key = request.head.text(b"idempotency-key")
     if key and body.idempotency_key is None:
         return JoinRequest(**msgspec.structs.asdict(body) | {"idempotency_key": key})

@@ -14,8 +14,9 @@ import re
 import shlex
 import shutil
 import socket
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import quote
 
 from fairline.errors import StoreNotSupported, StoreUnavailable
@@ -66,6 +67,9 @@ class EmbeddedValkey(EmbeddedServer):
 
     name = "valkey"
     socket_name = SOCKET
+    # A script leaves hundreds of small things behind, and the next one needs as many: glibc keeps seven of each size at
+    # hand, and looks for the others. With more of them a batch of joins takes a twelfth fewer instructions.
+    environ: ClassVar[Mapping[str, str]] = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=1000"}
 
     def __init__(self, folder: Path, *, fsync: Literal["always", "everysec"] = "always") -> None:
         super().__init__(folder)

@@ -191,11 +191,12 @@ def new_tickets(arrivals: Iterable[Arrival], first: Sequence[Any], view: QueueVi
     """The tickets of people who just joined and stand in a row, from the number, rank, deadline and place of the first:
     nothing that their arrivals told is read again."""
     number, rank, due, place = first
+    waiting = Status.WAITING
     deadline = int(float(due)) + view.stopped if due else None
     for ahead, arrival in enumerate(arrivals):
         yield Ticket(
             number=number + ahead,
-            status=Status.WAITING,
+            status=waiting,
             priority=0,
             joined=view.now,
             position=rank + ahead + 1,
