@@ -56,8 +56,8 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
 
 
 class JoinBody(JoinRequest, frozen=True):
-    """The same as it came over the wire with no escape in it: whoever decoded it has checked its types and lengths, and
-    JSON has odd characters in escapes only."""
+    """The same, decoded from JSON that has no backslash in it: its types and lengths are checked, and what no store can
+    keep (NUL, half of a surrogate pair) comes in escapes only."""
 
 
 _encode = msgspec.json.Encoder().encode

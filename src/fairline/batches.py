@@ -20,7 +20,7 @@ from fairline.queue import QueueId, QueueSettings
 from fairline.shown import ShownWaits, sampled
 from fairline.store import Arrival, Joined, Reply, Store, Terms, Visit, Visitor
 from fairline.terms import closed_until, terms_at
-from fairline.ticket import Action, Reason, Standing, Status, Ticket
+from fairline.ticket import EXPIRED, WAITING, Action, Reason, Standing, Ticket
 
 T = TypeVar("T")
 
@@ -31,8 +31,6 @@ Asking = tuple[JoinRequest, Caller, bool]
 #: A ticket by its number, and by when it was taken where whoever asks holds its token: in a queue made anew the number
 #: is somebody else's.
 Whose = tuple[int, int | None]
-#: An Enum finds its members slowly before Python 3.12, and these are looked at for everyone.
-_WAITING, _EXPIRED, _TRANSFERRED = Status.WAITING, Status.EXPIRED, Reason.TRANSFERRED
 #: So many times a join is worked out anew where the settings change under it.
 TRIES = 5
 
@@ -135,7 +133,7 @@ class Batches:
         soon = _soon(reply, _next_sign_ms(await self._known.at(queue, reply.view)))
         urgent, signs = [], []
         for (_, joined), standing in zip(tickets, reply.items, strict=True):
-            if standing is None or standing.status is not _WAITING or joined not in (None, standing.joined):
+            if standing is None or standing.status is not WAITING or joined not in (None, standing.joined):
                 continue
             deadline = standing.deadline
             if standing.leaving or (deadline is not None and deadline < soon):
@@ -198,7 +196,7 @@ class Batches:
         settings = await self._known.at(queue, reply.view)
         forecast = Forecast(settings, reply.view)
         found = [check(item) for item in reply.items]
-        if went := [each.number for each in found if isinstance(each, Standing) and each.reason is _TRANSFERRED]:
+        if went := [each.number for each in found if isinstance(each, Standing) and each.reason is Reason.TRANSFERRED]:
             tickets = (await self._store.look_up(queue, went)).items
             whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
             found = [whole.get(each.number, each) if isinstance(each, Standing) else each for each in found]
@@ -226,7 +224,7 @@ def _soon(reply: Reply[Any], within: float = 0) -> float:
 
 
 def _expired(standing: Standing | None) -> Standing | FairlineError:
-    if standing is None or standing.status is _EXPIRED:
+    if standing is None or standing.status is EXPIRED:
         return TicketExpired(standing.reason if standing and standing.reason else "purged")
     return standing
 

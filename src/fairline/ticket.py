@@ -21,6 +21,10 @@ class Status(StrEnum):
     EXPIRED = "expired"
 
 
+#: Those that are looked at for everyone who waits: an Enum finds its members slowly before Python 3.12.
+WAITING, EXPIRED = Status.WAITING, Status.EXPIRED
+
+
 class Reason(StrEnum):
     """Why a ticket expired. The order is the order of the codes in packed records: append only."""
 

@@ -15,6 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
+from fairline.web.cycle import FastCycle
+from fairline.web.http import Head, Request
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 
@@ -126,6 +128,13 @@ def test_logs_are_json_or_readable_and_a_traceback_tells_no_values(kind: str) ->
     else:
         assert "queue.called" in first
         assert "duration_ms" in first
+
+
+@pytest.mark.parametrize("kind", [Request, FastCycle])
+def test_a_request_that_is_logged_tells_nothing_of_its_body(kind: type[Request]) -> None:
+    inner: dict[str, Any] = {"protocol": None, "handler": None} if kind is FastCycle else {}
+    request = kind(Head("POST", "/api/v1/queues/demo/join"), None, body=json.dumps(PERSON).encode(), **inner)
+    assert "Lovelace" not in repr(request) + repr(request.decode)
 
 
 def test_lines_that_nobody_takes_stop_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from fairline.estimate import Wait
 from fairline.queue import QueueId, QueueSettings
 from fairline.room import Room
 from fairline.settings import ServerSettings
-from fairline.ticket import Standing, Status, Ticket, Went
+from fairline.ticket import WAITING, Standing, Status, Ticket, Went
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
 from fairline.web.http import Headers, Request, cookie, other_token
 from fairline.web.preference import preferred
@@ -37,8 +37,6 @@ VISITOR_COOKIE = "fairline_visitor"
 VISITOR_SECONDS = 31_536_000
 #: Session tokens made lately, by ticket: reading a status again gives the same one.
 REMEMBERED = 10_000
-#: An Enum finds its members slowly before Python 3.12, and this one is looked at for everyone.
-_WAITING = Status.WAITING
 
 
 def ticket_cookie(queue: QueueId) -> str:
@@ -185,7 +183,7 @@ class Context:
             more["message"] = settings.message
         if standing.held:
             more["held"] = True
-        if standing.status is not _WAITING:
+        if standing.status is not WAITING:
             more |= self._since_waiting(answer)
         return more
 

@@ -141,6 +141,8 @@ class Request(Struct, eq=False):
     began: float = field(default_factory=monotonic)
     own_id: str = field(default_factory=_ids.__next__)
 
+    __repr__ = object.__repr__  # what a body says of someone is in no log, whoever logs a request
+
     @property
     def id(self) -> str:
         """What it is called in answers and logs: as whoever sent it says, or else by a name of ours."""
@@ -357,13 +359,8 @@ class Pending(Struct, Generic[T], frozen=True, eq=False):
 
 def cookie(name: str, value: str, seconds: float, *, secure: bool, strict: bool = False) -> tuple[bytes, bytes]:
     """A cookie no script can read and no other site can send along; with `strict`, not even by a link to us."""
-    return b"set-cookie", f"{name}={value}{_cookie_end(round(seconds), secure, strict)}".encode()
-
-
-@lru_cache(maxsize=256)
-def _cookie_end(seconds: int, secure: bool, strict: bool) -> str:
-    site = "Strict" if strict else "Lax"
-    return f"; Max-Age={seconds}; Path=/; HttpOnly; SameSite={site}{'; Secure' if secure else ''}"
+    parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite={'Strict' if strict else 'Lax'}"
+    return b"set-cookie", (parts + ("; Secure" if secure else "")).encode()
 
 
 def wants_json(request: Request) -> bool:

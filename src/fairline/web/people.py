@@ -225,5 +225,6 @@ def join_request(request: Request) -> JoinRequest:
     body = request.decode(_join_escaped) if b"\\" in request.body else request.decode(_join, default=_NO_WORD)
     key = request.head.text(b"idempotency-key")
     if key and body.idempotency_key is None:
+        # No JoinBody any more: nobody has checked what the header says.
         return JoinRequest(**msgspec.structs.asdict(body) | {"idempotency_key": key})
     return body

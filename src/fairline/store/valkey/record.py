@@ -16,7 +16,7 @@ import msgspec
 from fairline.line import SPAN
 from fairline.queue import QueueView
 from fairline.store.contract import Arrival
-from fairline.ticket import Came, Person, Reason, Standing, Status, Ticket, Went
+from fairline.ticket import WAITING, Came, Person, Reason, Standing, Status, Ticket, Went
 
 _HEAD = struct.Struct("<BBBBdd")
 _TIMES = struct.Struct("<ddddI")
@@ -191,12 +191,11 @@ def new_tickets(arrivals: Iterable[Arrival], first: Sequence[Any], view: QueueVi
     """The tickets of people who just joined and stand in a row, from the number, rank, deadline and place of the first:
     nothing that their arrivals told is read again."""
     number, rank, due, place = first
-    waiting = Status.WAITING
     deadline = int(float(due)) + view.stopped if due else None
     for ahead, arrival in enumerate(arrivals):
         yield Ticket(
             number=number + ahead,
-            status=waiting,
+            status=WAITING,
             priority=0,
             joined=view.now,
             position=rank + ahead + 1,
