@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from functools import lru_cache
 
 from fairline.answer import Answer
 from fairline.ticket import LIVE, Status
@@ -59,7 +60,8 @@ class Frames:
 def _wait(answer: Answer) -> str:
     """How long it will take, in steps of about a fifth: a wait that is only measured a little better is not worth
     telling."""
-    return f"-{round(math.log(answer.wait.seconds + 10) * 5)}" if answer.wait else ""
+    wait = answer.wait
+    return f"-{round(math.log(wait.seconds + 10) * 5)}" if wait else ""
 
 
 def _rest(answer: Answer) -> int:
@@ -75,4 +77,10 @@ def _rest(answer: Answer) -> int:
         standing.counter,
         standing.deadline if standing.status is Status.ADMITTED else None,
     )
+    return _checksum(told)
+
+
+@lru_cache(maxsize=1024)
+def _checksum(told: tuple[object, ...]) -> int:
+    """Nearly everyone in a line is told the same."""
     return zlib.crc32(repr(told).encode())

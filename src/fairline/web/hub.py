@@ -14,6 +14,7 @@ import random
 import socket
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
+from time import monotonic
 
 import structlog
 
@@ -32,9 +33,10 @@ REFRESH_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 15.0
 #: A stream lives at most so long, give or take a fifth; its client comes back by itself.
 LIFE_SECONDS = 3600.0
-#: How many streams are looked up, or written to, before others have a turn.
+#: How many streams are looked up at once.
 SLICE = 250
-WRITES = 50
+#: For so many seconds they are written to before others have a turn: whoever calls takes several turns to be answered.
+TURN_SECONDS = 0.002
 #: A reader with more than this unread is passed over, and closed if it stays so.
 BUFFER_LIMIT = 64 * 1024
 SLOW_SECONDS = 20.0
@@ -291,7 +293,7 @@ class Hub:
             part = numbers[start : start + SLICE]
             answers = await self.context.room.look(queue, part, beat=beat)
             read_at = self.loop.time()
-            wrote = 0
+            turn_ends = monotonic() + TURN_SECONDS
             for number, answer in zip(part, answers, strict=True):
                 watchers = self._streams.get(queue, {}).get(number)
                 if not watchers:
@@ -302,15 +304,14 @@ class Hub:
                 last = answer
                 frames = Frames(self.context, answer)
                 told = sum([watcher.tell(frames, recalled=number in recalled) for watcher in list(watchers)])
-                wrote += told
                 if told and since and self._on_pushed:
                     kind, at = ("line", since) if isinstance(since, int) else ("own", since[number])
                     # By the store's clock, which is the event's, up to its answer; by ours from there.
                     seconds = (answer.view.now - at) / 1000 + self.loop.time() - read_at
                     self._on_pushed(kind, max(0.0, seconds), told)
-                if wrote >= WRITES:
-                    wrote = 0
+                if monotonic() >= turn_ends:
                     await asyncio.sleep(0)
+                    turn_ends = monotonic() + TURN_SECONDS
         return last
 
     async def _keep_alive(self, queue: QueueId, kept: _Kept) -> None:
@@ -320,7 +321,8 @@ class Hub:
         if now < kept.alive_at:
             return
         kept.alive_at = now + KEEP_ALIVE_SECONDS
-        for count, number in enumerate(self._numbers(queue)):
+        turn_ends = monotonic() + TURN_SECONDS
+        for number in self._numbers(queue):
             for watcher in list(self._streams.get(queue, {}).get(number, ())):
                 connection = watcher.connection
                 if connection is None or connection.is_closing():
@@ -329,8 +331,9 @@ class Hub:
                     watcher.shutdown()
                 elif connection.get_write_buffer_size() <= BUFFER_LIMIT:
                     connection.write(alive)
-            if count % WRITES == 0:
+            if monotonic() >= turn_ends:
                 await asyncio.sleep(0)
+                turn_ends = monotonic() + TURN_SECONDS
 
     def _drop(self, queue: QueueId) -> None:
         """The queue is no more."""
