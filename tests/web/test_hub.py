@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -104,6 +105,36 @@ async def test_a_queue_on_a_part_of_the_store_that_hangs_holds_no_other_up(
         await asked.wait()
         await inside.room.act(queue, Action.CANCEL, 1)
         await stream.until(lambda seen: seen.last["position"] == 1)
+
+
+async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = await open_queue(inside.room, **SELDOM)
+    await inside.room.store.join(queue, [Arrival()] * 9)
+    async with AsyncExitStack() as stack:
+        streams = [await stack.enter_async_context(watching(inside, queue, number)) for number in range(2, 10)]
+        turn, told_in, tell = 0, list[int](), hub.Watcher.tell
+
+        async def take_turns() -> None:
+            nonlocal turn
+            while True:
+                turn += 1
+                await asyncio.sleep(0)
+
+        def noted(watcher: hub.Watcher, *args: Any, **named: Any) -> bool:
+            told_in.append(turn)
+            return tell(watcher, *args, **named)
+
+        # Writing takes so long that two of them are a whole turn.
+        clock = itertools.count(step=hub.TURN_SECONDS / 2)
+        monkeypatch.setattr(hub, "monotonic", clock.__next__)
+        monkeypatch.setattr(hub.Watcher, "tell", noted)
+        others = asyncio.create_task(take_turns())
+        await inside.room.act(queue, Action.CANCEL, 1)
+        for position, stream in enumerate(streams, 1):
+            await stream.until(lambda seen, position=position: seen.last["position"] == position)
+        others.cancel()
+    in_each = [len(list(together)) for _, together in itertools.groupby(told_in[:8])]
+    assert in_each == [2, 2, 2, 2]
 
 
 async def test_streams_hear_something_also_while_the_store_is_away(
