@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +46,12 @@ def serve(
     except BaseException:
         supervisor.close()
         raise
-    raise typer.Exit(supervisor.run(lambda: _say_ready(supervisor, prepared)))
+
+    def ready() -> None:
+        with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full: it serves all the same
+            _say_ready(supervisor, prepared)
+
+    raise typer.Exit(supervisor.run(ready))
 
 
 def _say_ready(supervisor: Supervisor, prepared: Prepared) -> None:
