@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import count
 
 import pytest
 
@@ -51,6 +52,27 @@ async def test_a_rush_gives_every_number_once_and_is_served_in_its_order(
     while numbers := await v.admit():
         admitted += numbers
     assert admitted == list(range(1, joiners * each + 1))
+
+
+async def test_whoever_joins_in_a_rush_is_hardly_overtaken(venue: OpenVenue, another_store: OpenStore) -> None:
+    """A step that waits for others has its turn before those that came after it: a place in the line hangs on it."""
+    joiners, each = 32, 50
+    v = await venue(join_limit_per_ip=0)
+    stores = await workers(another_store, joiners)
+    turns = count()
+    waiting: dict[int, int] = {}  # who joins just now, and since which turn
+    overtaken: Counter[int] = Counter()  # by turn
+
+    async def rush(joiner: int) -> None:
+        for _ in range(each):
+            turn = waiting[joiner] = next(turns)
+            await stores[joiner].join(v.queue, [Arrival()])
+            del waiting[joiner]
+            overtaken.update([turn, *(other for other in waiting.values() if other < turn)])
+
+    await asyncio.gather(*map(rush, range(joiners)))
+    passed_by = sorted(times - 1 for times in overtaken.values())
+    assert passed_by[len(passed_by) * 99 // 100] < joiners
 
 
 async def test_the_same_person_joining_fifty_times_at_once_holds_one_ticket(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import AsyncConnection
 
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.queue import QueueId, checked, queue_id
@@ -45,6 +46,14 @@ async def store(server: EmbeddedPostgres) -> AsyncIterator[Store]:
     server.start()
     await until(lambda: opened.delete(QUEUE))
     await opened.close()
+
+
+async def wait_for_locks(watch: AsyncConnection[Any], many: int) -> None:
+    """Until so many wait for a lock."""
+    row = None
+    while row != (many,):
+        found = await watch.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        row = await found.fetchone()
 
 
 async def until(ask: Any, seconds: float = 15) -> Any:
@@ -319,20 +328,12 @@ async def test_an_outbox_can_be_removed_while_what_became_of_a_delivery_is_noted
     await outbox.open(box, {QUEUE: "0"})
     assert await outbox.take(box, QUEUE, "0", "1", [Parcel(each, "{}", "someone") for each in ("joined", "called")], 10)
     (joined,) = await outbox.claim(box, 10, 30)
-    async with await connect(server.url) as watch, await connect(server.url) as other:
-
-        async def wait_for_locks(many: int) -> None:
-            row = None
-            while row != (many,):
-                found = await watch.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-                row = await found.fetchone()
-
-        async with other.transaction():
-            await other.execute("SELECT 1 FROM fairline.deliveries WHERE id = 'called' FOR UPDATE")
-            settling = asyncio.create_task(outbox.settle_dead(box, joined, "answered 410"))
-            await wait_for_locks(1)  # it has come as far as the one that follows
-            dropping = asyncio.create_task(outbox.drop(box))
-            await wait_for_locks(2)
+    async with await connect(server.url) as watch, await connect(server.url) as other, other.transaction():
+        await other.execute("SELECT 1 FROM fairline.deliveries WHERE id = 'called' FOR UPDATE")
+        settling = asyncio.create_task(outbox.settle_dead(box, joined, "answered 410"))
+        await wait_for_locks(watch, 1)  # it has come as far as the one that follows
+        dropping = asyncio.create_task(outbox.drop(box))
+        await wait_for_locks(watch, 2)
     assert await settling
     await dropping
     assert await outbox.cursor(box, QUEUE) is None

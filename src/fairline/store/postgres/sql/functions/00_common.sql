@@ -21,11 +21,13 @@ BEGIN
   RETURN _c;
 END $$;
 
--- The counters of a queue, locked until the step is over: the steps that change a queue follow each other.
+-- The counters of a queue, locked until the step is over: the steps that change a queue follow each other, in the order
+-- in which they came. A row's own lock lets whoever comes overtake those who wait, for seconds in a rush.
 CREATE FUNCTION locked(_id text) RETURNS counters LANGUAGE plpgsql AS $$
 DECLARE
   _c counters;
 BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('fairline queue ' || _id, 0));
   SELECT c.* INTO _c FROM queues q JOIN counters c ON c.queue = q.key WHERE q.id = _id FOR NO KEY UPDATE OF c;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'there is no queue %', _id USING ERRCODE = 'FL001';
