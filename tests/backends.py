@@ -234,15 +234,21 @@ class Node:
             self._process.wait()
 
 
+#: The system gives connections none below 32,768.
+FIRST_PORT, PORTS, PORTS_EACH = 15_000, 16_800, 2_100
+
+
 def free_ports(count: int) -> Sequence[int]:
-    """Ports nobody listens on, all different; and none of those that the system gives to connections, or one of another
-    test might have it a moment later."""
+    """Ports nobody listens on, all different; and none of those that the system gives to connections, nor of those that
+    the tests beside us take, or one of them might have it a moment later, or while our server is started again."""
     found: list[int] = []
+    beside = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = FIRST_PORT + beside * PORTS_EACH % PORTS
     with ExitStack() as stack:
         while len(found) < count:
             each = stack.enter_context(socket.socket())
             with suppress(OSError):
-                each.bind((HOST, 15_000 + secrets.randbelow(17_000)))
+                each.bind((HOST, first + secrets.randbelow(PORTS_EACH)))
                 found.append(each.getsockname()[1])
     return found
 

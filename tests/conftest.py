@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import Any, TypeAlias
 
 import pytest
@@ -63,15 +63,15 @@ def _is_long(item: pytest.Item) -> bool:
     return item.get_closest_marker("long") is not None or (akin and item.path.stem not in ON_ALL_SERVERS)
 
 
-@pytest.fixture(autouse=True)
-def _machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the timeout: having to wait for others is no fault of a test
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """`make test` runs three tests at a time; those marked `alone` have the machine to themselves."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        yield
-        return
-    mine = machine.alone if request.node.get_closest_marker("alone") else machine.shared
-    with mine(tmp_path_factory.getbasetemp().parent):
-        yield
+        return (yield)
+    mine = machine.alone if item.get_closest_marker("alone") else machine.shared
+    assert item.config.cache is not None
+    with mine(item.config.cache.mkdir("machine")):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -62,6 +62,18 @@ async def test_any_number_of_keepers_together_keep_to_rate_and_room(
     assert highest <= most
 
 
+async def test_a_keeper_lets_people_in_as_soon_as_it_starts(open_stores: OpenStores, queue: QueueId) -> None:
+    (store,) = await open_stores(1)
+    keeper = Keeper(store, tick_seconds=3600, sweep_seconds=SWEEP)
+    await make(store, queue, 1)
+
+    async def someone_is_in() -> bool:
+        return await count_of(store, queue, Status.ADMITTED) == 1
+
+    async with running(keeper):
+        await comes_true(someone_is_in, "nobody is let in before the first hour is over")
+
+
 async def test_keepers_that_tick_at_the_same_moment_admit_as_one(
     open_stores: OpenStores, queue: QueueId, clock: FakeClock
 ) -> None:

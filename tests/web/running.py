@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fairline.web.metrics import FOLDER
+from fairline.web.metrics_folder import FOLDER
 from fairline.web.supervisor import ready_worker
 from tests.backends import HOST, free_ports, wait_until
 
-READY_SECONDS = 30
+READY_SECONDS = 60
 END_SECONDS = 25
 
 

@@ -17,7 +17,8 @@ from fairline.store import Stats, Totals
 from fairline.ticket import Reason, Standing, Status
 from fairline.web.figures import MetricsPage, queue_metrics
 from fairline.web.http import Head, Request
-from fairline.web.metrics import FOLDER, HEARTBEAT_BUCKETS, Metrics, Spread
+from fairline.web.metrics import HEARTBEAT_BUCKETS, Metrics, Spread
+from fairline.web.metrics_folder import FOLDER
 from tests.web.figures import BEATS, JOIN, LATENCY, Figures
 
 

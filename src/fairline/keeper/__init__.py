@@ -79,8 +79,10 @@ class Keeper:
 
     async def run(self) -> None:
         """Keep until cancelled. An outage of the store is waited out."""
-        # The sweep goes first: it finds out about an outage before anything can lapse by it.
+        # At once, as nobody may have kept them for a while. The sweep goes first: it finds out about an outage before
+        # anything can lapse by it.
         await self._round("sweep", self.sweep)
+        await self._round("tick", self.tick)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._rounds("tick", self.tick, self.tick_seconds))
             tasks.create_task(self._rounds("sweep", self.sweep, self.sweep_seconds))

@@ -32,9 +32,8 @@ from fairline.errors import FairlineError, StoreError
 from fairline.keeper import mail, webhooks
 from fairline.queue import QueueId
 from fairline.ticket import Status
+from fairline.web.metrics_folder import FOLDER
 
-#: Where prometheus_client keeps the files of all workers; the supervisor sets it.
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
 FLUSH_SECONDS = 0.05
 

@@ -13,6 +13,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+#: By which prometheus_client knows where the files of all workers are; the supervisor sets it.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: A folder whose files are in memory, on Linux.
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "fairline-metrics-"

@@ -28,9 +28,8 @@ from fairline.token import Keyring
 from fairline.web.access import Access
 from fairline.web.kept import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.web.listening import Listening
-from fairline.web.metrics import FOLDER
-from fairline.web.metrics_folder import MetricsFolder
-from fairline.web.worker import GRACE_SECONDS, orders_of
+from fairline.web.metrics_folder import FOLDER, MetricsFolder
+from fairline.web.orders import GRACE_SECONDS, orders_of
 
 log = structlog.get_logger()
 

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Iterator
 from time import monotonic
 from typing import Any
 
-import msgspec
 import structlog
 import uvicorn
 
@@ -35,6 +34,7 @@ from fairline.web.hub import Hub
 from fairline.web.lane import FastLane, lane_for
 from fairline.web.metrics import Metrics
 from fairline.web.operations import call_name, fast_route
+from fairline.web.orders import GRACE_SECONDS, read_orders
 from fairline.web.screens import Screens
 
 log = structlog.get_logger()
@@ -43,8 +43,6 @@ log = structlog.get_logger()
 REAP_SECONDS = 1.0
 GENERATION_SECONDS = 5.0
 ALIVE_SECONDS = 1.0
-#: How long requests under way may take once the worker is told to end.
-GRACE_SECONDS = 10
 
 
 class Server(uvicorn.Server):
@@ -181,20 +179,6 @@ async def _until_signalled() -> None:
     await ended.wait()
 
 
-class Orders(msgspec.Struct):
-    """What the supervisor tells a worker, over its standard input."""
-
-    settings: ServerSettings
-    secret: bytes
-    listening: int | None
-    place: int
-
-
-def orders_of(settings: ServerSettings, secret: bytes, listening: int | None, place: int) -> bytes:
-    """The orders for a worker."""
-    return msgspec.json.encode(Orders(settings, secret, listening, place), enc_hook=str) + b"\n"
-
-
 async def _end_with_supervisor() -> None:
     """End in order when the supervisor is gone: its end of our standard input is then closed."""
     loop = asyncio.get_running_loop()
@@ -216,8 +200,7 @@ def _spare_collections() -> None:
 
 def main() -> None:
     """The entry of a worker process."""
-    # One line: the pipe stays open as long as the supervisor lives.
-    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders, dec_hook=lambda kind, value: kind(value))
+    orders = read_orders(sys.stdin.buffer)
     settings = orders.settings
     set_up_logs(settings.log_format)
     _spare_collections()
