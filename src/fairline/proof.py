@@ -6,11 +6,9 @@ import time
 from collections.abc import Iterable
 
 from fairline.queue import QueueId, QueueSettings
-from fairline.ticket import Standing, Ticket
+from fairline.ticket import TOKEN_SECONDS, Standing, Ticket
 from fairline.token import Keyring, TicketClaims
 
-#: How long it is good where nobody says otherwise; a heartbeat renews it.
-TOKEN_SECONDS = 7200.0
 #: How long that of a number at a counter is good at least: people go away with it, and come back the same day.
 COUNTER_SECONDS = 86_400.0
 

@@ -34,7 +34,7 @@ from fairline.history import Past, past, settings_at
 from fairline.identity import Identity
 from fairline.known import KnownSettings
 from fairline.preview import Outlook, outlook
-from fairline.proof import TOKEN_SECONDS, TicketTokens
+from fairline.proof import TicketTokens
 from fairline.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.search import search
 from fairline.store import (
@@ -49,7 +49,7 @@ from fairline.store import (
     Visit,
     Visitor,
 )
-from fairline.ticket import Action, Status, Ticket
+from fairline.ticket import TOKEN_SECONDS, Action, Status, Ticket
 from fairline.token import Keyring, PriorityClaims
 
 #: A listing shows at most so many at once.

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import yaml
 from msgspec import Meta, Struct, field
 
 from fairline.address import base_address, origin
 from fairline.errors import InvalidSettings
 from fairline.mail import check_sender, relay_of
-from fairline.proof import TOKEN_SECONDS
+from fairline.ticket import TOKEN_SECONDS
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -157,6 +156,8 @@ def duration(text: str) -> float | None:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    import yaml  # takes a while to load, and most have no file
+
     try:
         text = file.read_text(encoding="utf-8")
         content = yaml.safe_load(text) if file.suffix in {".yaml", ".yml"} else tomllib.loads(text)

@@ -21,6 +21,8 @@ class Status(StrEnum):
     EXPIRED = "expired"
 
 
+#: How long the token of a ticket is good where nobody says otherwise; a heartbeat renews it.
+TOKEN_SECONDS = 7200.0
 #: Those that are looked at for everyone who waits: an Enum finds its members slowly before Python 3.12.
 WAITING, EXPIRED = Status.WAITING, Status.EXPIRED
 

@@ -64,16 +64,16 @@ async def test_a_keeper_that_starts_while_the_store_is_away_waits_for_it(tmp_pat
         server.stop()
         keeper = Keeper(store, tick_seconds=TICK, sweep_seconds=SWEEP)
         refused = asyncio.Event()
-        queues = store.queues
+        newest_events = store.newest_events
 
-        async def asked() -> list[QueueId]:
+        async def asked() -> dict[QueueId, str]:
             try:
-                return await queues()
+                return await newest_events()
             except StoreUnavailable:
                 refused.set()
                 raise
 
-        store.queues = asked  # type: ignore[method-assign]
+        store.newest_events = asked  # type: ignore[method-assign]
 
         async def let_in() -> bool:
             return await count_of(store, queue, Status.ADMITTED) == 1

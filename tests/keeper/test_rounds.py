@@ -148,6 +148,45 @@ async def test_keepers_that_sweep_at_the_same_moment_end_each_once(
     assert sorted(event.ticket or 0 for event in expired) == list(range(1, people + 1))
 
 
+# Queues in which nothing happens
+
+
+async def test_a_queue_that_nobody_is_in_is_left_alone_until_something_happens(
+    open_stores: OpenStores, queue: QueueId, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (store,) = await open_stores(1, clock)
+    await make(store, queue)
+    asked: Counter[str] = Counter()
+    for name in ("admit", "view", "arriving", "sweep"):
+        monkeypatch.setattr(store, name, counting(getattr(store, name), asked, name))
+    keeper = Keeper(store)
+
+    async def goes_round(seconds: int) -> Counter[str]:
+        asked.clear()
+        for second in range(seconds):
+            clock.advance(1)
+            if second % 5 == 0:
+                await keeper.sweep()
+            await keeper.tick()
+        return asked
+
+    await goes_round(5)
+    assert await goes_round(60) == {"admit": 4, "sweep": 12, "view": 1, "arriving": 1}
+    await store.join(queue, [Arrival()])
+    await goes_round(1)
+    assert await count_of(store, queue, Status.ADMITTED) == 1
+    await goes_round(10)
+    assert asked["admit"] == 10, "what is inside is measured as it was"
+
+
+def counting(call: Callable[..., Awaitable[Any]], asked: Counter[str], name: str) -> Callable[..., Awaitable[Any]]:
+    async def counted(*args: Any, **options: Any) -> Any:
+        asked[name] += 1
+        return await call(*args, **options)
+
+    return counted
+
+
 # Queues that come and go
 
 
@@ -180,10 +219,10 @@ async def test_a_queue_deleted_in_mid_round_does_not_stop_the_others(
     await make(store, queue, 1)
     names = [QueueId("a-deleted-one"), queue, QueueId("z-deleted-one")]
 
-    async def a_moment_ago() -> list[QueueId]:
-        return names
+    async def a_moment_ago() -> dict[QueueId, str]:
+        return dict.fromkeys(names, "1")
 
-    monkeypatch.setattr(store, "queues", a_moment_ago)
+    monkeypatch.setattr(store, "newest_events", a_moment_ago)
     keeper = Keeper(store)
     await keeper.sweep()
     await keeper.tick()

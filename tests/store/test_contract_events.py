@@ -6,6 +6,7 @@ import pytest
 
 from fairline.errors import InvalidRequest
 from fairline.events import Event, EventType
+from fairline.queue import QueueId, checked
 from fairline.store import MAX_BATCH, Arrival
 from fairline.store.contract import CALLS_WITHIN
 from fairline.ticket import Action, Status
@@ -116,6 +117,43 @@ async def test_those_who_joined_together_are_told_of_one_by_one_page_by_page(ven
     for at, event in enumerate(told):
         assert await v.store.events(v.queue, event.id, 100) == told[at + 1 :]
         assert not await v.store.events_lost(v.queue, event.id)
+
+
+async def test_the_newest_event_of_each_queue_tells_that_something_happened_in_it(venue: OpenVenue) -> None:
+    v = await venue(admission="manual")
+    quiet = QueueId(f"{v.queue}-quiet")
+    await v.store.create(quiet, checked({}))
+
+    async def newest() -> str:
+        found = await v.store.newest_events()
+        assert list(found) == sorted(found)
+        assert found[quiet] == before[quiet], "nothing happened in the other one"
+        assert found[v.queue] == await v.store.last_event(v.queue)
+        return found[v.queue]
+
+    before = await v.store.newest_events()
+    assert before.keys() >= {v.queue, quiet}
+    seen = [before[v.queue]]
+    for happens in (
+        lambda: v.joins(2),
+        lambda: v.act(Action.HOLD, 1),
+        lambda: v.act(Action.RELEASE, 1),
+        v.call,
+        lambda: v.start(1),
+        lambda: v.act(Action.COMPLETE, 1),
+        v.call,
+        lambda: v.act(Action.NO_SHOW, 2),
+        lambda: v.act(Action.REINSTATE, 2),
+        lambda: v.store.revoke(v.queue, 2, "shared"),
+    ):
+        await happens()
+        seen.append(await newest())
+    settings, version = (configured := await v.store.settings(v.queue)).settings, configured.version
+    await v.store.configure(v.queue, settings, version)
+    seen.append(await newest())
+    assert len(set(seen)) == len(seen)
+    await v.store.delete(quiet)
+    assert quiet not in await v.store.newest_events()
 
 
 async def test_the_last_event_is_what_events_go_on_from(venue: OpenVenue) -> None:

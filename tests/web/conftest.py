@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,11 +42,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server with two workers for the session. A test that kills parts of it, or restarts it, leaves it ready."""
-    running = RunningServer(tmp_path_factory.mktemp("server"), store=request.param)
-    yield running
-    running.stop()
+def servers_by_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RunningServer]]:
+    """One server with two workers for each store, started when it is first wanted, and there for the session: modules
+    take turns between the stores."""
+    with ExitStack() as stack:
+
+        @cache
+        def running(store: str) -> RunningServer:
+            started = RunningServer(tmp_path_factory.mktemp("server"), store=store)
+            stack.callback(started.stop)
+            return started
+
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest, servers_by_store: Callable[[str], RunningServer]) -> RunningServer:
+    """A test that kills parts of it, or restarts it, leaves it ready."""
+    return servers_by_store(request.param)
 
 
 @pytest.fixture

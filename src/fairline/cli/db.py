@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -81,6 +80,8 @@ def _on_database(
     store: str | None, data: Path | None, config: Path | None, run: Callable[[Connection], Coroutine[Any, Any, T]]
 ) -> T:
     """Do something on the database; the embedded one is started for as long as it takes."""
+    import asyncio  # by itself as long to load as many a command runs
+
     settings = load(file=config, flags={"store": store, "data": data})
     url = settings.store
     if scheme_of(url) in POSTGRES:

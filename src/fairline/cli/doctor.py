@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import resource
@@ -46,6 +45,8 @@ def doctor(
     config: Annotated[Path | None, typer.Option(help="A TOML or YAML file.")] = None,
 ) -> None:
     """Check the store, the clock, file limits, secrets and the port, and say what to fix."""
+    import asyncio  # by itself as long to load as many a command runs
+
     settings = load(file=config, flags={"store": store, "data": data})
     folder = _folder(settings)
     findings = [*_machine(settings), *_secrets(settings), folder]

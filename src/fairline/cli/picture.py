@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairline.errors import FairlineError
-from fairline.simulation import Outcome
+
+if TYPE_CHECKING:
+    from fairline.simulation import Outcome
 
 INK, QUIET, FAINT = "#1c2430", "#66707f", "#e4e8ee"
 LINE, INSIDE, JOINED, ADMITTED = "#0b6bcb", "#2c8c5a", "#b4690e", "#0b6bcb"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from fairline.logs import set_up_logs
 from fairline.settings import ServerRole, load
 
 if TYPE_CHECKING:
@@ -35,7 +34,9 @@ def serve(
 
     Settings come from (later wins) the defaults, the file, FAIRLINE_* variables, and these flags.
     """
-    from fairline.web.supervisor import Supervisor  # the whole server: no other command has to wait for it
+    # The whole server: no other command has to wait for it.
+    from fairline.logs import set_up_logs
+    from fairline.web.supervisor import Supervisor
 
     flags = {"host": host, "port": port, "store": store, "data": data, "workers": workers, "role": role}
     settings = load(file=config, flags=flags)

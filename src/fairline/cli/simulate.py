@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from fairline.cli import chart, picture, show, units
 from fairline.cli.client import Api, part
@@ -17,7 +15,11 @@ from fairline.cli.options import Data, Json, Key, Server, pairs
 from fairline.crowd import Scenario, Shape, Stays, scenario
 from fairline.errors import InvalidSettings
 from fairline.queue import SETTINGS, checked
-from fairline.simulation import Outcome, Simulation, simulate
+
+if TYPE_CHECKING:  # the whole engine: no other command has to wait for it
+    from fairline.simulation import Outcome, Simulation
+
+T = TypeVar("T")
 
 #: Room for everyone, where the rate alone is to be the gate.
 NO_LIMIT = 10_000_000
@@ -112,6 +114,10 @@ def _tried(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(wanted: Scenario) -> Outcome:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from fairline.simulation import simulate
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -131,7 +137,9 @@ def _run(wanted: Scenario) -> Outcome:
         return _on_fast_loop(lambda: simulate(wanted, tell))
 
 
-def _on_fast_loop(work: Callable[[], Any]) -> Outcome:
+def _on_fast_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    import asyncio
+
     try:
         import uvloop
 
@@ -139,9 +147,7 @@ def _on_fast_loop(work: Callable[[], Any]) -> Outcome:
     except ImportError:
         runner = asyncio.Runner()
     with runner:
-        found = runner.run(work())
-        assert isinstance(found, Outcome)
-        return found
+        return runner.run(work())
 
 
 def _title(wanted: Scenario) -> str:

@@ -13,11 +13,13 @@ import os
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 
 import structlog
 
 from fairline.errors import QueueNotFound, StoreError
+from fairline.keeper.quiet import Quiet
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
 from fairline.queue import QueueId
@@ -32,6 +34,10 @@ AT_ONCE = 8
 
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
+#: For how long a queue that nobody is in goes without a tick; what it has measured fades in steps of this length.
+EMPTY_SECONDS = 15.0
+#: For how long one goes without a look at what ends by the clock on the wall, or broke off, where there is neither.
+SETTLED_SECONDS = 60.0
 
 
 def process_name() -> str:
@@ -67,7 +73,8 @@ class Keeper:
         self._on_round = on_round
         self._schedules = Schedules(store)
         self._transfers = Transfers(store)
-        self._queues: list[QueueId] = []
+        self._empty = Quiet(int(EMPTY_SECONDS / tick_seconds))
+        self._settled = Quiet(int(SETTLED_SECONDS / sweep_seconds))
         self.ticked_at = 0.0
         self.swept_at = 0.0
 
@@ -91,18 +98,17 @@ class Keeper:
         """One round of admission over all queues."""
         if time.monotonic() - self.swept_at > 2 * self.sweep_seconds:
             await self.sweep()  # after an outage too, or whoever is let in now would have it on top of their time
-        self._queues = await self._store.queues()
-        await self._each(self._admit)
+        newest = await self._store.newest_events()
+        await self._each(partial(self._admit, newest), self._empty.round(newest))
         self.ticked_at = time.monotonic()
 
     async def sweep(self) -> None:
         """One round of sweeping over all queues."""
-        self._queues = await self._store.queues()
+        newest = await self._store.newest_events()
         self._stalled = self._follows_web and await self._web_is_away()
         await self._store.registry.mark_alive("keeper", process_name())
-        await self._each(self._sweep)
-        await self._each(self._schedules.keep)
-        await self._each(self._transfers.keep)
+        await self._each(self._sweep, newest)
+        await self._each(partial(self._settle, newest), self._settled.round(newest))
         self.swept_at = time.monotonic()
 
     async def _web_is_away(self) -> bool:
@@ -110,13 +116,16 @@ class Keeper:
         last = await self._store.registry.last_alive("web")
         return last is not None and await self._store.time() - last > 1500 * self.sweep_seconds
 
-    async def _admit(self, queue: QueueId) -> None:
+    async def _admit(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
         lease = self.tick_seconds / 2
         while True:
-            admitted = (await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)).items
+            reply = await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)
+            admitted, view = reply.items, reply.view
             if admitted and self._on_admitted:
                 self._on_admitted(queue, admitted)
             if len(admitted) < STEP:
+                if not view.waiting and not view.held and not view.inside:
+                    self._empty.rest(queue, newest[queue])
                 return
             lease = 0.0  # the same round goes on
 
@@ -130,8 +139,14 @@ class Keeper:
                 return
             lease = 0.0
 
-    async def _each(self, step: Callable[[QueueId], Awaitable[None]]) -> None:
-        """Do one step on every queue, a few at once; one that fails does not stop the others."""
+    async def _settle(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
+        ends = await self._schedules.keep(queue)
+        arrives = await self._transfers.keep(queue)
+        if not ends and not arrives:
+            self._settled.rest(queue, newest[queue])
+
+    async def _each(self, step: Callable[[QueueId], Awaitable[None]], queues: Iterable[QueueId]) -> None:
+        """Do one step on each queue, a few at once; one that fails does not stop the others."""
         places = asyncio.Semaphore(AT_ONCE)
 
         async def kept(queue: QueueId) -> StoreError | None:
@@ -144,7 +159,7 @@ class Keeper:
                     return error
             return None
 
-        failed = [error for error in await asyncio.gather(*map(kept, self._queues)) if error]
+        failed = [error for error in await asyncio.gather(*map(kept, queues)) if error]
         if failed:
             raise failed[0]
 

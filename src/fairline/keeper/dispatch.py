@@ -21,7 +21,7 @@ from fairline.keeper.outbox import ROUND_SECONDS, Channel, Courier, Outcome, Pat
 from fairline.keeper.webhooks import HookBox
 from fairline.queue import QueueId
 from fairline.room import Room
-from fairline.store import Delivery, Parcel, Store
+from fairline.store import Delivery, Parcel
 
 log = structlog.get_logger()
 
@@ -121,18 +121,19 @@ class Dispatch:
             return
         places = asyncio.Semaphore(AT_ONCE)
 
-        async def taken(queue: QueueId) -> StoreError | None:
+        async def taken(queue: QueueId, newest: str) -> StoreError | None:
             async with places:
                 try:
-                    await self._take_queue(queue)
+                    await self._take_queue(queue, newest)
                 except QueueNotFound:
                     self._looked.pop(queue, None)  # deleted meanwhile
                 except StoreError as error:
                     return error
             return None
 
-        queues = [queue for queue in await self._store.queues() if any(box.hears(queue) for box in self._boxes)]
-        failed = [error for error in await asyncio.gather(*map(taken, queues)) if error]
+        newest = await self._store.newest_events()
+        heard = [each for each in newest.items() if any(box.hears(each[0]) for box in self._boxes)]
+        failed = [error for error in await asyncio.gather(*(taken(*each) for each in heard)) if error]
         if failed:
             raise failed[0]
 
@@ -142,12 +143,11 @@ class Dispatch:
         if self._mail is None:
             return boxes
         if not self._mail_open:  # from now on: nobody is written to about what is long over
-            await self._store.outbox.open(self._mail.id, await newest_events(self._store))
+            await self._store.outbox.open(self._mail.id, await self._store.newest_events())
             self._mail_open = True
         return [*boxes, self._mail]
 
-    async def _take_queue(self, queue: QueueId) -> None:
-        newest = await self._store.last_event(queue)
+    async def _take_queue(self, queue: QueueId, newest: str) -> None:
         if self._looked.get(queue) != newest:  # only where something happened can anyone have moved up
             await self._scribe.note_nearly(queue)
             self._looked[queue] = newest
@@ -185,17 +185,3 @@ class Dispatch:
         if seen is None:
             return events[0].type is not EventType.QUEUE_CREATED
         return await self._store.events_lost(queue, seen)
-
-
-async def newest_events(store: Store) -> dict[QueueId, str]:
-    """The newest event of every queue: where an outbox that is made now begins."""
-
-    async def newest(queue: QueueId) -> str | None:
-        try:
-            return await store.last_event(queue)
-        except QueueNotFound:
-            return None  # deleted meanwhile
-
-    queues = await store.queues()
-    found = await asyncio.gather(*map(newest, queues))
-    return {queue: event for queue, event in zip(queues, found, strict=True) if event is not None}

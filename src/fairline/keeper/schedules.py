@@ -26,8 +26,8 @@ class Schedules:
         self._configured: dict[QueueId, Configured] = {}
         self._done: dict[QueueId, int] = {}
 
-    async def keep(self, queue: QueueId) -> None:
-        """End the day of a queue, if it is time and nobody has."""
+    async def keep(self, queue: QueueId) -> bool:
+        """End the day of a queue, if it is time and nobody has. Answers whether its days end at all."""
         view = await self._store.view(queue)
         known = self._configured.get(queue)
         if known is None or known.version != view.version:
@@ -35,14 +35,14 @@ class Schedules:
         minutes = known.settings.clear_after_minutes
         calendar = known.settings.calendar
         if minutes is None or not calendar.limited:
-            return
+            return False
         closing = calendar.last_closing(view.now - minutes * MINUTE_MS)
-        if closing is None:
-            return
-        ends = closing + minutes * MINUTE_MS
-        if self._done.get(queue, 0) < ends:
-            await self._end_day(queue, ends)
-            self._done[queue] = ends
+        if closing is not None:
+            ends = closing + minutes * MINUTE_MS
+            if self._done.get(queue, 0) < ends:
+                await self._end_day(queue, ends)
+                self._done[queue] = ends
+        return True
 
     async def _end_day(self, queue: QueueId, ends: int) -> None:
         cursor, ended = None, 0

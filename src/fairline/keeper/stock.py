@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from fairline.errors import QueueNotFound, ServiceFailed, StoreError
 from fairline.keeper.outbound import send
+from fairline.keeper.quiet import Quiet
 from fairline.queue import QueueId
 from fairline.room import Room
 
@@ -27,6 +28,8 @@ log = structlog.get_logger()
 ROUND_SECONDS = 1.0
 RETRY_SECONDS = 5.0
 TIMEOUT_SECONDS = 5.0
+#: For how long a queue whose stock need not be asked for is not looked at, unless something happens in it.
+SETTLED_SECONDS = 60.0
 
 
 class Seats(Struct):
@@ -59,6 +62,7 @@ class Stocktaker:
         self._room = room
         self._round_seconds = round_seconds
         self._retry_seconds = retry_seconds
+        self._settled = Quiet(int(SETTLED_SECONDS / round_seconds))
         self._asking: dict[QueueId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -66,31 +70,36 @@ class Stocktaker:
         try:
             while True:
                 with contextlib.suppress(StoreError):
-                    for queue in await self._room.queues():
+                    newest = await self._room.store.newest_events()
+                    for queue in self._settled.round(newest):
                         if queue not in self._asking:
-                            self._asking[queue] = asyncio.ensure_future(self._asked_for(queue))
+                            self._asking[queue] = asyncio.ensure_future(self._asked_for(queue, newest[queue]))
                 await asyncio.sleep(self._round_seconds)
         finally:
             for task in self._asking.values():
                 task.cancel()
 
-    async def _asked_for(self, queue: QueueId) -> None:
+    async def _asked_for(self, queue: QueueId, newest: str) -> None:
         try:
             with contextlib.suppress(StoreError):
-                await self.take(queue)
+                if not await self.take(queue):
+                    self._settled.rest(queue, newest)
         finally:
             del self._asking[queue]
 
-    async def take(self, queue: QueueId) -> None:
-        """Take stock of one queue, if that is needed and it is our turn."""
+    async def take(self, queue: QueueId) -> bool:
+        """Take stock of one queue, if that is needed and it is our turn; answers whether it is needed."""
         try:
             settings = (await self._room.settings(queue)).settings
-            if settings.stock_url and settings.stock_unknown and await self._is_our_turn(queue):
+            if not settings.stock_url or not settings.stock_unknown:
+                return False
+            if await self._is_our_turn(queue):
                 seats = await _asked(queue, settings.stock_url)
                 if seats is not None:
                     await self._room.set_stock(queue, seats, once=True)
         except QueueNotFound:
-            return  # deleted meanwhile
+            return False  # deleted meanwhile
+        return True
 
     async def _is_our_turn(self, queue: QueueId) -> bool:
         """One try at a time, whichever worker makes it."""

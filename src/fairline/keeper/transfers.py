@@ -29,15 +29,16 @@ class Transfers:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def keep(self, queue: QueueId) -> None:
-        """Finish the transfers to a queue that have been under way for too long."""
+    async def keep(self, queue: QueueId) -> bool:
+        """Finish the transfers to a queue that have been under way for too long. Answers whether any were under way."""
         found = await self._store.arriving(queue, STEP)
         if not found:
-            return
+            return False
         now = await self._store.time()
         for each in found:
             if now - each.ticket.joined > BROKEN_OFF_MS:
                 await self._finish(queue, each)
+        return True
 
     async def _finish(self, queue: QueueId, arriving: Arriving) -> None:
         number = arriving.ticket.number

@@ -394,6 +394,10 @@ class Store(Protocol):
     async def last_event(self, queue: QueueId) -> str:
         """The id of the newest event: what `events` goes on from."""
 
+    async def newest_events(self) -> dict[QueueId, str]:
+        """The id of the newest event of every queue, sorted by name. It changes with whatever changes who is in the
+        queue or how it is set, so that whoever knows a queue can leave it alone until then."""
+
     async def events_lost(self, queue: QueueId, after: str) -> bool:
         """Whether events after this one are not kept any more."""
 

@@ -15,7 +15,6 @@ from fairline.errors import (
     TooManyWebhooks,
     WebhookNotFound,
 )
-from fairline.keeper.dispatch import newest_events
 from fairline.keeper.outbound import check_literal
 from fairline.keeper.outbox import Outcome
 from fairline.keeper.webhooks import post
@@ -46,7 +45,7 @@ class WebhookDesk:
         if len(await self.all()) >= MOST:
             raise TooManyWebhooks(MOST)
         # A name with a typing error would never hear of anything: it is refused here.
-        newest = await newest_events(self._store) if queue is None else {queue: await self._store.last_event(queue)}
+        newest = await self._store.newest_events() if queue is None else {queue: await self._store.last_event(queue)}
         hook = Webhook(
             id=secrets.token_hex(6),
             url=url,

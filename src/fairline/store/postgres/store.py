@@ -382,6 +382,9 @@ class PostgresStore:
     async def last_event(self, queue: QueueId) -> str:
         return await self._client.call("last_event", queue, queue=queue)
 
+    async def newest_events(self) -> dict[QueueId, str]:
+        return {QueueId(name): str(event) for name, event in decode(await self._client.call("newest_events"))}
+
     async def events_lost(self, queue: QueueId, after: str) -> bool:
         return await self._client.call("events_lost", queue, int(after), queue=queue) == "true"
 

@@ -90,6 +90,19 @@ def connect(url: str, connections: int) -> Connection:
     return Redis.from_pool(pool)
 
 
+async def ask_all(client: Connection, questions: Sequence[Sequence[Any]]) -> list[Any]:
+    """The answers to many small questions about different queues: together where one server has all of them."""
+    if not questions:
+        return []
+    if isinstance(client, PatientCluster):
+        return await asyncio.gather(*(client.execute_command(*question) for question in questions))
+    async with client.pipeline(transaction=False) as pipeline:
+        for question in questions:
+            pipeline.execute_command(*question)
+        answers: list[Any] = await pipeline.execute()
+        return answers
+
+
 def translated(error: Exception, queue: QueueId | None = None) -> StoreError | QueueNotFound:
     """An error of the client, or of the server, as one of ours."""
     match error:

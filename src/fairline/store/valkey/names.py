@@ -3,10 +3,10 @@ changes both at once."""
 
 from __future__ import annotations
 
-import asyncio
+from typing import Any
 
 from fairline.queue import QueueId
-from fairline.store.valkey.client import Connection, mapped_errors
+from fairline.store.valkey.client import Connection, ask_all, mapped_errors
 from fairline.store.valkey.keys import QUEUES, key
 
 
@@ -20,10 +20,12 @@ class QueueNames:
 
     async def all(self) -> list[QueueId]:
         """Of the queues that there are."""
-        async with mapped_errors():
-            names = sorted(QueueId(name.decode()) for name in await self._client.smembers(QUEUES))
-            there = await asyncio.gather(*map(self._is_there, names))
-        return [name for name, found in zip(names, there, strict=True) if found]
+        return [name for name, version in await self._ask_each("HEXISTS", "queue", "version") if version]
+
+    async def newest_events(self) -> dict[QueueId, str]:
+        """See `contract.Store`. A queue has an event from the moment on at which it is made."""
+        found = await self._ask_each("XREVRANGE", "events", "+", "-", "COUNT", 1)
+        return {name: newest[0][0].decode() for name, newest in found if newest}
 
     async def add(self, queue: QueueId) -> None:
         """A queue is about to be made, or was."""
@@ -37,6 +39,13 @@ class QueueNames:
             made_anew = await self._is_there(queue)
         if made_anew:  # then the name was not ours to take
             await self.add(queue)
+
+    async def _ask_each(self, command: str, part: str, *args: Any) -> list[tuple[QueueId, Any]]:
+        """Ask a question of one key of each queue that has a name; answers in the order of the names."""
+        async with mapped_errors():
+            names = sorted(QueueId(name.decode()) for name in await self._client.smembers(QUEUES))
+            answers = await ask_all(self._client, [(command, key(name, part), *args) for name in names])
+        return list(zip(names, answers, strict=True))
 
     async def _is_there(self, queue: QueueId) -> bool:
         return bool(await self._client.hexists(key(queue, "queue"), "version"))

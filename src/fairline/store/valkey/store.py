@@ -381,6 +381,9 @@ class ValkeyStore:
     async def last_event(self, queue: QueueId) -> str:
         return await self._events.last(queue)
 
+    async def newest_events(self) -> dict[QueueId, str]:
+        return await self._names.newest_events()
+
     async def events_lost(self, queue: QueueId, after: str) -> bool:
         return await self._events.lost(queue, after)
 

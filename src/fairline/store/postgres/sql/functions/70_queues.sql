@@ -210,6 +210,12 @@ CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json((seen(_id)).event)
 $$;
 
+-- newest_events: the id of the newest event of every queue, with its name.
+CREATE FUNCTION newest_events() RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT coalesce(json_agg(json_build_array(q.id, c.event) ORDER BY q.id), '[]')
+  FROM queues q JOIN counters c ON c.queue = q.key
+$$;
+
 -- events_lost: whether events after this one are not kept any more.
 CREATE FUNCTION events_lost(_id text, _after bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
