@@ -38,7 +38,7 @@ run: setup ## run the server with a small shop behind it (ARGS="--port 9000")
 
 test: setup ## run the tests (ARGS="-k name")
 	@scripts/system-packages $(TEST_PACKAGES)
-	$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: setup ## formatting, lint and types
 	$(BIN)/ruff format --check $(CODE)

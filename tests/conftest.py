@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -46,8 +47,30 @@ ON_ALL_SERVERS = {
 }
 
 
+#: What takes minutes begins first, so that at the end nobody waits for the last of it alone.
+LONGEST = (
+    "cli/test_commands",
+    "browser",
+    "test_preview",
+    "web/test_openapi",
+    "site/test_rush",
+    "web/test_outages",
+    "web/test_streams",
+    "store/test_contract_workers",
+    "store/test_model",
+    "cli",
+    "web/test_metrics",
+    "site",
+    "store/test_postgres_schema",
+    "store/embedded",
+)
+TESTS = Path(__file__).parent
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long, unless it is asked for: the whole must be known within minutes."""
+    """Put the longest first, and leave out what takes too long, unless it is asked for: the whole must be known within
+    minutes."""
+    items.sort(key=_turn)
     if os.environ.get("FAIRLINE_LONG"):
         return
     long = [item for item in items if _is_long(item)]
@@ -55,6 +78,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=long)
         left_out = set(long)
         items[:] = [item for item in items if item not in left_out]
+
+
+def _turn(item: pytest.Item) -> int:
+    path = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+    return next((turn for turn, part in enumerate(LONGEST) if path.startswith(part)), len(LONGEST))
 
 
 def _is_long(item: pytest.Item) -> bool:
