@@ -171,7 +171,7 @@ async def test_a_queue_that_nobody_is_in_is_left_alone_until_something_happens(
         return asked
 
     await goes_round(5)
-    assert await goes_round(60) == {"admit": 4, "sweep": 12, "view": 1, "arriving": 1}
+    assert await goes_round(60) == {"admit": 20, "sweep": 12, "view": 1, "arriving": 1}
     await store.join(queue, [Arrival()])
     await goes_round(1)
     assert await count_of(store, queue, Status.ADMITTED) == 1

@@ -156,6 +156,15 @@ async def test_the_newest_event_of_each_queue_tells_that_something_happened_in_i
     assert quiet not in await v.store.newest_events()
 
 
+async def test_a_queue_that_is_made_anew_has_other_events(venue: OpenVenue) -> None:
+    v = await venue()
+    before = await v.store.newest_events()
+    await v.store.delete(v.queue)
+    v.clock.advance(0.001)
+    await v.store.create(v.queue, checked({}))
+    assert (await v.store.newest_events())[v.queue] != before[v.queue]
+
+
 async def test_the_last_event_is_what_events_go_on_from(venue: OpenVenue) -> None:
     v = await venue()
     assert await v.store.last_event(v.queue) == (await v.events())[-1].id

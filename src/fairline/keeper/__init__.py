@@ -34,8 +34,9 @@ AT_ONCE = 8
 
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
-#: For how long a queue that nobody is in goes without a tick; what it has measured fades in steps of this length.
-EMPTY_SECONDS = 15.0
+#: For how long a queue that nobody is in goes without a tick. Not for long: what is measured of a line counts from the
+#: last one on, also for whoever joins in between.
+EMPTY_SECONDS = 3.0
 #: For how long one goes without a look at what ends by the clock on the wall, or broke off, where there is neither.
 SETTLED_SECONDS = 60.0
 

@@ -6,7 +6,7 @@ CREATE FUNCTION all_queues() RETURNS json LANGUAGE sql STABLE AS $$
 $$;
 
 -- create_queue: make a queue that is not there yet. Returns whether it was made.
--- The version counts on from the moment of creation: a queue made anew never looks like the one before it.
+-- The version and the events count on from the moment of creation: a queue made anew never looks like the one before it.
 CREATE FUNCTION create_queue(_id text, _at bigint, _settings jsonb, _by text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _now bigint := moment(_at);
@@ -18,7 +18,8 @@ BEGIN
   IF NOT FOUND THEN
     RETURN 'false';
   END IF;
-  INSERT INTO counters (queue, swept_at, turns) VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]));
+  INSERT INTO counters (queue, swept_at, turns, event)
+  VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _now);
   INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _now, _now, _by, _settings);
   PERFORM tell(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
