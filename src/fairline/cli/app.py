@@ -11,6 +11,7 @@ from fairline import __version__
 from fairline.cli import db, keys, mail, queue, show, ticket, webhook
 from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
+from fairline.cli.ready import ready
 from fairline.cli.report import report
 from fairline.cli.serve import serve
 from fairline.cli.simulate import simulate_command
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(doctor)
+app.command()(ready)
 app.command()(audit)
 app.command()(report)
 app.command("simulate")(simulate_command)
