@@ -17,6 +17,7 @@ from msgspec import Meta, Struct, field
 from fairline.address import base_address, origin
 from fairline.errors import InvalidSettings
 from fairline.mail import check_sender, relay_of
+from fairline.spelling import did_you_mean
 from fairline.ticket import TOKEN_SECONDS
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -78,14 +79,25 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
 
 
 NAMES = ServerSettings.__struct_fields__
+#: A secret with fewer characters can be guessed.
+LONG_ENOUGH = 16
+SECRETS = ("secret", "admin_key")
+_PREFIX = "FAIRLINE_"
+#: Of the variables that begin so, those that are no settings of the server: the command line reads FAIRLINE_URL.
+_OTHERS = ("URL",)
 _DURATIONS = {name for name in NAMES if name.endswith("_seconds")}
 _LISTS = {"trusted_proxies", "cors_origins"}
 
 
 def load(
-    *, file: Path | None = None, environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
+    *,
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    serving: bool = False,
 ) -> ServerSettings:
-    """The settings from all sources, or InvalidSettings naming the setting and where it came from."""
+    """The settings from all sources, or InvalidSettings naming the setting and where it came from. For a server that is
+    about to start (`serving`), secrets that can be guessed are refused too."""
     environ = os.environ if environ is None else environ
     if file is None and DEFAULT_FILE.is_file():
         file = DEFAULT_FILE
@@ -93,9 +105,8 @@ def load(
     if file is not None:
         found |= {name: (value, str(file)) for name, value in _read(file).items()}
     for name in NAMES:
-        variable = f"FAIRLINE_{name.upper()}"
-        if environ.get(variable):
-            found[name] = (environ[variable], variable)
+        if environ.get(_variable(name)):
+            found[name] = (environ[_variable(name)], _variable(name))
     found |= {
         name: (value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
     }
@@ -103,12 +114,13 @@ def load(
         plain = {name: _plain(name, value) for name, (value, _) in found.items()}
         settings = msgspec.convert(plain, ServerSettings, strict=False, dec_hook=lambda _, path: Path(path))
     except msgspec.ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$.")
-        name = path.rstrip("`").partition("[")[0]
-        if not name:
-            raise InvalidSettings("", f"{problem}. There are: {', '.join(NAMES)}.") from None
+        name = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
         value, source = found[name]
-        raise InvalidSettings(name, f"{problem}; got {value!r:.80} from {source}") from None
+        got = "got something else" if name in SECRETS else f"got {value!r:.80}"  # secrets are not shown
+        raise InvalidSettings(name, f"must be {_allowed(name)}; {got} from {source}") from None
+    for name in SECRETS if serving else ():
+        if name in found:
+            _check_secret(name, *found[name])
     _check_mail(settings)
     for network in settings.trusted_proxies:
         try:
@@ -122,6 +134,45 @@ def load(
         public_url=settings.public_url and _public_url(settings.public_url),
         cors_origins=[_origin(text) for text in settings.cors_origins],
     )
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """A warning for each FAIRLINE_* variable that nothing reads: it may be one that was mistyped."""
+    known = [*map(str.upper, NAMES), *_OTHERS]
+    given = sorted(os.environ if environ is None else environ)
+    unknown = [name for each in given if (name := each.removeprefix(_PREFIX)) != each and name not in known]
+    hints = (did_you_mean(name, known, prefix=_PREFIX) for name in unknown)
+    return [f"{_PREFIX}{name} is no setting, and is ignored.{hint}" for name, hint in zip(unknown, hints, strict=True)]
+
+
+def _variable(name: str) -> str:
+    return f"{_PREFIX}{name.upper()}"
+
+
+def _allowed(name: str) -> str:
+    """What a setting may be, in words."""
+    from msgspec import inspect  # needed for mistakes alone
+
+    (kind,) = (each.type for each in msgspec.structs.fields(ServerSettings) if each.name == name)
+    match inspect.type_info(kind):
+        case inspect.IntType(ge=least, le=most):
+            return f"a whole number from {least:,} to {most:,}"
+        case inspect.FloatType(ge=least, le=most):
+            return f"from {least:,g} to {most:,.0f} seconds, or text such as 10s or 5m"
+        case inspect.EnumType(cls=kinds):
+            return f"one of {', '.join(each.value for each in kinds)}"
+        case inspect.ListType():
+            return "a list of texts, or one text with commas"
+        case inspect.UnionType(types=(inspect.StrType(max_length=most), *_)):
+            return f"text of 1 to {most:,} characters"
+    return "text"
+
+
+def _check_secret(name: str, value: str, source: str) -> None:
+    length = len(value.strip())
+    if length < LONG_ENOUGH:
+        problem = f"has {length} characters in {source}; it needs at least {LONG_ENOUGH}, or it can be guessed"
+        raise InvalidSettings(name, f"{problem}. Make a good one: openssl rand -hex 32")
 
 
 def _public_url(text: str) -> str:
@@ -167,6 +218,10 @@ def _read(file: Path) -> dict[str, Any]:
         raise InvalidSettings("config", f"{file} is not proper TOML or YAML: {error}") from None
     if not isinstance(content, dict):
         raise InvalidSettings("config", f"{file} must hold names and values")
+    for name in map(str, content):
+        if name not in NAMES:
+            hint = did_you_mean(name, NAMES) or f" There are: {', '.join(NAMES)}."
+            raise InvalidSettings(name[:80], f"is no setting of the server, in {file}.{hint}")
     return content
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -19,9 +20,9 @@ from rich.table import Table
 
 from fairline.cli.show import console
 from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
-from fairline.settings import ServerRole, ServerSettings, load
-from fairline.store import EMBEDDED, check_folder, embedded_server, open_store
-from fairline.web.kept import ADMIN_KEY, LONG_ENOUGH, SECRET, read_secret
+from fairline.settings import LONG_ENOUGH, ServerRole, ServerSettings, load, unknown_variables
+from fairline.store import EMBEDDED, check_folder, embedded_server, left_aside, open_store
+from fairline.web.kept import ADMIN_KEY, SECRET, read_secret
 from fairline.web.listening import Listening
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
@@ -53,6 +54,7 @@ def doctor(
     if settings.store in EMBEDDED and folder.state == "bad":
         findings.append(Finding("store", "warn", "not looked at", "Mend the data folder first: it is kept there."))
     else:
+        findings += _left_aside(settings)
         findings += asyncio.run(_store(settings))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for finding in findings:
@@ -74,6 +76,8 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
         advice = f"Each worker holds a stream per person. Raise it: ulimit -n {min(hard, 65_536)}"
         yield Finding("open files", "warn", f"{soft:,} a process", advice)
     yield _port(settings)
+    for warning in unknown_variables():
+        yield Finding("variables", "warn", warning)
     if settings.public_url:
         yield Finding("public address", "ok", settings.public_url)
     else:
@@ -86,11 +90,11 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
 
 def _secrets(settings: ServerSettings) -> Iterator[Finding]:
     for name, given in (("secret", settings.secret), ("admin key", settings.admin_key)):
-        if given and len(given) < LONG_ENOUGH:
-            advice = "Whoever guesses it can let themselves in. Take a random one: openssl rand -hex 32"
-            yield Finding(name, "bad", f"only {len(given)} characters long", advice)
+        if given and len(given.strip()) < LONG_ENOUGH:
+            advice = f"The server does not start with fewer than {LONG_ENOUGH}. Make a good one: openssl rand -hex 32"
+            yield Finding(name, "bad", f"only {len(given.strip())} characters long", advice)
     if settings.secret:
-        if len(settings.secret) >= LONG_ENOUGH:
+        if len(settings.secret.strip()) >= LONG_ENOUGH:
             yield Finding("secret", "ok", "from the settings")
     elif settings.store not in EMBEDDED:
         advice = "Every machine makes its own, and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."
@@ -143,6 +147,13 @@ def _folder(settings: ServerSettings) -> Finding:
         is_used = settings.store in EMBEDDED or not (settings.secret and settings.admin_key)
         state = "bad" if is_used else "warn"
         return Finding("data folder", state, f"{settings.data}: {error.problem}", error.advice)
+
+
+def _left_aside(settings: ServerSettings) -> Iterator[Finding]:
+    with contextlib.suppress(OSError):  # a folder that cannot be looked into is told of already
+        if other := left_aside(settings.store, settings.data):
+            found = f"{settings.store} has no data in {settings.data}, but {other} has"
+            yield Finding("store", "bad", found, f"To go on with what is there, name it: --store {other}")
 
 
 async def _store(settings: ServerSettings) -> list[Finding]:

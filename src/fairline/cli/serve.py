@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from fairline.settings import ServerRole, load
+from fairline.cli import show
+from fairline.settings import ServerRole, ServerSettings, load, unknown_variables
+from fairline.web.kept import ADMIN_KEY
 
 if TYPE_CHECKING:
     from fairline.web.supervisor import Prepared, Supervisor
+
+#: Is given the server's address and an admin key, and answers what to tell first, by name.
+Beside = Callable[[str, str], dict[str, str]]
 
 
 def serve(
@@ -34,12 +42,29 @@ def serve(
 
     Settings come from (later wins) the defaults, the file, FAIRLINE_* variables, and these flags.
     """
+    flags = {"host": host, "port": port, "store": store, "data": data, "workers": workers, "role": role}
+    raise typer.Exit(run({**flags, "config": config}))
+
+
+def run(given: dict[str, Any], beside: Beside | None = None) -> int:
+    """Run a server by the options of the command until it is told to end; answers the exit code. `beside` starts what
+    belongs to it once it is ready."""
     # The whole server: no other command has to wait for it.
     from fairline.logs import set_up_logs
+    from fairline.store import left_aside
     from fairline.web.supervisor import Supervisor
+    from fairline.web.whereabouts import published
 
-    flags = {"host": host, "port": port, "store": store, "data": data, "workers": workers, "role": role}
-    settings = load(file=config, flags=flags)
+    flags = dict(given)
+    config = flags.pop("config")
+    settings = load(file=Path(config) if config else None, flags=flags, serving=True)
+    for warning in unknown_variables():
+        show.warning(warning)
+    if other := left_aside(settings.store, settings.data):
+        show.warning(
+            f"{settings.store} begins with nothing in {settings.data}, which has the data of {other}. "
+            f"To go on with that: --store {other}"
+        )
     set_up_logs(settings.log_format)
     supervisor = Supervisor(settings)
     try:
@@ -49,24 +74,38 @@ def serve(
         raise
 
     def ready() -> None:
+        first = beside(f"http://{supervisor.address}", supervisor.first_key()) if beside and supervisor.port else {}
         with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full: it serves all the same
-            _say_ready(supervisor, prepared)
+            _say_ready(settings, supervisor, prepared, first)
 
-    raise typer.Exit(supervisor.run(ready))
+    with published(settings.data, f"http://{supervisor.address}" if supervisor.port else None):
+        return supervisor.run(ready)
 
 
-def _say_ready(supervisor: Supervisor, prepared: Prepared) -> None:
+def _say_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepared, first: dict[str, str]) -> None:
     console = Console()
+    lines = dict(first)
     if supervisor.port is None:
-        console.print("[bold]Fairline[/] keeps the queues.")
-        return
-    base = f"http://{supervisor.address}"
-    lines = {"API, to read and try": f"{base}/docs", "the dashboard": f"{base}/admin"}
-    if prepared.has_demo:
-        lines["a waiting page"] = f"{base}/q/demo"
-        lines["join it"] = f"curl -X POST {base}/api/v1/queues/demo/join"
-    if prepared.admin_key:
-        lines["admin key"] = f"{prepared.admin_key}  [dim](shown this once; kept in the data folder)[/]"
-    console.print("[bold green]Fairline is ready.[/] Ctrl-C ends it.")
+        console.print("[bold]Fairline[/] keeps the queues. Ctrl-C ends it.")
+    else:
+        console.print("[bold green]Fairline is ready.[/] Ctrl-C ends it.")
+        base = f"http://{supervisor.address}"
+        lines |= {"the dashboard": f"{base}/admin", "API, to read and try": f"{base}/docs"}
+        if prepared.has_demo and not first:
+            lines["a waiting page"] = f"{base}/q/demo  [dim](nobody is in line, so it lets you in at once)[/]"
+            lines["to see a wait"] = "fairline queue pause demo, open that page, then: fairline queue resume demo"
+            lines["join by the API"] = f"curl -X POST {base}/api/v1/queues/demo/join"
+    lines["admin key"] = _key_line(settings, prepared)
+    lines["data folder"] = escape(str(settings.data.absolute()))
     for name, line in lines.items():
         console.print(f"[dim]{name:<20}[/]  {line}", highlight=False, soft_wrap=True)
+
+
+def _key_line(settings: ServerSettings, prepared: Prepared) -> str:
+    """Where the admin key is to be had; the key itself only where it was made just now."""
+    if settings.admin_key:
+        return "as FAIRLINE_ADMIN_KEY says" if "FAIRLINE_ADMIN_KEY" in os.environ else "as the settings file says"
+    kept = escape(str(settings.data.absolute() / ADMIN_KEY))
+    if prepared.admin_key:
+        return f"{prepared.admin_key}  [dim](shown this once; kept in {kept})[/]"
+    return f"in {kept}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import os
 import sys
@@ -59,8 +60,17 @@ def output_is_lost() -> bool:
 
 def trouble(message: str) -> None:
     """Say what went wrong, in one line."""
-    told = Text.assemble(("Error:", "red"), " ", message)
-    Console(stderr=True, highlight=False, soft_wrap=True).print(told)
+    _aside("Error:", "red", message)
+
+
+def warning(message: str) -> None:
+    """Say what may not be as it was meant, in one line."""
+    with contextlib.suppress(OSError):  # nobody reads it: no reason to end
+        _aside("Warning:", "yellow", message)
+
+
+def _aside(word: str, style: str, message: str) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text.assemble((word, style), " ", message))
 
 
 def as_json(content: Any) -> None:
@@ -145,7 +155,7 @@ def facts(title: str, content: dict[str, Any]) -> None:
     table.add_column(style="dim")
     table.add_column()
     for name, value in content.items():
-        table.add_row(name.replace("_", " "), str(value) if name == "version" else cell(value))
+        table.add_row(name, str(value) if name == "version" else cell(value))
     console.print(table)
 
 

@@ -85,6 +85,7 @@ __all__ = [
     "Visitor",
     "check_folder",
     "embedded_server",
+    "left_aside",
     "open_store",
     "scheme_of",
 ]
@@ -92,8 +93,8 @@ __all__ = [
 _VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
 
 POSTGRES = {"postgresql", "postgres"}
-#: Stores whose server belongs to us.
-EMBEDDED = {"embedded", "embedded-postgres"}
+#: Stores whose server belongs to us, and what there is in the data folder once something is kept in them.
+EMBEDDED = {"embedded": "appendonlydir", "embedded-postgres": "postgres/data"}
 
 
 async def open_store(url: str, *, data: Path | None = None, clock: Clock | None = None) -> Store:
@@ -121,6 +122,14 @@ def embedded_server(url: str, data: Path) -> EmbeddedServer:
     from fairline.store.valkey.embedded import EmbeddedValkey
 
     return EmbeddedValkey(data)
+
+
+def left_aside(url: str, data: Path) -> str | None:
+    """The embedded store that has its data in the folder while the one that is named has none there, and would begin
+    with nothing; None where all is well."""
+    if url not in EMBEDDED or (data / EMBEDDED[url]).exists():
+        return None
+    return next((other for other, kept in EMBEDDED.items() if (data / kept).exists()), None)
 
 
 async def _open(url: str, clock: Clock | None, server: EmbeddedServer | None) -> Store:

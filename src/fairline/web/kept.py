@@ -9,11 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairline.errors import InvalidSettings
+from fairline.settings import LONG_ENOUGH
 
 SECRET = "secret"
 ADMIN_KEY = "admin-key"
-#: A secret with fewer characters can be guessed.
-LONG_ENOUGH = 16
 _ADVICE = {
     # Admin keys are kept as digests that the secret goes into: the one of before would open nothing.
     SECRET: "Put the file back as it was; or remove it along with admin-key, and the next start makes new ones.",

@@ -6,6 +6,7 @@ be one worker's alone. Among several sockets Linux shares them out. See docs/dec
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 
@@ -37,7 +38,7 @@ class Listening:
                     self._own[place] = self._open(self._address, shared=True)
         except (OSError, UnicodeError) as error:  # the latter: no name of a host
             self.close()
-            why = error.strerror if isinstance(error, OSError) else "no such name can be"
+            why = _reason(error) if isinstance(error, OSError) else "no such name can be"
             raise InvalidSettings(
                 "port", f"cannot listen on {host}:{port} ({why}). Choose another with --port or --host."
             ) from None
@@ -63,3 +64,8 @@ class Listening:
 
     def _open(self, address: tuple[str, int], *, shared: bool = False) -> socket.socket:
         return socket.create_server(address, family=self._family, backlog=BACKLOG, reuse_port=shared)
+
+
+def _reason(error: OSError) -> str:
+    """Without the address, which Python adds to the system's words. The names of hosts have numbers below 0."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)

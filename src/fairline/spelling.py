@@ -1,0 +1,19 @@
+"""Names that are near to a mistyped one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(typed: str, names: Iterable[str], *, prefix: str = "") -> str:
+    """A question with the nearest names, to be added to an error; empty where none is near. `prefix` begins all of
+    them, and is not compared."""
+    from difflib import get_close_matches  # needed for mistakes alone
+
+    known = list(names)
+    word = typed.lower().replace("-", "_")
+    by_name = {name.lower(): name for name in known}
+    near = [by_name[name] for name in get_close_matches(word, by_name, n=3, cutoff=0.7)]
+    parts = [name for name in known if word in name.lower().split("_") and name not in near]
+    *first, last = [prefix + name for name in (*near, *parts)][:3] or [""]
+    return f" Did you mean {', '.join(first)}{' or ' if first else ''}{last}?" if last else ""
