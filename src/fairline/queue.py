@@ -19,6 +19,7 @@ from fairline.line import PriorityPolicy
 from fairline.look import check_look
 from fairline.notices import NoticeKind
 from fairline.phone import check_region
+from fairline.spelling import did_you_mean
 
 QueueId = NewType("QueueId", str)
 
@@ -129,7 +130,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     join_limit_per_ip: Annotated[int, Meta(ge=0, le=100_000, description="a minute; 0 is no limit")] = 20
     join_limit_per_phone: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
     ticket_prefix: Annotated[str, Meta(max_length=12)] = ""
-    """Begins the labels of tickets; capital letters and digits. The id where it is empty."""
+    """Follows the R that all labels begin with: `OFF` makes `ROFF-000123`. Capital letters and digits; the id where it
+    is empty."""
     series: Annotated[Rules, Meta(max_length=20)] = ()
     """Names of series that labels are counted in, such as `A` and `B`; the first is the usual one."""
     label_restart: LabelRestart = LabelRestart.NEVER
@@ -234,7 +236,9 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
     """The settings after `changes`, or InvalidSettings that names the field and what it allows."""
     unknown = [field for field in changes if field not in SETTINGS]
     if unknown:
-        raise InvalidSettings(str(unknown[0])[:80], f"is no setting of a queue. There are: {', '.join(SETTINGS)}")
+        name = str(unknown[0])[:80]
+        hint = did_you_mean(name, SETTINGS) or " 'fairline queue set --help' lists them, and /docs of the server."
+        raise InvalidSettings(name, f"is no setting of a queue.{hint}")
     merged = {**msgspec.structs.asdict(base or QueueSettings()), **changes}
     for field, value in merged.items():
         for text in _texts_in(value):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairline import __version__
-from fairline.cli import db, keys, mail, queue, show, ticket, webhook
+from fairline.cli import db, desk, keys, mail, queue, show, ticket, webhook
 from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
 from fairline.cli.ready import ready
@@ -21,7 +21,7 @@ from fairline.errors import FairlineError
 app = typer.Typer(
     name="fairline",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -34,6 +34,7 @@ app.command("simulate")(simulate_command)
 app.command()(top)
 app.add_typer(queue.app, name="queue")
 app.add_typer(ticket.app, name="ticket")
+app.add_typer(desk.app, name="desk")
 app.add_typer(keys.app, name="keys")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(mail.app, name="mail")
@@ -51,7 +52,9 @@ def _version(wanted: bool) -> None:
     "On the night: [bold]fairline queue set sale admission_rate=40[/], [bold]fairline queue pause sale[/]."
 )
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", "-v", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
 ) -> None:
     """A fair waiting line for websites and counters."""
 

@@ -11,7 +11,8 @@ from urllib.parse import quote, urlsplit
 
 from fairline.address import web_address
 from fairline.errors import FairlineError, Invalid, InvalidRequest
-from fairline.settings import load
+from fairline.settings import ServerSettings, load
+from fairline.web.whereabouts import found_in
 
 TIMEOUT_SECONDS = 10
 
@@ -33,10 +34,12 @@ class Api:
 
     def __init__(self, url: str | None, key: str | None, data: Path | None) -> None:
         settings = load(flags={"data": data})
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        self.url = (url or os.environ.get("FAIRLINE_URL") or f"http://{host}:{settings.port}").rstrip("/")
+        named = url or os.environ.get("FAIRLINE_URL")
+        self.url = (named or _near(settings)).rstrip("/")
+        if "://" not in self.url:
+            self.url = f"http://{self.url}"
         if web_address(self.url) is None:
-            raise Invalid("server", f"must be an http:// or https:// address; got {self.url!r}")
+            raise Invalid("server", f"must be an http:// or https:// address; got {named or self.url!r}")
         self._key = key or settings.admin_key or _kept_key(settings.data)
         if not self._key.isprintable():
             raise Invalid("key", "has a line break, or something else that no admin key has in it. Copy it again.")
@@ -99,10 +102,18 @@ class Api:
         except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: no name of a host
             raise ServerAway(
                 f"No server answers at {self.url} ({error}). "
-                "Start one with 'fairline serve', or name another with --server."
+                "Start one with 'fairline serve', or name another with --server or FAIRLINE_URL."
             ) from None
         finally:
             connection.close()
+
+
+def _near(settings: ServerSettings) -> str:
+    """The address of the server on this machine: as variables say, or as the one with the data folder says, or as the
+    settings do."""
+    is_named = settings.port and any(os.environ.get(f"FAIRLINE_{name}") for name in ("HOST", "PORT"))
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return (None if is_named else found_in(settings.data)) or f"http://{host}:{settings.port}"
 
 
 def _content(status: int, text: bytes) -> Any:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
 from fairline.cli.client import Api
-from fairline.errors import InvalidRequest
-from fairline.queue import QueueSettings
 
 Run = TypeVar("Run", bound=Callable[..., None])
 
 Server = Annotated[
     str | None,
-    typer.Option("--server", help="Address of the server. (default: FAIRLINE_URL, or host and port of the settings)"),
+    typer.Option(
+        "--server",
+        help="Address of the server. (default: FAIRLINE_URL, or the one that runs with the data folder, or host and "
+        "port of the settings)",
+    ),
 ]
 Key = Annotated[
     str | None, typer.Option("--key", help="Admin key. (default: FAIRLINE_ADMIN_KEY, or the one in the data folder)")
 ]
-Data = Annotated[Path | None, typer.Option("--data", help="The server's data folder, to find its admin key in.")]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="The server's data folder, to find it by, and its admin key.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Queue = Annotated[str, typer.Argument(help="The queue.", metavar="QUEUE")]
-Number = Annotated[int, typer.Argument(help="The ticket's number.", metavar="NUMBER", min=1)]
-Settings = Annotated[
-    list[str], typer.Argument(help="Settings as name=value, such as admission_rate=40.", metavar="NAME=VALUE…")
+Ticket = Annotated[
+    str, typer.Argument(help="The ticket: what is printed on it, such as A0001 or RDEMO-000123, or its number.")
 ]
 
 
@@ -88,28 +89,3 @@ def api(ctx: typer.Context) -> Api:
     found = ctx.obj
     assert isinstance(found, Api)
     return found
-
-
-def pairs(given: list[str]) -> dict[str, Any]:
-    """name=value pairs of settings. What is text is taken as it is typed; another value is JSON where it can be."""
-    found: dict[str, Any] = {}
-    for pair in given:
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise InvalidRequest(pair, "is not of the form name=value, such as admission_rate=40")
-        found[name] = _value(get_type_hints(QueueSettings).get(name), text)
-    return found
-
-
-def _value(kind: Any, text: str) -> Any:
-    """What is typed for a setting of this kind; `none` unsets what can be unset."""
-    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    is_text = any(isinstance(each, type) and issubclass(each, str) for each in kinds)
-    if text in ("none", "null") and (NoneType in kinds or not is_text):
-        return None
-    if is_text:
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

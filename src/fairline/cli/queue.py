@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from fairline.cli import show
-from fairline.cli.client import part
-from fairline.cli.options import Json, Queue, ServerCommands, Settings, api, pairs
+from fairline.cli.client import ServerRefused, part
+from fairline.cli.options import Json, Queue, ServerCommands, api
+from fairline.cli.pairs import Settings, WithSettings, how_to_unset, meant_nothing, pairs
 from fairline.errors import InvalidRequest
+from fairline.ticket import label
 
 #: A value that is longer is cut in a table.
 LONGEST = 60
@@ -43,16 +47,24 @@ def show_queue(ctx: typer.Context, queue: Queue, json: Json = False) -> None:
     show.facts("Now, and so far", stats)
 
 
-@app.command()
+@app.command(cls=WithSettings)
 def create(ctx: typer.Context, queue: Queue, settings: Settings = []) -> None:  # noqa: B006
     """Make a queue: fairline queue create sale target_url=https://shop.example/ admission_rate=40"""
-    _say(api(ctx).post("/queues", {"id": queue, **pairs(settings)}), "made")
+    given = pairs(settings)
+    with _explained(given):
+        made = api(ctx).post("/queues", {"id": queue, **given})
+    _say(made, "made")
+    _say_more(made, given)
 
 
-@app.command("set")
+@app.command("set", cls=WithSettings)
 def set_settings(ctx: typer.Context, queue: Queue, settings: Settings) -> None:
-    """Change settings: fairline queue set sale admission_rate=40 stock=none"""
-    _say(api(ctx).patch(f"/queues/{part(queue)}", pairs(settings)), "changed")
+    """Change settings: fairline queue set sale admission_rate=40 message="Back at noon" stock="""
+    given = pairs(settings)
+    with _explained(given):
+        changed = api(ctx).patch(f"/queues/{part(queue)}", given)
+    _say(changed, "changed")
+    _say_more(changed, given)
 
 
 @app.command()
@@ -108,6 +120,18 @@ def resume(ctx: typer.Context, queue: Queue) -> None:
 
 
 @app.command()
+def maintenance(ctx: typer.Context, queue: Queue) -> None:
+    """Take no joins, and let nobody in: the page says that it is closed."""
+    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "maintenance"}), "in maintenance")
+
+
+@app.command("open")
+def open_queue(ctx: typer.Context, queue: Queue) -> None:
+    """Take joins and let people in, after maintenance or a pause."""
+    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "active"}), "open")
+
+
+@app.command()
 def kiosk(
     ctx: typer.Context,
     queue: Queue,
@@ -130,6 +154,24 @@ def delete(
         typer.confirm(f"Remove queue {queue} with everyone in it?", abort=True)
     api(ctx).delete(f"/queues/{part(queue)}")
     show.console.print(f"Queue [bold]{queue}[/] is gone.")
+
+
+@contextmanager
+def _explained(given: dict[str, Any]) -> Iterator[None]:
+    """Where a setting is refused, say also how it is unset."""
+    try:
+        yield
+    except ServerRefused as error:
+        raise ServerRefused(error.message + how_to_unset(given, error.message)) from None
+
+
+def _say_more(queue: dict[str, Any], given: dict[str, Any]) -> None:
+    for told in meant_nothing(given):
+        show.console.print(told, markup=False)
+    if given.keys() & {"ticket_prefix", "series"}:
+        serial = f"{queue['series'][0]}0001" if queue["series"] else ""
+        like = label(queue["ticket_prefix"] or queue["id"].upper(), 1, serial)
+        show.console.print(f"The labels of its tickets are like [bold]{like}[/].")
 
 
 def _who(by: dict[str, Any] | None) -> str:
@@ -158,4 +200,5 @@ def _say(queue: dict[str, Any], what: str) -> None:
             f"{queue['admission_rate']:g} a second, {queue['waiting']:,} waiting, "
             f"{inside:,} of {queue['max_active']:,} inside."
         )
-    show.console.print(f"Queue [bold]{queue['id']}[/] is {what}: {queue['status']}, {flow}")
+    status = "" if queue["status"] in what else f"{queue['status']}, "
+    show.console.print(f"Queue [bold]{queue['id']}[/] is {what}: {status}{flow}")

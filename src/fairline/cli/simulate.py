@@ -11,7 +11,8 @@ from rich.console import Console
 
 from fairline.cli import chart, picture, show, units
 from fairline.cli.client import Api, part
-from fairline.cli.options import Data, Json, Key, Server, pairs
+from fairline.cli.options import Data, Json, Key, Server
+from fairline.cli.pairs import pairs
 from fairline.crowd import Scenario, Shape, Stays, scenario
 from fairline.errors import InvalidSettings
 from fairline.queue import SETTINGS, checked

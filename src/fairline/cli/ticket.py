@@ -8,10 +8,12 @@ import typer
 
 from fairline.cli import show
 from fairline.cli.client import part
-from fairline.cli.options import Json, Number, Queue, ServerCommands, api
-from fairline.ticket import Status
+from fairline.cli.options import Json, Queue, ServerCommands, Ticket, api
+from fairline.cli.units import words
+from fairline.errors import NotFound
+from fairline.ticket import LIVE, Status
 
-app = ServerCommands("Look people up, call them, act on one.")
+app = ServerCommands("Look people up, put them in line, call them, act on one: fairline ticket start barber A0001")
 
 _COLUMNS = ("number", "label", "status", "position", "priority", "joined", "name", "counter", "reason")
 #: What stands below what in a narrow terminal.
@@ -56,9 +58,9 @@ def list_tickets(
 
 
 @app.command("show")
-def show_ticket(ctx: typer.Context, queue: Queue, number: Number, json: Json = False) -> None:
+def show_ticket(ctx: typer.Context, queue: Queue, ticket: Ticket, json: Json = False) -> None:
     """All that is kept of one ticket."""
-    found = api(ctx).get(f"/queues/{part(queue)}/tickets/{number}")
+    found = api(ctx).get(f"{_path(ctx, queue, ticket)}")
     if json:
         show.as_json(found)
     else:
@@ -81,46 +83,46 @@ def call_next(
 def call(
     ctx: typer.Context,
     queue: Queue,
-    number: Number,
+    ticket: Ticket,
     counter: Annotated[str, typer.Option(help="The desk that calls.")] = "",
 ) -> None:
     """Call one person out of turn."""
-    _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/call", {"counter": counter}))
+    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/call", {"counter": counter}))
 
 
 @app.command()
 def prioritise(
     ctx: typer.Context,
     queue: Queue,
-    number: Number,
+    ticket: Ticket,
     level: Annotated[int, typer.Option(help="1, 2 or 3.", min=1, max=3)] = 1,
 ) -> None:
     """Move someone who waits up, by the queue's policy."""
-    _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/prioritise", {"level": level}))
+    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/prioritise", {"level": level}))
 
 
 @app.command("pass")
 def let_pass(
     ctx: typer.Context,
     queue: Queue,
-    number: Number,
+    ticket: Ticket,
     places: Annotated[int, typer.Option(help="How many others go first.", min=1, max=100)] = 1,
 ) -> None:
     """Let others go before someone who waits."""
-    _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/pass", {"places": places}))
+    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/pass", {"places": places}))
 
 
 @app.command()
 def transfer(
     ctx: typer.Context,
     queue: Queue,
-    number: Number,
+    ticket: Ticket,
     to: Annotated[str, typer.Option(help="The other queue.")],
     priority: Annotated[int | None, typer.Option(help="0 to 3; as here unless told.", min=0, max=3)] = None,
 ) -> None:
     """Send someone on to another queue."""
     body = {"queue": to} | ({"priority": priority} if priority is not None else {})
-    found = api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/transfer", body)
+    found = api(ctx).post(f"{_path(ctx, queue, ticket)}/transfer", body)
     there = found["transferred_to"]
     show.console.print(f"Ticket [bold]{found['label']}[/] is [bold]{there['label']}[/] in {there['queue']} now.")
 
@@ -129,17 +131,43 @@ def transfer(
 def revoke(
     ctx: typer.Context,
     queue: Queue,
-    number: Number,
+    ticket: Ticket,
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "admin_revoked",
 ) -> None:
     """Make a ticket and its pass useless at once."""
-    _say(api(ctx).post(f"/queues/{part(queue)}/revoke", {"ticket": number, "reason": reason}))
+    _say(api(ctx).post(f"/queues/{part(queue)}/revoke", {"ticket": _number(ctx, queue, ticket), "reason": reason}))
+
+
+@app.command()
+def add(
+    ctx: typer.Context,
+    queue: Queue,
+    name: Annotated[str | None, typer.Option(help="Their name.")] = None,
+    phone: Annotated[str | None, typer.Option(help="Their phone number, for notices.")] = None,
+    email: Annotated[str | None, typer.Option(help="Their e-mail address, for notices.")] = None,
+    language: Annotated[str | None, typer.Option(help="The language of their notices, such as de.")] = None,
+    party_size: Annotated[int, typer.Option(help="How many come together.", min=1, max=100)] = 1,
+    series: Annotated[str | None, typer.Option(help="The series of the label. (default: the first)")] = None,
+    priority: Annotated[int, typer.Option(help="0 to 3.", min=0, max=3)] = 0,
+    json: Json = False,
+) -> None:
+    """Put someone in line: fairline ticket add barber --name Ada"""
+    said = {"name": name, "phone": phone, "email": email, "language": language, "series": series}
+    body: dict[str, object] = {field: value for field, value in said.items() if value is not None}
+    body |= {"party_size": party_size, "priority": priority}
+    found = api(ctx).post(f"/queues/{part(queue)}/join", body)
+    if json:
+        show.as_json(found)
+        return
+    wait = found["estimated_wait_seconds"]
+    about = f", about {words(wait)} to wait" if wait is not None else ""
+    _say(found, f"{about}. Number {found['ticket']:,} in this queue")
 
 
 def _add_action(name: str, about: str) -> None:
     @app.command(name, help=about)
-    def act(ctx: typer.Context, queue: Queue, number: Number) -> None:
-        _say(api(ctx).post(f"/queues/{part(queue)}/tickets/{number}/{name}"))
+    def act(ctx: typer.Context, queue: Queue, ticket: Ticket) -> None:
+        _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/{name}"))
 
 
 for _name, _about in _ACTIONS.items():
@@ -155,8 +183,49 @@ def _line(ticket: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(ticket.get(field) for field in fields)
 
 
-def _say(ticket: dict[str, Any]) -> None:
+def _path(ctx: typer.Context, queue: str, ticket: str) -> str:
+    return f"/queues/{part(queue)}/tickets/{_number(ctx, queue, ticket)}"
+
+
+def _number(ctx: typer.Context, queue: str, typed: str) -> int:
+    """The number of the ticket that is meant: by the number itself, or by the label that people hold, in whole
+    (RDEMO-000123) or without its beginning (A0001, 000123), in capitals or not."""
+    if typed.isascii() and typed.isdecimal() and not typed.startswith("0"):
+        return int(typed)
+    wanted = _key(typed)
+    found = [ticket for ticket in _search(ctx, queue, typed) if wanted in (key := _key(ticket["label"]), ("", key[1]))]
+    # A label that is counted by day comes again: those of today are meant, or else the last one.
+    meant = [ticket for ticket in found if ticket["status"] in LIVE] or found[-1:]
+    if not meant:
+        raise NotFound(
+            f"Queue {queue!r} has no ticket {typed!r:.80}: nobody has that label, or the record has been purged. "
+            f"See who is there: fairline ticket list {queue}"
+        )
+    if len(meant) > 1:
+        several = ", ".join(f"{ticket['ticket']} ({ticket['status']})" for ticket in meant)
+        raise NotFound(f"Several tickets have the label {typed!r:.80}. Name one by its number: {several}.")
+    return int(meant[0]["ticket"])
+
+
+def _key(label: str) -> tuple[str, str]:
+    """The beginning of a label and its end, for comparison."""
+    start, _, end = label.upper().rpartition("-")
+    return start, end.lstrip("0")
+
+
+def _search(ctx: typer.Context, queue: str, text: str) -> list[dict[str, Any]]:
+    """All tickets that a search finds, by number."""
+    found: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = api(ctx).get(f"/queues/{part(queue)}/tickets", search=text, limit=500, cursor=cursor)
+        found += page["tickets"]
+        if not (cursor := page["cursor"]):
+            return sorted(found, key=lambda ticket: int(ticket["ticket"]))
+
+
+def _say(ticket: dict[str, Any], more: str = "") -> None:
     place = f", at position {ticket['position']:,}" if ticket.get("position") else ""
     why = f" ({ticket['reason'].replace('_', ' ')})" if ticket.get("reason") else ""
     state = "held" if ticket.get("held") else ticket["status"]
-    show.console.print(f"Ticket [bold]{ticket['label']}[/] is {state}{why}{place}.")
+    show.console.print(f"Ticket [bold]{ticket['label']}[/] is {state}{why}{place}{more}.")

@@ -1,0 +1,110 @@
+"""Settings of a queue as they are typed: `name=value`, one rule for all of them, and the list of their names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import typer
+from rich.markup import escape
+from rich.table import Table
+from typer.core import TyperCommand
+
+from fairline.cli import show
+from fairline.errors import InvalidRequest
+from fairline.queue import SETTINGS, QueueSettings
+
+RULE = "Nothing after = puts back the default: message= takes the message away, stock= sells without end."
+#: What people type who mean to unset; a text can be each of them.
+_NOTHING = ("none", "null", "unset", "-")
+
+Settings = Annotated[
+    list[str],
+    typer.Argument(
+        help=f"Settings as name=value, such as admission_rate=40. {RULE}", metavar="NAME=VALUE…", show_default=False
+    ),
+]
+
+
+def pairs(given: list[str]) -> dict[str, Any]:
+    """The settings that were typed. Nothing is the default; what is text is taken as it is typed; another value is JSON
+    where it can be."""
+    found: dict[str, Any] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise InvalidRequest(pair, "is not of the form name=value, such as admission_rate=40")
+        found[name] = _value(name, text)
+    return found
+
+
+def _value(name: str, text: str) -> Any:
+    if not text:
+        return msgspec.to_builtins(QueueSettings()).get(name)
+    if any(issubclass(each, str) for each in _kinds(name)):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _kinds(name: str) -> list[type]:
+    """The types that the value of a setting may have, without None."""
+    kind = get_type_hints(QueueSettings).get(name)
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return [each for each in kinds if isinstance(each, type)]
+
+
+def meant_nothing(given: dict[str, Any]) -> Iterator[str]:
+    """What to say of texts that are `none` now, and were perhaps meant to be unset."""
+    for name, value in given.items():
+        is_text = any(issubclass(each, str) and not issubclass(each, StrEnum) for each in _kinds(name))
+        if is_text and value in _NOTHING:
+            yield f"{name} is the text {value!r} now. To take it away: {name}="
+
+
+def how_to_unset(given: dict[str, Any], problem: str) -> str:
+    """What to add to the problem that a server has with one of these."""
+    name = problem.partition(":")[0]
+    return f". To put back the default: {name}=" if given.get(name) and name in SETTINGS else ""
+
+
+class WithSettings(TyperCommand):
+    """A command whose help ends with the list of all settings."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, and the list."""
+        super().format_help(ctx, formatter)
+        from fairline.web.dashboard.form import form  # needed for the help alone
+
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, style="dim")
+        table.add_column(ratio=1)
+        for group in form():
+            table.add_row(f"[bold]{group['title']}[/]")
+            for field in group["fields"]:
+                table.add_row(f"  {field['name']}", _default(field["default"]), _about(field))
+        show.console.print("The settings, their defaults, and what they mean:\n", table, sep="\n")
+
+
+def _default(value: Any) -> str:
+    """As it would be typed; nothing where that is long, or empty."""
+    match value:
+        case bool():
+            return json.dumps(value)
+        case int() | float() | str():
+            return show.plain(value)
+    return ""
+
+
+def _about(field: dict[str, Any]) -> str:
+    if choices := field.get("choices"):
+        return ", ".join(choices)
+    first = str(field["about"]).partition(". ")[0].rstrip(".")
+    return escape(first[:1].upper() + first[1:])
