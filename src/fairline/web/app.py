@@ -32,7 +32,17 @@ from fairline.web.gate import Gate
 from fairline.web.http import Request
 from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation
-from fairline.web.pages import BoardPages, Door, Drawing, JoinPages, KioskPages, WaitingPages, page_operations
+from fairline.web.pages import (
+    ArrivalPages,
+    BoardPages,
+    Door,
+    Drawing,
+    HomePage,
+    JoinPages,
+    KioskPages,
+    WaitingPages,
+    page_operations,
+)
 from fairline.web.people import People
 from fairline.web.problems import failure, problem
 from fairline.web.public import Public
@@ -50,7 +60,14 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
         *public_operations(Public(context, keeper)),
         *admin_operations(context),
         *board_operations(boards),
-        *page_operations(BoardPages(context, boards, assets), WaitingPages(door), JoinPages(door), KioskPages(door)),
+        *page_operations(
+            HomePage(drawing),
+            BoardPages(context, boards, assets),
+            WaitingPages(door),
+            ArrivalPages(door),
+            JoinPages(door),
+            KioskPages(door),
+        ),
         *dashboard_operations(DashboardPages(context, assets)),
     ]
     if metrics is not None:

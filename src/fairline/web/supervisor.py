@@ -12,8 +12,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
+from urllib.parse import urlsplit
 
 import msgspec
 import structlog
@@ -98,13 +99,28 @@ class Supervisor:
         try:
             room = Room(store, Keyring(secret))
             queues = await room.queues()
-            if not queues:
-                await room.create(DEMO, {"name": "Demo", "target_url": f"http://{self.address}/docs"})
-            return Prepared(await self._first_key(Access(room)), has_demo=not queues or DEMO in queues)
+            await self._furnish_demo(room, queues)
+            return Prepared(await self._make_first_key(Access(room)), has_demo=not queues or DEMO in queues)
         finally:
             await store.close()
 
-    async def _first_key(self, access: Access) -> str | None:
+    async def _furnish_demo(self, room: Room, queues: Collection[QueueId]) -> None:
+        """A fresh server has a queue to try, which leads to a page of ours. That follows to another port or name; an
+        operator's own target stays."""
+        path = f"/arrived/{DEMO}"
+        target = {"target_url": (self._settings.public_url or f"http://{self.address}") + path}
+        if not queues:
+            await room.create(DEMO, {"name": "Demo", **target})
+        elif DEMO in queues and self.port:
+            now = (await room.settings(DEMO)).settings.target_url
+            if urlsplit(now).path == path and now != target["target_url"]:
+                await room.configure(DEMO, target)
+
+    def first_key(self) -> str:
+        """The first admin key: as it was set, or as it is kept."""
+        return self._settings.admin_key or read_secret(self._settings.data, ADMIN_KEY)
+
+    async def _make_first_key(self, access: Access) -> str | None:
         """Make sure of the first admin key; answers it if it was made now."""
         data, made = self._settings.data, None
         text = self._settings.admin_key
@@ -121,7 +137,7 @@ class Supervisor:
         """Host and port as a browser takes them."""
         host = self._settings.host
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-        return f"{host}:{self.port}"
+        return f"{host}:{self.port or self._settings.port}"
 
     # Running
 

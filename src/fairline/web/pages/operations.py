@@ -6,7 +6,9 @@ from functools import partial
 
 from fairline.web.docs import HTML
 from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
+from fairline.web.pages.arrival import ArrivalPages
 from fairline.web.pages.board import BoardPages
+from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
 from fairline.web.pages.waiting import WaitingPages
@@ -16,9 +18,23 @@ _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; 
 _page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,))
 
 
-def page_operations(board: BoardPages, waiting: WaitingPages, joining: JoinPages, kiosk: KioskPages) -> list[Operation]:
+def page_operations(
+    home: HomePage,
+    board: BoardPages,
+    waiting: WaitingPages,
+    arrival: ArrivalPages,
+    joining: JoinPages,
+    kiosk: KioskPages,
+) -> list[Operation]:
     """On the wall, on one's own device, at the door."""
     return [
+        _page(
+            "GET /",
+            "What this server is, for a browser; nothing for a program.",
+            slow=home.show,
+            problems=("not_found",),
+            store=False,
+        ),
         _page(
             "GET /board/{queues}",
             "The screen at the counter, of one queue or several.",
@@ -27,6 +43,7 @@ def page_operations(board: BoardPages, waiting: WaitingPages, joining: JoinPages
             problems=("queue_not_found", "invalid_request"),
         ),
         *_waiting(waiting),
+        *_arrival(arrival),
         *_joining(joining),
         *_kiosk(kiosk),
     ]
@@ -50,6 +67,26 @@ def _waiting(waiting: WaitingPages) -> list[Operation]:
             answers={303: None},
             sends={303: {"Location": "The waiting page.", **TOKEN_COOKIE}},
             problems=(*JOIN_REFUSALS, "already_in_line", "rate_limited"),
+        ),
+    ]
+
+
+def _arrival(arrival: ArrivalPages) -> list[Operation]:
+    return [
+        _page(
+            "GET /arrived/{queue}",
+            "A place to arrive for a queue without a site. Whoever has no pass is sent to the line.",
+            slow=arrival.show,
+            answers={200: str, 303: None},
+            query=(_LANGUAGE, Query("fairline_session", str, "the pass: it goes into a cookie")),
+            sends={303: {"Location": "The page without the pass, or the line.", "Set-Cookie": "The pass."}},
+        ),
+        _page(
+            "POST /arrived/{queue}",
+            "The form of that page: `do` is `leave`.",
+            slow=arrival.leave,
+            answers={303: None},
+            sends={303: {"Location": "The waiting page."}},
         ),
     ]
 

@@ -318,6 +318,11 @@ def form_url(queue: str, lang: str = "") -> str:
     return _address(f"/join/{quote(queue, safe='')}", lang)
 
 
+def arrival_url(queue: str, lang: str = "") -> str:
+    """The address of the page that stands in for a queue's site."""
+    return _address(f"/arrived/{quote(queue, safe='')}", lang)
+
+
 def _address(path: str, lang: str, back_to: str = "") -> str:
     query = {name: value for name, value in (("lang", lang), ("return", back_to)) if value}
     return path + (f"?{urlencode(query)}" if query else "")

@@ -1,0 +1,73 @@
+"""A place to arrive, for a queue that has no site yet: it takes the pass as a site would, and says so.
+
+Set as `target_url`, it shows a queue from the waiting page to the inside and out again, without a site behind it. The
+queue `demo` of a fresh server leads here.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from fairline.errors import FairlineError, StoreError, TokenInvalid
+from fairline.queue import QueueId
+from fairline.token import SessionClaims
+from fairline.web.context import SESSION_COOKIE
+from fairline.web.http import Request, Response, cookie, other_token
+from fairline.web.pages.door import Pages, fields_of, is_foreign, see_other
+from fairline.web.pages.languages import preferred
+from fairline.web.pages.sight import Sight, arrival_url, page_url
+from fairline.web.people import named_queue
+
+
+class ArrivalPages(Pages):
+    """The page at /arrived/{queue}."""
+
+    async def show(self, request: Request) -> Response:
+        """Takes the pass out of the address, or shows the inside to who has one; all others are sent to the line."""
+        name = request.params["queue"]
+        try:
+            queue = named_queue(name)
+            claims, token = self._pass(request, queue)
+            by = self._context.seen_as(request)
+            if SESSION_COOKIE in request.args:
+                await self._room.start(queue, claims.number, by, claims.joined)
+                kept = cookie(_cookie(queue), token, claims.expires - time.time(), secure=self._context.secure(request))
+                return see_other(arrival_url(queue, self._lang(request)), (kept,))
+            answer = await self._room.touch(queue, claims.number, by, claims.joined)
+        except StoreError as error:
+            return await self._door.refuse(request, name, error, path=arrival_url(name))
+        except FairlineError:
+            return see_other(page_url(name, self._lang(request)))
+        path = arrival_url(queue)
+        sight = Sight("arrived", queue, preferred(request), answer.settings, self._context.told(answer), path=path)
+        return self._door.drawing.draw(sight, 200, answer.settings)
+
+    async def leave(self, request: Request) -> Response:
+        """The button to go: the room inside is free at once."""
+        name = request.params["queue"]
+        if is_foreign(request) or fields_of(request).get("do") != "leave":
+            return see_other(arrival_url(name, self._lang(request)))
+        try:
+            queue = named_queue(name)
+            with suppress(FairlineError):  # gone already, and the waiting page says so
+                claims, _ = self._pass(request, queue)
+                await self._room.leave(queue, claims.number, claims.joined)
+        except FairlineError:
+            pass
+        return see_other(page_url(name, self._lang(request)))
+
+    def _pass(self, request: Request, queue: QueueId) -> tuple[SessionClaims, str]:
+        token = other_token(request, _cookie(queue), SESSION_COOKIE)
+        claims: SessionClaims = self._room.keyring.sessions.check(token, time.time())
+        if claims.queue != queue:
+            raise TokenInvalid("it is for another queue")
+        return claims, token
+
+    def _lang(self, request: Request) -> str:
+        return preferred(request) if "lang" in request.args else ""
+
+
+def _cookie(queue: QueueId) -> str:
+    """One of its own: a site at the same host has the usual one."""
+    return f"fairline_arrived_{queue}"

@@ -1,0 +1,25 @@
+"""The page at `/`: what this server is, for someone who opens its bare address. It names no queue."""
+
+from __future__ import annotations
+
+from fairline.queue import QueueSettings
+from fairline.web.http import Request, Response
+from fairline.web.pages.drawing import Drawing
+from fairline.web.pages.languages import preferred
+from fairline.web.pages.sight import Sight
+from fairline.web.problems import problem
+
+_OURS = QueueSettings(name="Fairline")
+
+
+class HomePage:
+    """What a browser is shown; to a program there is nothing here."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self._drawing = drawing
+
+    async def show(self, request: Request) -> Response:
+        """A word on what this is, with links for staff."""
+        if "text/html" not in (request.text(b"accept") or ""):
+            return problem("not_found", "There is nothing at /. See /docs for what there is.", request.id)
+        return self._drawing.draw(Sight("home", "", preferred(request), _OURS, path="/"), 200, None)
