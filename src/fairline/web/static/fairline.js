@@ -30,6 +30,7 @@
  * @property {string} queue The queue's id.
  * @property {string} [url] The server; where this file comes from unless said otherwise.
  * @property {string} [token] A ticket's token, if the site has joined by itself already.
+ * @property {false} [ticket] False: this browser holds none yet, as the page knows; it joins without asking first.
  * @property {object|false} [join] What to say at joining: user_id, priority_pass, name, phone, email,
  *   language, party_size, series, metadata. False never joins: the ticket was taken otherwise, as at a counter, and
  *   closing the page gives nothing up.
@@ -87,7 +88,7 @@ export class WaitingRoomClient {
     this.#cookies = !options.token && new URL(this.#base, location.href).origin === location.origin;
     this.#token = options.token;
     if (!this.#cookies) this.#token ??= recall(() => sessionStorage.getItem(this.#key)) ?? undefined;
-    this.#known = this.#cookies || !!this.#token;
+    this.#known = !!this.#token || (this.#cookies && options.ticket !== false);
   }
 
   /** The last answer. */
@@ -283,6 +284,7 @@ export class WaitingRoomClient {
 
   #take(/** @type {Answer} */ answer) {
     this.#last = answer;
+    this.#known ||= this.#cookies;
     this.#tellSite("onState", answer);
     this.#tellMessage(answer.message ?? "");
     if (answer.status === "waiting") {

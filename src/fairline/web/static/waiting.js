@@ -253,6 +253,7 @@ async function waitInLine() {
   const client = new WaitingRoomClient({
     queue: data.queue,
     ...(data.counter ? {join: false} : {}),
+    ...(data.state === "joining" ? {ticket: false} : {}),
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
       if (data.counter) called(answer);
