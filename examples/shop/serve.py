@@ -1,7 +1,7 @@
 """Serves the shop: `python -m examples.shop.serve --port 8090`, behind a proxy that asks Fairline.
 
-With `--beside` it stands by itself behind Fairline's gate for Python sites, next to a server that was started with the
-same options: that is how `make run` shows what this is all about.
+With `--beside` it stands by itself behind Fairline's gate for Python sites, next to the server that has started it:
+that is how `make run` shows what this is all about.
 """
 
 from __future__ import annotations
@@ -10,130 +10,107 @@ import argparse
 import json
 import os
 import socket
-import sys
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from examples.shop.crowd import FAILED, Crowd, Visitor
 from examples.shop.shop import Shop
 from fairline.gate.asgi import FairlineMiddleware
-from fairline.settings import ServerSettings, load
 
 STOCK = 50
-QUEUE = {
-    "id": "shop",
-    "name": "The lamp shop",
-    "max_active": 3,
-    "admission_rate": 1,
-    "stock": STOCK,
-    "session_seconds": 300,
-}
-PORT = 8090
-READY_SECONDS = 60
+QUEUE = "shop"
 
 
 def main() -> None:
     """Serve until told to end."""
     options = argparse.ArgumentParser(description="A small shop to put Fairline in front of.")
-    options.add_argument("--beside", action="store_true", help="next to a server; other options are the server's")
     options.add_argument("--host", default="127.0.0.1")
-    options.add_argument("--port", type=int)
+    options.add_argument("--port", type=int, default=8090)
     options.add_argument("--fairline", default="http://127.0.0.1:8080", help="the Fairline server")
     options.add_argument("--stock", type=int, default=STOCK, help="how many lamps there are")
-    given, others = options.parse_known_args()
-    if given.beside:
-        threading.Thread(target=_end_with_server, daemon=True).start()
-        serve_beside(_settings_of(given, others))
-    else:
-        shop = Shop(given.fairline, given.stock)
-        uvicorn.run(shop.app, host=given.host, port=given.port or PORT, log_level="warning")
-
-
-def serve_beside(settings: ServerSettings) -> None:
-    """Wait for the server, make the queue of the shop, and open it behind the gate."""
-    base = f"http://{settings.host}:{settings.port}"
-    listening = _listen()
+    # What follows is how examples/shop/__main__.py starts it.
+    options.add_argument("--beside", type=int, metavar="SOCKET", help=argparse.SUPPRESS)
+    options.add_argument("--crowd", type=int, default=0, help=argparse.SUPPRESS)
+    options.add_argument("--every", type=float, default=1, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    shop = Shop(given.fairline, given.stock)
+    if given.beside is None:
+        uvicorn.run(shop.app, host=given.host, port=given.port, log_level="warning")
+        return
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    listening = socket.socket(fileno=given.beside)
     here = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    _until_true(lambda: _is_there(f"{base}/readyz"))
-    _make_queue(base, _admin_key(settings), f"{here}/")
-    shop = Shop(base, STOCK)
-    gated: Any = FairlineMiddleware(shop.app, server=base, queue=QUEUE["id"], bypass=["/static/*", "/report"])
-    print(
-        f"A shop with a line in front of it: {here}/  (open it in four browsers: there is room for three)", flush=True
-    )
+    operator = _Operator(given.fairline, os.environ["FAIRLINE_ADMIN_KEY"])
+    was_there = operator.set_up(target_url=f"{here}/", admission_rate=1 / given.every, stock=given.stock)
+    if given.crowd:
+        _bring(given.crowd, given.every, operator, here, was_there)
+    gated: Any = FairlineMiddleware(shop.app, server=given.fairline, queue=QUEUE, bypass=["/static/*", "/report"])
     uvicorn.Server(uvicorn.Config(gated, log_level="warning")).run(sockets=[listening])
 
 
-def _settings_of(given: argparse.Namespace, others: list[str]) -> ServerSettings:
-    """The settings of the server, by the options that it was started with."""
-    flags = argparse.ArgumentParser()
-    for name in ("store", "data", "workers", "role", "config"):
-        flags.add_argument(f"--{name}")
-    named = vars(flags.parse_known_args(others)[0])
-    file = named.pop("config")
-    host = given.host if "--host" in sys.argv else None
-    return load(file=Path(file) if file else None, flags={**named, "host": host, "port": given.port})
+def _bring(crowd: int, every: float, operator: _Operator, here: str, was_there: bool) -> None:
+    """Have simulated visitors in line before anyone is let in, and from then on."""
+    fairline, secret = operator.server, operator.key
+    visitors = Crowd(crowd, 2 * every, lambda name: Visitor(name, fairline, QUEUE, here, secret), operator.waiting)
+    try:
+        if was_there:
+            visitors.clear()
+        visitors.gather()
+    except FAILED as error:
+        print(f"The simulated visitors cannot come yet ({error}); they try again.", flush=True)
+    threading.Thread(target=visitors.keep, daemon=True).start()
 
 
-def _listen() -> socket.socket:
-    for port in (PORT, 0):
-        listening = socket.socket()
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+class _Operator:
+    """Sets up the queue of the shop."""
+
+    def __init__(self, server: str, key: str) -> None:
+        self.server = server
+        self.key = key
+
+    def set_up(self, *, target_url: str, admission_rate: float, stock: int) -> bool:
+        """Make the queue, or set it as at every start; answers whether it was there. The pace is what makes a wait one
+        can rely on: there is more room than it fills, and the line is as long as the crowd."""
+        settings = {
+            "target_url": target_url,
+            "admission_rate": admission_rate,
+            "burst": 1,
+            "max_active": 50,
+            "session_seconds": 300,
+            "join_limit_per_ip": 0,  # here all come from the same address
+        }
         try:
-            listening.bind(("127.0.0.1", port))
-        except OSError:
-            listening.close()
+            made = {"id": QUEUE, "name": "The lamp shop", "stock": stock}
+            self._ask("/api/v1/admin/queues", "POST", made | settings)
+        except urllib.error.HTTPError as error:
+            if error.code != 409:
+                raise SystemExit(f"The shop cannot make its queue: {error.read().decode()}") from None
         else:
-            return listening
-    raise SystemExit("There is no port for the shop.")
+            return False
+        sold = self._ask(f"/api/v1/admin/queues/{QUEUE}/stats")["completed"]
+        self._ask(f"/api/v1/admin/queues/{QUEUE}", "PATCH", settings | {"stock": sold + stock})
+        return True
 
+    def waiting(self) -> int:
+        """How many are in line, at this moment."""
+        return int(self._ask(f"/api/v1/admin/queues/{QUEUE}/stats")["waiting"])
 
-def _admin_key(settings: ServerSettings) -> str:
-    return os.environ.get("FAIRLINE_ADMIN_KEY") or (Path(settings.data) / "admin-key").read_text().strip()
-
-
-def _make_queue(base: str, key: str, target: str) -> None:
-    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-    body = json.dumps({**QUEUE, "target_url": target}).encode()
-    _send(urllib.request.Request(f"{base}/api/v1/admin/queues", body, headers))
-    # It may be there from before, with the shop at another address.
-    change = json.dumps({"target_url": target}).encode()
-    _send(urllib.request.Request(f"{base}/api/v1/admin/queues/{QUEUE['id']}", change, headers, method="PATCH"))
-
-
-def _send(request: urllib.request.Request) -> None:
-    try:
-        urllib.request.urlopen(request, timeout=10).close()
-    except urllib.error.HTTPError as error:
-        if error.code != 409:
-            raise SystemExit(f"The shop cannot make its queue: {error.read().decode()}") from None
-
-
-def _is_there(url: str) -> bool:
-    try:
-        urllib.request.urlopen(url, timeout=2).close()
-    except OSError:
-        return False
-    return True
-
-
-def _until_true(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + READY_SECONDS
-    while not true():
-        if time.monotonic() > deadline:
-            raise SystemExit("The shop has no Fairline server to stand behind.")
-        time.sleep(0.2)
+    def _ask(self, path: str, method: str = "GET", body: dict[str, Any] | None = None) -> dict[str, Any]:
+        headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        data = json.dumps(body).encode() if body else None
+        request = urllib.request.Request(f"{self.server}{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return dict(json.load(answer))
 
 
 def _end_with_server() -> None:
-    """Our standard input is the pipe that the server holds."""
-    sys.stdin.buffer.read()
+    """Our standard input is the pipe that the server holds. Read without a buffer, whose lock would be in the way of an
+    end that comes otherwise."""
+    os.read(0, 1)
     os._exit(0)
 
 

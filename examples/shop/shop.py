@@ -18,7 +18,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title><link rel="stylesheet" href="/static/shop.css"><main><h1>{title}</h1>{body}</main></html>"""
+<title>{title}</title><link rel="icon" href="data:,">
+<link rel="stylesheet" href="/static/shop.css"><main><h1>{title}</h1>{body}</main></html>"""
 STYLE = """body{font:18px/1.5 system-ui,sans-serif;margin:0;background:#faf7f2;color:#2b2118}
 main{max-width:34rem;margin:12vh auto;padding:0 1.5rem}h1{font-size:2rem;margin:0 0 .5rem}
 form{display:inline-block;margin:1rem .6rem 0 0}button{font:inherit;padding:.7em 1.4em;border-radius:.5em;border:0}
