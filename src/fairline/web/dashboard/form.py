@@ -80,7 +80,7 @@ _LABELS = {
     "counters": "Desks",
     "desk_idle_seconds": "A desk counts as open after its last call for",
     "wait_sample": "Calls the wait is measured from",
-    "ticket_prefix": "Labels begin with",
+    "ticket_prefix": "Labels begin with R and",
     "series": "Series of labels",
     "label_restart": "Labels start again",
     "closed_dates": "Closed on",
