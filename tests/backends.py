@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -193,19 +192,14 @@ class Node:
 
     def __init__(self, folder: Path, binary: Path, *, ending: ExitStack, cluster: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.port, self.bus = free_ports(2)
+        options = ["--bind", HOST, "--port", self.port, "--dir", folder, "--save", "", "--logfile", folder / "log"]
+        if cluster:
+            options += ["--cluster-enabled", "yes", "--cluster-port", self.bus, "--cluster-announce-ip", HOST]
+        self._process = subprocess.Popen([str(word) for word in (binary, *options)], stdin=subprocess.DEVNULL)
+        self._client: Any = redis.Redis(host=HOST, port=self.port, decode_responses=True)
         ending.callback(self._end)
-        for _ in range(5):  # a port that was free may be taken by the time the server wants it
-            self.port, self.bus = free_ports(2)
-            options = ["--bind", HOST, "--port", self.port, "--dir", folder, "--save", "", "--logfile", folder / "log"]
-            if cluster:
-                options += ["--cluster-enabled", "yes", "--cluster-port", self.bus, "--cluster-announce-ip", HOST]
-            self._process = subprocess.Popen([str(word) for word in (binary, *options)], stdin=subprocess.DEVNULL)
-            self._client: Any = redis.Redis(host=HOST, port=self.port, decode_responses=True)
-            wait_until(lambda: self._answers() or not self._lives(), f"{binary} does not answer")
-            if self._lives():
-                return
-            self._end()
-        pytest.fail(f"{binary} does not start: see {folder / 'log'}")
+        wait_until(self._answers, f"{binary} does not answer: see {folder / 'log'}")
 
     def ask(self, *command: str | int) -> Any:
         return self._client.execute_command(*command)
@@ -215,10 +209,8 @@ class Node:
         info = self.ask("CLUSTER", "INFO").split()
         return "cluster_state:ok" in info and f"cluster_known_nodes:{nodes}" in info
 
-    def _lives(self) -> bool:
-        return self._process.poll() is None
-
     def _answers(self) -> bool:
+        assert self._process.poll() is None, "the server ended at once: see its log"
         try:
             return bool(self._client.info("server")["process_id"] == self._process.pid)
         except RedisError:
@@ -234,23 +226,18 @@ class Node:
             self._process.wait()
 
 
-#: The system gives connections none below 32,768.
-FIRST_PORT, PORTS, PORTS_EACH = 15_000, 16_800, 2_100
-
-
 def free_ports(count: int) -> Sequence[int]:
-    """Ports nobody listens on, all different; and none of those that the system gives to connections, nor of those that
-    the tests beside us take, or one of them might have it a moment later, or while our server is started again."""
-    found: list[int] = []
-    beside = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    first = FIRST_PORT + beside * PORTS_EACH % PORTS
-    with ExitStack() as stack:
-        while len(found) < count:
-            each = stack.enter_context(socket.socket())
-            with suppress(OSError):
-                each.bind((HOST, first + secrets.randbelow(PORTS_EACH)))
-                found.append(each.getsockname()[1])
-    return found
+    """Ports that nobody listens on, each handed out once. They are held until this process ends: a server of ours can
+    listen there, any number of times, while the system gives them to nobody else, be it to other tests."""
+    held = [socket.socket() for _ in range(count)]
+    for each in held:
+        each.bind((HOST, 0))
+        # Only now: two who allow it share a port on which neither listens, and whoever looks for a free one does not.
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    ports = [int(each.getsockname()[1]) for each in held]
+    for each in held:
+        each.detach()
+    return ports
 
 
 def wait_until(true: Callable[[], bool], trouble: str, seconds: float = 30) -> None:
