@@ -32,13 +32,15 @@ SHORTEST = {"client_id": 1, "user_id": 1, "phone": 1, "idempotency_key": 1}
 
 
 def refused(field: str, value: Any) -> InvalidRequest:
+    error = None
     try:
         check_join(JoinRequest(**{field: value}))
-    except InvalidRequest as error:
-        assert error.field == field
-        assert error.message.startswith(f"{field}: ")
-        return error
-    pytest.fail(f"{field} {value!r:.200} is taken")
+    except InvalidRequest as refusal:
+        error = refusal
+    assert error is not None, f"{field} {value!r:.200} is taken"
+    assert error.field == field
+    assert error.message.startswith(f"{field}: ")
+    return error
 
 
 def nested(levels: int, wrap: Callable[[Any], Any], value: Any = 1) -> Any:
