@@ -41,6 +41,17 @@ def test_what_was_read_at_first_is_not_counted_again_when_it_is_told_again() -> 
     assert calls.of(ticket(1)) == Call(2000, 3)
 
 
+def test_a_queue_that_is_recreated_has_none_of_the_calls_of_the_one_before() -> None:
+    called = happened(("called", 1), ("called", 2))
+    calls = Calls(list(reversed(called)))
+    assert calls.hear([*happened(("called", 3)), Event("8", EventType.QUEUE_CREATED, 1500)])
+    assert calls.numbers == []
+    # What was read at first may have been of the new queue already.
+    calls = Calls([Event("9", EventType.CALLED, 2000, 1)])
+    calls.hear([Event("8", EventType.QUEUE_CREATED, 1500), Event("9", EventType.CALLED, 2000, 1)])
+    assert calls.of(ticket(1)) == Call(2000, 1)
+
+
 def test_only_the_last_ones_are_remembered_and_the_others_have_been_called_once() -> None:
     calls = Calls()
     calls.hear(happened(*[("called", number) for number in range(1, REMEMBERED + 10)]))

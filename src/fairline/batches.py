@@ -43,7 +43,7 @@ class Batches:
         self._identity = identity
         self._known = known
         self._tokens = tokens
-        self._activity = Activity[tuple[int, bytes]](self._touch)
+        self._activity = Activity[tuple[int, bytes, int]](self._touch)
         self._signs = Activity[int](lambda queue, numbers: store.keep(queue, list(numbers)))
         self._shown = ShownWaits(store)
 
@@ -168,20 +168,21 @@ class Batches:
     ) -> None:
         soon = _soon(reply)
         urgent: list[Visitor] = []
-        views: list[tuple[int, bytes]] = []
-        for (number, by, _, joined), standing in zip(visitors, reply.items, strict=True):
+        views: list[tuple[int, bytes, int]] = []
+        for (number, by, _, _), standing in zip(visitors, reply.items, strict=True):
             if isinstance(standing, FairlineError):
                 continue
             if standing.deadline is not None and standing.deadline < soon:
-                urgent.append(Visitor(number, by, joined=joined))
+                urgent.append(Visitor(number, by, joined=standing.joined))
             else:
-                views.append((number, by))
+                views.append((number, by, standing.joined))
         self._activity.note(queue, views)
         if urgent:
             await self._store.visit(queue, "touch", urgent)
 
-    async def _touch(self, queue: QueueId, views: Mapping[tuple[int, bytes], int]) -> None:
-        await self._store.visit(queue, "touch", [Visitor(number, by, count) for (number, by), count in views.items()])
+    async def _touch(self, queue: QueueId, views: Mapping[tuple[int, bytes, int], int]) -> None:
+        visitors = [Visitor(number, by, count, joined) for (number, by, joined), count in views.items()]
+        await self._store.visit(queue, "touch", visitors)
 
     async def acts(self, key: tuple[QueueId, Action], tickets: list[Whose]) -> list[Answer | FairlineError]:
         """One action on many tickets."""

@@ -45,6 +45,11 @@ class Calls:
         """Take note of what happened; says whether someone was called, or a call taken back."""
         heard = False
         for event in events:
+            if event.type is EventType.QUEUE_CREATED:
+                # The queue was deleted and recreated: its numbers begin again.
+                self._calls.clear()
+                self._read = frozenset()
+                heard = True
             # What was read at first may be told again by the events that follow.
             if event.ticket is None or event.id in self._read:
                 continue

@@ -243,20 +243,29 @@ class Room:
         was = await settings_at(self.store, queue, to)
         return await self.configure(queue, msgspec.structs.asdict(was), version, by)
 
-    async def set_stock(self, queue: QueueId, total: int | None, *, once: bool = False, by: str = "") -> Configured:
-        """Say how much there is to sell in all; `once` leaves a figure that is there already."""
+    async def set_stock(
+        self, queue: QueueId, total: int | None, *, told_by: str | None = None, by: str = ""
+    ) -> Configured:
+        """Say how much there is to sell in all. What a service says (`told_by` is its address) only counts while it is
+        this queue's service, and no figure is there already."""
         while True:
             current = await self.store.settings(queue)
-            if once and current.settings.stock is not None:
+            known = current.settings
+            if told_by is not None and (known.stock is not None or known.stock_url != told_by):
                 return current
             try:
-                return await self.configure(queue, {"stock": total}, current.version if once else None, by)
+                return await self.configure(queue, {"stock": total}, None if told_by is None else current.version, by)
             except SettingsChanged:
                 continue  # look again: someone may have set it meanwhile
 
     async def settings(self, queue: QueueId) -> Configured:
         """The settings, with their version."""
         return await self.store.settings(queue)
+
+    async def version(self, queue: QueueId) -> int:
+        """The version of the settings at this moment, by which what is remembered of a queue is known to be of this
+        one: see docs/decisions/0012-a-deleted-queue-is-forgotten-at-once.md."""
+        return await self.store.version(queue)
 
     async def delete(self, queue: QueueId, version: int | None = None) -> None:
         """Remove a queue with all its tickets; with a version, only if nobody else changed its settings since."""

@@ -14,6 +14,8 @@ from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.room.people import OpenRoom, join
 
+SERVICE = "https://shop.test/seats"
+
 
 async def test_a_change_by_another_worker_counts_from_the_very_next_answer(
     open_room: OpenRoom, room: Room, make_queue: MakeQueue
@@ -96,15 +98,16 @@ async def test_changes_of_different_settings_at_once_all_survive(open_room: Open
 
 
 async def test_stock_is_set_once_whoever_comes_first(open_room: OpenRoom, make_queue: MakeQueue) -> None:
-    queue = await make_queue()
+    queue = await make_queue(stock_url=SERVICE)
     rooms = [await open_room() for _ in range(4)]
-    answers = await asyncio.gather(*(rooms[n % 4].set_stock(queue, n, once=True) for n in range(20)))
+    answers = await asyncio.gather(*(rooms[n % 4].set_stock(queue, n, told_by=SERVICE) for n in range(20)))
     stocks = {answer.settings.stock for answer in answers}
     assert len(stocks) == 1
     assert (await rooms[0].settings(queue)).settings.stock in stocks
     assert (await rooms[0].set_stock(queue, 500)).settings.stock == 500
-    assert (await rooms[0].set_stock(queue, 7, once=True)).settings.stock == 500
+    assert (await rooms[0].set_stock(queue, 7, told_by=SERVICE)).settings.stock == 500
     assert (await rooms[0].set_stock(queue, None)).settings.stock is None
+    assert (await rooms[0].set_stock(queue, 7, told_by="https://other.test/")).settings.stock is None
     for bad in (-1, 10**10, 1.5, "5"):
         with pytest.raises(InvalidSettings, match="stock"):
             await rooms[0].set_stock(queue, bad)  # type: ignore[arg-type]

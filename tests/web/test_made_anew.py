@@ -3,8 +3,9 @@ to do with whoever has it now."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
@@ -129,3 +130,94 @@ async def test_a_stream_of_the_old_queue_is_never_told_of_somebody_else(server: 
             assert not watched.of("admitted")
         finally:
             await watched.close()
+
+
+#: A queue that is deleted and recreated so often has each worker ask at every moment of what it remembers.
+TURNS = 12
+
+
+@asynccontextmanager
+async def each_worker(server: RunningServer) -> AsyncIterator[list[httpx.AsyncClient]]:
+    """An operator's connection to each worker: ids of requests begin with the process that answered."""
+    headers = {"authorization": f"Bearer {server.admin_key}"}
+    async with AsyncExitStack() as stack:
+        found: dict[int, httpx.AsyncClient] = {}
+        async with asyncio.timeout(30):
+            while found.keys() != set(server.worker_pids()):
+                client = httpx.AsyncClient(base_url=server.base_url, headers=headers, timeout=20)
+                await stack.enter_async_context(client)
+                answer = await client.get("/healthz")
+                found[int(answer.headers["x-request-id"].partition("-")[0], 16)] = client
+        yield list(found.values())
+
+
+async def _seen_by(worker: httpx.AsyncClient, queue: str) -> dict[str, Any]:
+    """All that a worker says of a queue out of what it remembers."""
+    api, admin = "/api/v1", f"/api/v1/admin/queues/{queue}"
+    verify = await worker.get(
+        f"{api}/session/verify", params={"queue": queue}, headers={"x-original-uri": "/open/x", "authorization": ""}
+    )
+    answers = {
+        path: await worker.get(path)
+        for path in (f"{api}/queues/{queue}", f"{api}/queues/{queue}/board", f"{admin}/live", f"{admin}/stats/series")
+    }
+    glances = {each["id"]: each["name"] for each in (await worker.get("/api/v1/admin/live")).json()["queues"]}
+    state, board, live, series = (answer.json() for answer in answers.values())
+    return {
+        "lets by": verify.status_code == 200,
+        "state": state.get("name"),
+        "board": board.get("name"),
+        "called": [each["label"] for each in board.get("called", ())],
+        "live": live.get("glance", {}).get("name"),
+        "joined": sum(point["joined"] for point in series.get("points", ())),
+        "there": {answer.status_code for answer in answers.values()} == {200},
+        "gone": {answer.status_code for answer in answers.values()} == {404},
+        "in the list": glances.get(queue),
+    }
+
+
+NOTHING: dict[str, Any] = {
+    "lets by": False,
+    "state": None,
+    "board": None,
+    "called": [],
+    "live": None,
+    "joined": 0,
+    "there": False,
+    "gone": True,
+    "in the list": None,
+}
+
+
+async def test_no_worker_remembers_a_queue_that_was_deleted(server: RunningServer) -> None:
+    queue = "anew-rules"
+    async with each_worker(server) as workers:
+        one = workers[0]
+        for turn in range(TURNS):
+            by = turn % 3 == 0
+            name = f"Turn {turn}"
+            rules = {"bypass_paths": ["/open/*"] if by else [], "join_limit_per_ip": 1}
+            body = {"id": queue, "name": name, "admission": "manual", **rules}
+            (await one.post("/api/v1/admin/queues", json=body)).raise_for_status()
+            there = NOTHING | {"lets by": by, "state": name, "board": name, "live": name, "there": True, "gone": False}
+            there["in the list"] = name
+            assert [await _seen_by(worker, queue) for worker in workers] == [there] * len(workers), turn
+            # Each time somebody else has number 1, and the limit of joins from one address begins anew.
+            await _join(one, queue, f"somebody-{turn}")
+            if turn % 2:
+                (await one.post(f"/api/v1/admin/queues/{queue}/call-next")).raise_for_status()
+            assert (await one.delete(f"/api/v1/admin/queues/{queue}")).status_code == 204
+            if turn % 4 < 2:  # otherwise it is recreated at once
+                assert [await _seen_by(worker, queue) for worker in workers] == [NOTHING] * len(workers), turn
+
+
+async def test_every_worker_goes_by_new_settings_at_once(server: RunningServer) -> None:
+    async with each_worker(server) as workers:
+        queue = await make_queue(workers[0], "anew-changed", admission="manual")
+        for turn in range(TURNS):
+            by, name = turn % 2 == 0, f"Turn {turn}"
+            changes = {"name": name, "bypass_paths": ["/open/*"] if by else []}
+            (await workers[0].patch(f"/api/v1/admin/queues/{queue}", json=changes)).raise_for_status()
+            for worker in workers:
+                seen = await _seen_by(worker, queue)
+                assert (seen["lets by"], seen["state"], seen["board"], seen["live"]) == (by, name, name, name), turn

@@ -96,7 +96,7 @@ class Stocktaker:
             if await self._is_our_turn(queue):
                 seats = await _asked(queue, settings.stock_url)
                 if seats is not None:
-                    await self._room.set_stock(queue, seats, once=True)
+                    await self._room.set_stock(queue, seats, told_by=settings.stock_url)
         except QueueNotFound:
             return False  # deleted meanwhile
         return True

@@ -80,8 +80,10 @@ unpacked = msgspec.json.Decoder(Notice).decode
 
 def is_true(notice: Notice, ticket: Ticket | None) -> bool:
     """Whether there is still a point in telling someone: nobody is told that it is nearly their turn once they were
-    called, nor called to a desk that they have been to."""
-    if ticket is None:
+    called, nor called to a desk that they have been to; and nobody what was meant for the one who had the number in a
+    queue that was deleted."""
+    at = round(notice.at.timestamp() * 1000)
+    if ticket is None or ticket.joined > at:
         return False
     match notice.notice:
         case NoticeKind.JOINED:
@@ -92,6 +94,6 @@ def is_true(notice: Notice, ticket: Ticket | None) -> bool:
             return ticket.status is Status.WAITING
         case NoticeKind.CALLED:
             # Called again since, they are told so by the notice of that.
-            return ticket.status is Status.ADMITTED and ticket.admitted <= round(notice.at.timestamp() * 1000)
+            return ticket.status is Status.ADMITTED and ticket.admitted <= at
         case NoticeKind.TRANSFERRED:
             return ticket.went is not None

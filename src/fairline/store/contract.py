@@ -246,6 +246,10 @@ class Store(Protocol):
     async def settings(self, queue: QueueId) -> Configured:
         """The settings of a queue."""
 
+    async def version(self, queue: QueueId) -> int:
+        """The version its settings are at: the least that can be asked of a queue. It never comes back, not in a queue
+        that is recreated under the name either: whoever remembers anything of a queue goes by it."""
+
     async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
         """Replace the settings if they are still at `version`, or raise SettingsChanged. The history has it from the
         same step on."""

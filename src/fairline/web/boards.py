@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import OrderedDict
 from urllib.parse import unquote
@@ -17,6 +16,7 @@ from fairline.ticket import Status
 from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.http import Outcome, Pending, Request, Response, Running, Sent, encode
+from fairline.web.lately import Lately
 from fairline.web.people import named_queue
 from fairline.web.recent import FRESH_SECONDS
 from fairline.web.wire import BoardAnswer, CalledAnswer, ServingAnswer, moment
@@ -37,7 +37,6 @@ class Follower:
         self._queue = queue
         self._calls = Calls()
         self._after: str | None = None
-        self._looking: asyncio.Task[None] | None = None
         self.read_at = 0.0
         """When it was last read, by our own clock; 0 before that."""
         self.stirred = False
@@ -70,30 +69,13 @@ class Follower:
         self.encoded = encode(self.answer)
         self.read_at = time.monotonic()
 
-    async def fresh(self) -> None:
-        """Look, unless someone did less than a second ago or does so now."""
-        if self.read_at and time.monotonic() - self.read_at <= FRESH_SECONDS:
-            return
-        if self._looking is None:
-            self._looking = asyncio.ensure_future(self._hear_and_look())
-            self._looking.add_done_callback(self._have_looked)
-        await asyncio.shield(self._looking)
-
-    async def _hear_and_look(self) -> None:
-        await self.hear()
-        await self.look()
-
-    def _have_looked(self, task: asyncio.Task[None]) -> None:
-        self._looking = None
-        if not task.cancelled():
-            task.exception()  # seen to, even where nobody waits for it any more
-
 
 class Boards:
     """The calls of boards."""
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
+        self._boards = Lately(context.room, self._look, FRESH_SECONDS, FOLLOWED)
         self._followed: OrderedDict[QueueId, Follower] = OrderedDict()
         self.version = assets.version("board.js", "board.css")
 
@@ -116,16 +98,16 @@ class Boards:
         return Pending(Running(opened()), lambda sent: sent)
 
     async def fresh(self, queue: QueueId) -> Follower:
-        """The board of a queue, at most a second old; QueueNotFound where there is none."""
+        """The board of a queue as it is set now, at most a second old; QueueNotFound where there is none."""
+        return await self._boards.get(queue)
+
+    async def _look(self, queue: QueueId) -> Follower:
         follower = self._followed.pop(queue, None) or Follower(self._context.room, queue)
+        await follower.hear()
+        await follower.look()
         self._followed[queue] = follower
         while len(self._followed) > FOLLOWED:
             self._followed.popitem(last=False)
-        try:
-            await follower.fresh()
-        except BaseException:
-            self._followed.pop(queue, None)
-            raise
         return follower
 
 

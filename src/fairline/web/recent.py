@@ -1,9 +1,6 @@
-"""Queues as they were a moment ago: read once a second, however many ask."""
+"""Queues as they were a moment ago, for everyone."""
 
 from __future__ import annotations
-
-import asyncio
-import time
 
 from msgspec import Struct
 
@@ -11,6 +8,7 @@ from fairline.estimate import Forecast
 from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.room import Room
 from fairline.terms import refused_now
+from fairline.web.lately import Lately
 from fairline.web.wire import QueueAnswer, moment
 
 #: How long the state of a queue is good for, in caches and here.
@@ -29,31 +27,15 @@ class Recent:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._states: dict[QueueId, tuple[float, State]] = {}
-        self._reading: dict[QueueId, asyncio.Task[State]] = {}
+        self._states = Lately(room, self._read, FRESH_SECONDS)
 
     async def state(self, queue: QueueId) -> State:
-        """The state of a queue, at most a second old; QueueNotFound where there is none."""
-        read_at, state = self._states.get(queue, (0.0, None))
-        if state is not None and time.monotonic() - read_at <= FRESH_SECONDS:
-            return state
-        reading = self._reading.get(queue)
-        if reading is None:
-            reading = self._reading[queue] = asyncio.ensure_future(self._read(queue))
-            reading.add_done_callback(lambda task: self._have_read(queue, task))
-        return await asyncio.shield(reading)
-
-    def _have_read(self, queue: QueueId, task: asyncio.Task[State]) -> None:
-        del self._reading[queue]
-        if not task.cancelled():
-            task.exception()  # seen to, even where nobody waits for it any more
+        """A queue as it is set now, its figures at most a second old; QueueNotFound where there is none."""
+        return await self._states.get(queue)
 
     async def _read(self, queue: QueueId) -> State:
-        self._states.pop(queue, None)
         view, settings = await self._room.view(queue)
-        state = State(settings, _told(queue, view, settings))
-        self._states[queue] = (time.monotonic(), state)
-        return state
+        return State(settings, _told(queue, view, settings))
 
 
 def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnswer:

@@ -154,6 +154,9 @@ class PostgresStore:
         version, found = decode(await self._client.call("settings", queue, queue=queue))
         return Configured(msgspec.convert(found, QueueSettings), version)
 
+    async def version(self, queue: QueueId) -> int:
+        return int(await self._client.call("version_of", queue, queue=queue))
+
     async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
         found = await self._call("configure", queue, version, _json(settings).decode(), by, REVISIONS_KEPT)
         if found != version:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -137,7 +137,7 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
 
 
 class Runner:
-    """Runs scripts: through one pipe to a single server, through the client to a cluster."""
+    """Runs scripts and small questions: through one pipe to a single server, through the client to a cluster."""
 
     def __init__(self, client: Connection) -> None:
         self._pipe: Pipe | None = None
@@ -155,11 +155,18 @@ class Runner:
 
     async def run_on(self, name: str, keys: Sequence[str], args: Sequence[Any], queue: QueueId | None = None) -> Any:
         """Run one script on these keys; `args` begin with the time."""
+        return await self._answered(self._run(name, keys, args), queue)
+
+    async def ask(self, *command: Any) -> Any:
+        """One command on one key."""
+        return await self._answered(self._call(*command))
+
+    async def _answered(self, call: Awaitable[Any], queue: QueueId | None = None) -> Any:
         if self._pipe is None:
             async with mapped_errors(queue):
-                return await self._run(name, keys, args)
+                return await call
         try:
-            return await self._run(name, keys, args)
+            return await call
         except _ERRORS as error:
             raise translated(error, queue) from error
 

@@ -134,6 +134,12 @@ class ValkeyStore:
             raise QueueNotFound(queue)
         return found
 
+    async def version(self, queue: QueueId) -> int:
+        found = await self._runner.ask("HGET", key(queue, "queue"), "version")
+        if found is None:
+            raise QueueNotFound(queue)
+        return int(found)
+
     async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
         args = [version, REVISIONS_KEPT, by, *pack_settings(settings)]
         _, (version_found,) = await self._run("configure", queue, args)

@@ -12,6 +12,7 @@ import structlog
 
 from fairline.errors import FairlineError, QueueNotFound, StoreError
 from fairline.events import Event
+from fairline.grouping import Grouping
 from fairline.queue import QueueId
 from fairline.room import PAGE, Room
 from fairline.store import Role
@@ -44,21 +45,22 @@ class Shared(Generic[T]):
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
         self._read = read
         self._found: tuple[float, T] | None = None
-        self._reading: asyncio.Future[T] | None = None
+        self._reading = Grouping[None, None, T](self._read_for)
 
-    async def get(self) -> T:
-        """What was read lately, or is being read."""
+    async def lately(self) -> T:
+        """What was read lately, or is read now."""
         if self._found is not None and time.monotonic() - self._found[0] <= FRESH_SECONDS:
             return self._found[1]
-        if self._reading is None:
-            self._reading = asyncio.ensure_future(self._read())
-            self._reading.add_done_callback(self._have_read)
-        return await asyncio.shield(self._reading)
+        return await self.now()
 
-    def _have_read(self, reading: asyncio.Future[T]) -> None:
-        self._reading = None
-        if not reading.cancelled() and reading.exception() is None:
-            self._found = (time.monotonic(), reading.result())
+    async def now(self) -> T:
+        """What a read brings that begins from here on: nothing of a queue that is deleted."""
+        return await self._reading.call(None, None)
+
+    async def _read_for(self, _key: None, looking: list[None]) -> list[T]:
+        found = await self._read()
+        self._found = (time.monotonic(), found)
+        return [found] * len(looking)
 
 
 class Live(Calls):
@@ -97,7 +99,7 @@ class Live(Calls):
     async def all(self, call: Call) -> Sent:
         """All queues, now or from now on."""
         if not wants_stream(call):
-            return private(200, await self._all.get())
+            return private(200, await self._all.now())
         return Takeover(LiveQueues(self._all, still_allowed(self._desk, call, Role.VIEWER)), HEADERS)
 
     async def one(self, call: Call) -> Sent:
@@ -170,7 +172,7 @@ class LiveQueues(OpenStream):
 
     async def _news(self, now: float) -> bytes:
         """What is to be told now: nothing where nothing has changed."""
-        found = await self._shared.get()
+        found = await (self._shared.now() if self._told is None else self._shared.lately())
         same = encode(found.steady)
         if same == self._told and now - self._told_at < AGAIN_SECONDS and not self._away:
             return b""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from fairline.store import Point, Role
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
 from fairline.web.http import Response, private
+from fairline.web.lately import Lately
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
 
@@ -123,7 +124,7 @@ class Series(Calls):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self._read: dict[tuple[QueueId, Range], tuple[float, SeriesAnswer]] = {}
+        self._series = {span: Lately(desk.room, partial(self._read, span), FRESH_SECONDS) for span in Range}
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -153,14 +154,11 @@ class Series(Calls):
         text = call.request.args.get("range") or Range.HOUR
         if text not in STEPS:
             raise InvalidRequest("range", f"must be one of {', '.join(Range)}; got {text!r:.80}")
-        queue, span = call.queue, Range(text)
-        read_at, answer = self._read.get((queue, span), (0.0, None))
-        if answer is None or time.monotonic() - read_at > FRESH_SECONDS:
-            self._read.pop((queue, span), None)
-            step, points = STEPS[span]
-            answer = SeriesAnswer(60 * step, [*map(PointAnswer.of, await self._room.series(queue, step, points))])
-            self._read[queue, span] = (time.monotonic(), answer)
-        return private(200, answer)
+        return private(200, await self._series[Range(text)].get(call.queue))
+
+    async def _read(self, span: Range, queue: QueueId) -> SeriesAnswer:
+        step, points = STEPS[span]
+        return SeriesAnswer(60 * step, [*map(PointAnswer.of, await self._room.series(queue, step, points))])
 
     async def preview(self, call: Call) -> Response:
         """The wait of the last one, now and then."""

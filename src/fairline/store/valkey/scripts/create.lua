@@ -3,16 +3,18 @@
 -- ARGV  1 now  2 by whom  3 the settings as JSON  then for each: field  value
 -- Returns 1, or 0 where there is one already.
 if redis.call('HEXISTS', KEYS[1], 'version') == 1 then return 0 end
-local now = ARGV[1]
-if now == '' then
+local micros = ARGV[1] ~= '' and tonumber(ARGV[1]) * 1000
+if not micros then
   local time = redis.call('TIME')
-  now = string.format('%.17g', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+  micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
--- The version counts on from the moment of creation: a queue made anew never looks like the one before it.
-redis.call('HSET', KEYS[1], 'version', now, 'created_at', now, 'swept_at', now)
+local first, now = string.format('%.17g', micros), string.format('%.17g', math.floor(micros / 1000))
+-- The version counts on from the microsecond of creation: it cannot have come so far in the queue that had the name
+-- before, so nothing that was remembered of that one fits this one. Nor do tries count that were limited there.
+redis.call('HSET', KEYS[1], 'version', first, 'created_at', first, 'limits_from', now, 'swept_at', now)
 for i = 4, #ARGV, 2 do
   if ARGV[i + 1] ~= '' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
-redis.call('XADD', KEYS[13], now .. '-0', 'at', now, 'by', ARGV[2], 'settings', ARGV[3])
+redis.call('XADD', KEYS[13], first .. '-0', 'at', now, 'by', ARGV[2], 'settings', ARGV[3])
 redis.call('XADD', KEYS[9], '*', 'type', 'queue_created', 'at', now, 'ticket', '', 'detail', '')
 return 1

@@ -5,6 +5,7 @@
 --#include queue
 --#include sliding
 local key, limit, window = KEYS[#KEYS], tonumber(ARGV[2]), tonumber(ARGV[3])
-local wait = blocked(key, limit, window)
+read({'limits_from'})
+local wait = blocked(key, limit, window, Q.limits_from)
 if wait == 0 then hit(key, window) end
 return answer({text(wait)})

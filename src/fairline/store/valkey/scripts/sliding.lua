@@ -2,10 +2,11 @@
 -- hits still inside it. The expiry only clears away what no longer counts. Included by join.lua,
 -- limit.lua and try.lua.
 
--- How long until one more is allowed, in ms; 0 is now.
-local function blocked(key, limit, window)
+-- How long until one more is allowed, in ms; 0 is now. Hits before `from` were in a queue that had the name before.
+local function blocked(key, limit, window, from)
+  local gone = math.max(now - window, from and from <= now and from - 1 or 0)
   local oldest = call('LINDEX', key, 0)
-  while oldest and tonumber(oldest) <= now - window do
+  while oldest and tonumber(oldest) <= gone do
     call('LPOP', key)
     oldest = call('LINDEX', key, 0)
   end

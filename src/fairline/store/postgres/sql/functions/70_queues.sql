@@ -6,21 +6,23 @@ CREATE FUNCTION all_queues() RETURNS json LANGUAGE sql STABLE AS $$
 $$;
 
 -- create_queue: make a queue that is not there yet. Returns whether it was made.
--- The version and the events count on from the moment of creation: a queue made anew never looks like the one before it.
+-- The version and the events count on from the microsecond of creation: neither can have come so far in the queue that
+-- had the name before, so nothing that was remembered of that one fits this one.
 CREATE FUNCTION create_queue(_id text, _at bigint, _settings jsonb, _by text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _now bigint := moment(_at);
+  _first bigint := coalesce(_at * 1000, floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
   _key bigint := nextval(pg_get_serial_sequence('queues', 'key'));
 BEGIN
   INSERT INTO queues SELECT (jsonb_populate_record(NULL::queues, _settings
-    || jsonb_build_object('key', _key, 'id', _id, 'version', _now, 'created', _now))).*
+    || jsonb_build_object('key', _key, 'id', _id, 'version', _first, 'created', _first))).*
   ON CONFLICT (id) DO NOTHING;
   IF NOT FOUND THEN
     RETURN 'false';
   END IF;
   INSERT INTO counters (queue, swept_at, turns, event)
-  VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _now);
-  INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _now, _now, _by, _settings);
+  VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _first);
+  INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _first, _now, _by, _settings);
   PERFORM tell(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
 END $$;
@@ -32,6 +34,18 @@ DECLARE
 BEGIN
   RETURN (SELECT json_build_array(q.version, to_jsonb(q) - ARRAY['key', 'id', 'version', 'created'])
     FROM queues q WHERE q.key = _c.queue);
+END $$;
+
+-- version_of: the version of a queue's settings.
+CREATE FUNCTION version_of(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _version bigint;
+BEGIN
+  SELECT q.version INTO _version FROM queues q WHERE q.id = _id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'there is no queue %', _id USING ERRCODE = 'FL001';
+  END IF;
+  RETURN to_json(_version);
 END $$;
 
 -- configure: write the settings of a queue, all at once, and what they are now into its history, which keeps the last
@@ -86,7 +100,7 @@ BEGIN
   DELETE FROM passes WHERE queue = _c.queue;
   DELETE FROM limits WHERE queue = _c.queue;
   DELETE FROM events WHERE queue = _c.queue;
-  -- A queue made anew counts its events from 1: what was seen of this one says nothing of it.
+  -- What was taken of this one says nothing of a queue that is recreated under the name.
   DELETE FROM outbox_cursors WHERE queue = _id;
   DELETE FROM stats WHERE queue = _c.queue;
   DELETE FROM revisions WHERE queue = _c.queue;

@@ -1,0 +1,32 @@
+"""A queue that is deleted and recreated: what a worker noted of the old one never reaches the new one."""
+
+from __future__ import annotations
+
+from fairline.queue import QueueSettings
+from fairline.room import Room
+from tests.backends import FakeClock
+from tests.conftest import MakeQueue
+from tests.room.people import OpenRoom, admit, join
+
+
+async def test_page_views_of_the_queue_before_are_counted_for_nobody(
+    open_room: OpenRoom, make_queue: MakeQueue, clock: FakeClock
+) -> None:
+    noting, other = await open_room(), await open_room()
+
+    async def goes_in(room: Room) -> None:
+        await join(room, queue, client_id="client-ann")
+        assert await admit(room, queue) == [1]
+        await room.start(queue, 1, "a browser")
+
+    queue = await make_queue(admission_rate=100)
+    await goes_in(noting)
+    for _ in range(3):
+        await noting.visit(queue, 1, "a browser")
+    await other.delete(queue)
+    clock.advance(1)
+    await other.store.create(queue, QueueSettings(admission_rate=100))
+    await goes_in(other)
+    await noting.visit(queue, 1, "a browser")
+    await noting.close()
+    assert (await other.ticket(queue, 1)).page_views == 1
