@@ -19,10 +19,15 @@ from fairline.errors import FairlineError
 from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
 from tests import machine
-from tests.backends import BACKENDS, FakeClock, Servers
+from tests.backends import BACKENDS, START, FakeClock, Servers
 
 # How long an example takes says something about the machine, and nothing about us.
-settings.register_profile("fairline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "fairline",
+    deadline=None,
+    max_examples=200 if os.environ.get("FAIRLINE_LONG") else 25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("fairline")
 
 # Whoever the tests talk to is on loopback, nearly always without TLS: no client needs to read the certificates of the
@@ -121,9 +126,17 @@ def valkey_url(servers: Servers) -> str:
     return servers.url("valkey")
 
 
-@pytest.fixture
-def clock() -> FakeClock:
+@pytest.fixture(scope="session")
+def session_clock() -> FakeClock:
+    """The clock of the stores that tests share."""
     return FakeClock()
+
+
+@pytest.fixture
+def clock(session_clock: FakeClock) -> FakeClock:
+    """It says the same at the start of every test."""
+    session_clock.now = START
+    return session_clock
 
 
 @pytest.fixture
@@ -140,14 +153,31 @@ async def another_store(backend: str, clock: FakeClock) -> AsyncIterator[OpenSto
         await store.close()
 
 
+@pytest.fixture(scope="session")
+async def shared_store(session_clock: FakeClock) -> AsyncIterator[Callable[[str], Awaitable[Store]]]:
+    """One store for all tests on a backend: new connections cost more than most tests do."""
+    opened: dict[str, Store] = {}
+
+    async def share(url: str) -> Store:
+        if url not in opened:
+            opened[url] = await open_store(url, clock=session_clock)
+        return opened[url]
+
+    yield share
+    for store in opened.values():
+        await store.close()
+
+
 @pytest.fixture
-async def store(another_store: OpenStore) -> AsyncIterator[Store]:
+async def store(
+    backend: str, shared_store: Callable[[str], Awaitable[Store]], clock: FakeClock
+) -> AsyncIterator[Store]:
     """The store of a test; its queues go with it, or keepers of later tests would look after them all."""
-    opened = await another_store()
-    yield opened
+    shared = await shared_store(backend)
+    yield shared
     with contextlib.suppress(FairlineError):  # some tests leave it away
-        for each in await opened.queues():
-            await opened.delete(each)
+        for each in await shared.queues():
+            await shared.delete(each)
 
 
 @pytest.fixture
