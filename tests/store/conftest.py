@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import pytest
 
+from fairline.queue import checked, queue_id
 from fairline.store import Store
 from tests.backends import FakeClock
-from tests.conftest import MakeQueue
 from tests.store.venue import OpenVenue, Venue
 
 #: Where the two differ, the values are wanted.
@@ -16,10 +17,12 @@ pytest.register_assert_rewrite("tests.store.beside")
 
 
 @pytest.fixture
-def venue(store: Store, make_queue: MakeQueue, clock: FakeClock) -> OpenVenue:
-    """Makes a queue with the settings given: `v = await venue(max_active=2)`."""
+def venue(store: Store, clock: FakeClock) -> OpenVenue:
+    """Makes another queue with each call, with the settings given: `v = await venue(max_active=2)`."""
 
     async def make(**settings: Any) -> Venue:
-        return Venue(store, await make_queue(**settings), clock)
+        queue = queue_id(f"q-{secrets.token_hex(6)}")
+        await store.create(queue, checked(settings))
+        return Venue(store, queue, clock)
 
     return make

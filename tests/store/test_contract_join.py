@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
-
-import pytest
 
 from fairline.errors import IdempotencyConflict, QueueFull, QueueMaintenance
 from fairline.queue import OnePer, QueueStatus
@@ -75,15 +74,15 @@ async def test_a_clock_that_goes_back_reorders_nobody(venue: OpenVenue) -> None:
     assert await v.admit() == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("leaver", [1, 3, 5])
-async def test_who_leaves_is_taken_out_exactly_and_the_others_move_up(venue: OpenVenue, leaver: int) -> None:
-    v = await venue()
-    numbers = await v.joins(5)
-    await v.act(Action.LEAVE, leaver)
-    numbers.remove(leaver)
-    assert await v.line() == numbers
-    assert [ticket.position for ticket in await v.tickets(Status.WAITING)] == [1, 2, 3, 4]
-    assert await v.admit() == numbers
+async def test_who_leaves_is_taken_out_exactly_and_the_others_move_up(venue: OpenVenue) -> None:
+    for leaver in (1, 3, 5):
+        v = await venue()
+        numbers = await v.joins(5)
+        await v.act(Action.LEAVE, leaver)
+        numbers.remove(leaver)
+        assert await v.line() == numbers, leaver
+        assert [ticket.position for ticket in await v.tickets(Status.WAITING)] == [1, 2, 3, 4], leaver
+        assert await v.admit() == numbers, leaver
 
 
 # Refusals
@@ -125,16 +124,15 @@ async def test_a_paused_queue_takes_joins(venue: OpenVenue) -> None:
     assert await v.line() == [1, 2]
 
 
-@pytest.mark.parametrize("trouble", [{"max_queue_size": 1}, {"status": QueueStatus.MAINTENANCE}])
-async def test_a_holder_gets_the_ticket_again_where_others_are_refused(
-    venue: OpenVenue, trouble: dict[str, Any]
-) -> None:
-    v = await venue()
-    await v.join(client=b"me", key=b"k", fingerprint=b"f")
-    await v.configure(**trouble)
-    assert not isinstance(await v.try_join(client=b"you"), Joined)
-    assert (await v.join(client=b"me")).ticket.number == 1
-    assert (await v.join(key=b"k", fingerprint=b"f")).ticket.number == 1
+async def test_a_holder_gets_the_ticket_again_where_others_are_refused(venue: OpenVenue) -> None:
+    troubles: list[dict[str, Any]] = [{"max_queue_size": 1}, {"status": QueueStatus.MAINTENANCE}]
+    for trouble in troubles:
+        v = await venue()
+        await v.join(client=b"me", key=b"k", fingerprint=b"f")
+        await v.configure(**trouble)
+        assert not isinstance(await v.try_join(client=b"you"), Joined), trouble
+        assert (await v.join(client=b"me")).ticket.number == 1, trouble
+        assert (await v.join(key=b"k", fingerprint=b"f")).ticket.number == 1, trouble
 
 
 # The same person
@@ -142,24 +140,24 @@ async def test_a_holder_gets_the_ticket_again_where_others_are_refused(
 DETAIL = {OnePer.CLIENT: "client", OnePer.USER: "user", OnePer.PHONE: "phone", OnePer.IP: "address"}
 
 
-@pytest.mark.parametrize("one_per", DETAIL)
-async def test_the_same_person_is_given_one_ticket(venue: OpenVenue, one_per: OnePer) -> None:
-    v = await venue(one_per=one_per)
-    detail = DETAIL[one_per]
-    first = await v.join(**{detail: b"same"})
-    again = await v.join(**{detail: b"same"})
-    assert (again.created, again.ticket) == (False, first.ticket)
-    other = await v.join(**{detail: b"other"})
-    assert (other.created, other.ticket.number) == (True, 2)
-    stats = await v.store.stats(v.queue)
-    assert stats.totals.joined == 2
+async def test_the_same_person_is_given_one_ticket(venue: OpenVenue) -> None:
+    for one_per in DETAIL:
+        v = await venue(one_per=one_per)
+        detail = DETAIL[one_per]
+        first = await v.join(**{detail: b"same"})
+        again = await v.join(**{detail: b"same"})
+        assert (again.created, again.ticket) == (False, first.ticket), one_per
+        other = await v.join(**{detail: b"other"})
+        assert (other.created, other.ticket.number) == (True, 2), one_per
+        stats = await v.store.stats(v.queue)
+        assert stats.totals.joined == 2, one_per
 
 
-@pytest.mark.parametrize("one_per", DETAIL)
-async def test_only_the_detail_the_queue_goes_by_makes_two_people_one(venue: OpenVenue, one_per: OnePer) -> None:
-    v = await venue(one_per=one_per)
-    alike = {detail: b"same" for detail in DETAIL.values() if detail != DETAIL[one_per]}
-    assert await v.joins(3, **alike) == [1, 2, 3]
+async def test_only_the_detail_the_queue_goes_by_makes_two_people_one(venue: OpenVenue) -> None:
+    for one_per in DETAIL:
+        v = await venue(one_per=one_per)
+        alike = {detail: b"same" for detail in DETAIL.values() if detail != DETAIL[one_per]}
+        assert await v.joins(3, **alike) == [1, 2, 3], one_per
 
 
 async def test_no_detail_makes_two_people_one_where_the_queue_goes_by_none(venue: OpenVenue) -> None:
@@ -177,20 +175,20 @@ async def test_within_one_batch_the_same_person_is_given_one_ticket(venue: OpenV
     ]
 
 
-@pytest.mark.parametrize("client", [b"\x00\x01\xff", b" ", b"a b\nc", "€".encode(), b"x" * 64])
-async def test_a_client_can_be_any_bytes(venue: OpenVenue, client: bytes) -> None:
-    v = await venue()
-    await v.join(client=client)
-    again = await v.join(client=client)
-    assert (again.created, again.ticket.client) == (False, client)
+async def test_a_client_can_be_any_bytes(venue: OpenVenue) -> None:
+    for client in (b"\x00\x01\xff", b" ", b"a b\nc", "€".encode(), b"x" * 64):
+        v = await venue()
+        await v.join(client=client)
+        again = await v.join(client=client)
+        assert (again.created, again.ticket.client) == (False, client), client
 
 
-@pytest.mark.parametrize("status", sorted(LIVE))
-async def test_a_ticket_holds_its_holder_through_all_live_states(venue: OpenVenue, status: Status) -> None:
-    v = await venue()
-    number = await v.one(status, client=b"me")
-    again = await v.join(client=b"me")
-    assert (again.created, again.ticket.number, again.ticket.status) == (False, number, status)
+async def test_a_ticket_holds_its_holder_through_all_live_states(venue: OpenVenue) -> None:
+    for status in sorted(LIVE):
+        v = await venue()
+        number = await v.one(status, client=b"me")
+        again = await v.join(client=b"me")
+        assert (again.created, again.ticket.number, again.ticket.status) == (False, number, status), status
 
 
 async def returns_and_leaves(v: Venue, number: int) -> None:
@@ -218,17 +216,14 @@ async def completes(v: Venue, number: int) -> None:
     await v.act(Action.COMPLETE, number)
 
 
-@pytest.mark.parametrize("one_per", DETAIL)
-@pytest.mark.parametrize("ends", [returns_and_leaves, lapses, is_revoked, does_not_show, completes])
-async def test_a_holder_is_free_to_join_again_in_the_step_that_ends_the_ticket(
-    venue: OpenVenue, one_per: OnePer, ends: Any
-) -> None:
-    v = await venue(one_per=one_per)
-    me = {DETAIL[one_per]: b"me"}
-    await v.join(**me)
-    await ends(v, 1)
-    again = await v.join(**me)
-    assert (again.created, again.ticket.number) == (True, 2)
+async def test_a_holder_is_free_to_join_again_in_the_step_that_ends_the_ticket(venue: OpenVenue) -> None:
+    for one_per, ends in product(DETAIL, (returns_and_leaves, lapses, is_revoked, does_not_show, completes)):
+        v = await venue(one_per=one_per)
+        me = {DETAIL[one_per]: b"me"}
+        await v.join(**me)
+        await ends(v, 1)
+        again = await v.join(**me)
+        assert (again.created, again.ticket.number) == (True, 2), (one_per, ends)
 
 
 async def test_the_end_of_an_old_ticket_does_not_free_the_holder_of_the_new_one(venue: OpenVenue) -> None:
@@ -250,26 +245,23 @@ async def test_joining_again_does_not_change_what_was_told_before(venue: OpenVen
 
 # Proof: a place must not be had by naming someone
 
+#: The client that joined, the one that names the same person afterwards, and whether the ticket is proven theirs.
+NAMED = [
+    (b"mine", b"mine", True),
+    (b"mine", b"other", False),
+    (b"mine", b"", False),
+    (b"", b"", False),
+    (b"", b"x", False),
+]
 
-@pytest.mark.parametrize("one_per", [OnePer.USER, OnePer.PHONE, OnePer.IP])
-@pytest.mark.parametrize(
-    ("first", "second", "proven"),
-    [
-        (b"mine", b"mine", True),
-        (b"mine", b"other", False),
-        (b"mine", b"", False),
-        (b"", b"", False),
-        (b"", b"x", False),
-    ],
-)
-async def test_naming_someone_proves_nothing_without_their_client(
-    venue: OpenVenue, one_per: OnePer, first: bytes, second: bytes, proven: bool
-) -> None:
-    v = await venue(one_per=one_per)
-    me = {DETAIL[one_per]: b"me"}
-    assert (await v.join(client=first, **me)).proven
-    again = await v.join(client=second, **me)
-    assert (again.created, again.proven) == (False, proven)
+
+async def test_naming_someone_proves_nothing_without_their_client(venue: OpenVenue) -> None:
+    for one_per, (first, second, proven) in product((OnePer.USER, OnePer.PHONE, OnePer.IP), NAMED):
+        v = await venue(one_per=one_per)
+        me = {DETAIL[one_per]: b"me"}
+        assert (await v.join(client=first, **me)).proven
+        again = await v.join(client=second, **me)
+        assert (again.created, again.proven) == (False, proven), (one_per, first, second)
 
 
 async def test_the_same_client_is_proof(venue: OpenVenue) -> None:
@@ -354,13 +346,13 @@ PEOPLE = [
 ]
 
 
-@pytest.mark.parametrize("person", PEOPLE)
-async def test_what_people_tell_is_kept_word_for_word_through_their_stay(venue: OpenVenue, person: Person) -> None:
-    v = await venue()
-    number = (await v.join(person=person)).ticket.number
-    assert (await v.ticket(number)).person == person
-    await v.call(number=number)
-    await v.start(number)
-    assert (await v.ticket(number)).person == person
-    await v.act(Action.COMPLETE, number)
-    assert [ticket.person for ticket in await v.tickets()] == [person]
+async def test_what_people_tell_is_kept_word_for_word_through_their_stay(venue: OpenVenue) -> None:
+    for person in PEOPLE:
+        v = await venue()
+        number = (await v.join(person=person)).ticket.number
+        assert (await v.ticket(number)).person == person
+        await v.call(number=number)
+        await v.start(number)
+        assert (await v.ticket(number)).person == person
+        await v.act(Action.COMPLETE, number)
+        assert [ticket.person for ticket in await v.tickets()] == [person]
