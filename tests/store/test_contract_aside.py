@@ -70,18 +70,18 @@ async def test_nobody_who_is_held_is_let_in_by_itself(venue: OpenVenue) -> None:
     assert await v.admit() == []
 
 
-@pytest.mark.parametrize("action", [Action.HOLD, Action.NO_SHOW, Action.RETURN])
-async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(venue: OpenVenue, action: Action) -> None:
-    v = await venue(**COUNTER)
-    await v.join()
-    await v.act(Action.HOLD, 1)
-    refused = await v.act(action, 1)
-    assert isinstance(refused, TransitionRefused)
-    assert refused.found == "held"
-    with pytest.raises(TransitionRefused, match="held"):
-        await v.call(number=1)
-    with pytest.raises(TransitionRefused, match="held"):
-        await v.store.prioritise(v.queue, 1, 2)
+async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(venue: OpenVenue) -> None:
+    for action in (Action.HOLD, Action.NO_SHOW, Action.RETURN):
+        v = await venue(**COUNTER)
+        await v.join()
+        await v.act(Action.HOLD, 1)
+        refused = await v.act(action, 1)
+        assert isinstance(refused, TransitionRefused), action
+        assert refused.found == "held", action
+        with pytest.raises(TransitionRefused, match="held"):
+            await v.call(number=1)
+        with pytest.raises(TransitionRefused, match="held"):
+            await v.store.prioritise(v.queue, 1, 2)
 
 
 async def test_who_is_not_held_cannot_be_released(venue: OpenVenue) -> None:
@@ -165,12 +165,12 @@ async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: O
     assert await v.call(20) == line
 
 
-@pytest.mark.parametrize("places", [0, -1, 101])
-async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue, places: int) -> None:
-    v = await venue(**COUNTER)
-    await v.joins(2)
-    with pytest.raises(InvalidRequest, match="1 to 100"):
-        await v.store.let_pass(v.queue, 1, places)
+async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue) -> None:
+    for places in (0, -1, 101):
+        v = await venue(**COUNTER)
+        await v.joins(2)
+        with pytest.raises(InvalidRequest, match="1 to 100"):
+            await v.store.let_pass(v.queue, 1, places)
 
 
 # A no-show, taken back

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fairline.store import MAX_BATCH
 from fairline.ticket import Action, Reason, Status
 from tests.store.venue import OpenVenue
@@ -64,16 +62,14 @@ async def test_a_beat_after_the_end_brings_nobody_back(venue: OpenVenue) -> None
     assert await v.tickets() == []
 
 
-@pytest.mark.parametrize("status", NOT_WAITING)
-async def test_a_beat_of_someone_who_does_not_wait_only_tells_where_they_stand(
-    venue: OpenVenue, status: Status
-) -> None:
-    v = await venue()
-    number = await v.one(status)
-    v.clock.advance(1)
-    before = await v.everything()
-    assert (await v.beat(number)).status is status
-    assert await v.everything() == before
+async def test_a_beat_of_someone_who_does_not_wait_only_tells_where_they_stand(venue: OpenVenue) -> None:
+    for status in NOT_WAITING:
+        v = await venue()
+        number = await v.one(status)
+        v.clock.advance(1)
+        before = await v.everything()
+        assert (await v.beat(number)).status is status, status
+        assert await v.everything() == before, status
 
 
 async def test_beats_are_answered_in_the_order_they_were_asked(venue: OpenVenue) -> None:
@@ -171,13 +167,13 @@ async def test_a_closed_page_counts_where_nobody_has_to_stay_in_touch(venue: Ope
     assert (await v.ticket(2)).deadline is None
 
 
-@pytest.mark.parametrize("status", NOT_WAITING)
-async def test_closing_the_page_costs_only_those_who_wait(venue: OpenVenue, status: Status) -> None:
-    v = await venue()
-    number = await v.one(status)
-    before = await v.everything()
-    assert (await v.unload(number)).status is status
-    assert await v.everything() == before
+async def test_closing_the_page_costs_only_those_who_wait(venue: OpenVenue) -> None:
+    for status in NOT_WAITING:
+        v = await venue()
+        number = await v.one(status)
+        before = await v.everything()
+        assert (await v.unload(number)).status is status, status
+        assert await v.everything() == before, status
 
 
 async def test_who_is_admitted_after_closing_the_page_has_the_whole_claim(venue: OpenVenue) -> None:
@@ -193,18 +189,18 @@ async def test_who_is_admitted_after_closing_the_page_has_the_whole_claim(venue:
 # Looking
 
 
-@pytest.mark.parametrize("status", Status)
-async def test_looking_changes_nothing(venue: OpenVenue, status: Status) -> None:
-    v = await venue()
-    number = await v.one(status)
-    v.clock.advance(5)
-    before = await v.everything()
-    (standing,) = (await v.store.rank(v.queue, [number])).items
-    (ticket,) = (await v.store.look_up(v.queue, [number])).items
-    assert standing
-    assert ticket
-    assert (standing.status, standing.deadline) == (status, ticket.deadline)
-    assert await v.everything() == before
+async def test_looking_changes_nothing(venue: OpenVenue) -> None:
+    for status in Status:
+        v = await venue()
+        number = await v.one(status)
+        v.clock.advance(5)
+        before = await v.everything()
+        (standing,) = (await v.store.rank(v.queue, [number])).items
+        (ticket,) = (await v.store.look_up(v.queue, [number])).items
+        assert standing
+        assert ticket
+        assert (standing.status, standing.deadline) == (status, ticket.deadline), status
+        assert await v.everything() == before, status
 
 
 async def test_what_is_not_there_is_none(venue: OpenVenue) -> None:

@@ -42,15 +42,15 @@ async def test_a_name_of_a_counter_is_kept_word_for_word(venue: OpenVenue) -> No
     assert ticket.counter == (await v.ticket(1)).counter == "Schalter 3 – Süd"
 
 
-@pytest.mark.parametrize("settings", [{"max_active": 2}, {"stock": 2}])
-async def test_a_call_keeps_to_room_and_stock(venue: OpenVenue, settings: dict[str, int]) -> None:
-    v = await venue(**COUNTER, **settings)
-    await v.joins(4)
-    assert await v.call(3) == [1, 2]
-    assert await v.call() == []
-    assert await v.call(number=4) == []
-    await v.act(Action.NO_SHOW, 1)
-    assert await v.call(3) == [3]
+async def test_a_call_keeps_to_room_and_stock(venue: OpenVenue) -> None:
+    for settings in ({"max_active": 2}, {"stock": 2}):
+        v = await venue(**COUNTER, **settings)
+        await v.joins(4)
+        assert await v.call(3) == [1, 2], settings
+        assert await v.call() == [], settings
+        assert await v.call(number=4) == [], settings
+        await v.act(Action.NO_SHOW, 1)
+        assert await v.call(3) == [3], settings
 
 
 async def test_while_the_stock_is_not_known_nobody_is_called(venue: OpenVenue) -> None:
@@ -59,17 +59,17 @@ async def test_while_the_stock_is_not_known_nobody_is_called(venue: OpenVenue) -
     assert await v.call() == []
 
 
-@pytest.mark.parametrize("status", ["paused", "maintenance"])
-async def test_a_queue_that_is_not_active_says_so(venue: OpenVenue, status: str) -> None:
-    v = await venue(**COUNTER)
-    await v.join()
-    await v.configure(status=status)
-    before = await v.everything()
-    with pytest.raises(QueuePaused, match=status):
-        await v.call()
-    with pytest.raises(QueuePaused, match=status):
-        await v.call(number=1)
-    assert await v.everything() == before
+async def test_a_queue_that_is_not_active_says_so(venue: OpenVenue) -> None:
+    for status in ("paused", "maintenance"):
+        v = await venue(**COUNTER)
+        await v.join()
+        await v.configure(status=status)
+        before = await v.everything()
+        with pytest.raises(QueuePaused, match=status):
+            await v.call()
+        with pytest.raises(QueuePaused, match=status):
+            await v.call(number=1)
+        assert await v.everything() == before, status
 
 
 # Retried presses
@@ -105,16 +105,17 @@ async def test_a_retried_press_is_answered_while_the_queue_is_paused(venue: Open
     assert await v.call(key=b"press") == [1]
 
 
-@pytest.mark.parametrize("other", [{"count": 2}, {"counter": "B"}, {"number": 3}])
-async def test_a_key_with_another_press_is_a_conflict(venue: OpenVenue, other: dict[str, object]) -> None:
-    v = await venue(**COUNTER)
-    await v.joins(3)
-    press: dict[str, object] = {"count": 1, "counter": "A", "key": b"press"}
-    await v.store.call_next(v.queue, **press)  # type: ignore[arg-type]
-    before = await v.everything()
-    with pytest.raises(IdempotencyConflict):
-        await v.store.call_next(v.queue, **(press | other))  # type: ignore[arg-type]
-    assert await v.everything() == before
+async def test_a_key_with_another_press_is_a_conflict(venue: OpenVenue) -> None:
+    others: list[dict[str, object]] = [{"count": 2}, {"counter": "B"}, {"number": 3}]
+    for other in others:
+        v = await venue(**COUNTER)
+        await v.joins(3)
+        press: dict[str, object] = {"count": 1, "counter": "A", "key": b"press"}
+        await v.store.call_next(v.queue, **press)  # type: ignore[arg-type]
+        before = await v.everything()
+        with pytest.raises(IdempotencyConflict):
+            await v.store.call_next(v.queue, **(press | other))  # type: ignore[arg-type]
+        assert await v.everything() == before, other
 
 
 async def test_keys_of_calls_and_of_joins_are_apart(venue: OpenVenue) -> None:
@@ -151,13 +152,13 @@ async def test_a_number_that_is_not_there_is_not_found(venue: OpenVenue) -> None
         await v.call(number=5)
 
 
-@pytest.mark.parametrize("status", [status for status in Status if status is not Status.WAITING])
-async def test_who_does_not_wait_cannot_be_called(venue: OpenVenue, status: Status) -> None:
-    v = await venue(**COUNTER)
-    number = await v.one(status)
-    with pytest.raises(TransitionRefused) as refused:
-        await v.call(number=number)
-    assert (refused.value.action, refused.value.found) == (Action.CALL, status)
+async def test_who_does_not_wait_cannot_be_called(venue: OpenVenue) -> None:
+    for status in set(Status) - {Status.WAITING}:
+        v = await venue(**COUNTER)
+        number = await v.one(status)
+        with pytest.raises(TransitionRefused) as refused:
+            await v.call(number=number)
+        assert (refused.value.action, refused.value.found) == (Action.CALL, status), status
 
 
 # Again, and back

@@ -12,7 +12,7 @@ from fairline.errors import InvalidRequest, QueueClosed, SettingsChanged
 from fairline.store import Arrival, Joined, Terms
 from fairline.ticket import Action, Reason, Status
 from tests.conftest import OpenStore
-from tests.store.venue import COUNTER, OpenVenue, terms
+from tests.store.venue import COUNTER, OpenVenue, Venue, terms
 
 # Labels
 
@@ -36,24 +36,23 @@ async def test_a_series_that_is_not_there_is_refused(venue: OpenVenue) -> None:
     assert "A, B" in refused.message
 
 
-@pytest.mark.parametrize("series", [["A"], []])
-async def test_labels_begin_again_each_day(venue: OpenVenue, series: list[str]) -> None:
-    v = await venue(label_restart="daily", series=series, **COUNTER)
-    first = "A0001" if series else "000001"
+async def serials(v: Venue, count: int, now: Terms) -> list[str]:
+    reply = await v.store.join(v.queue, [Arrival()] * count, now)
+    return [item.ticket.serial for item in reply.items if isinstance(item, Joined)]
 
-    async def serials(count: int, now: Terms) -> list[str]:
-        reply = await v.store.join(v.queue, [Arrival()] * count, now)
-        return [item.ticket.serial for item in reply.items if isinstance(item, Joined)]
 
-    yesterday = await terms(v)
-    assert (await serials(2, yesterday))[0] == first
-    v.clock.advance(86_400)
-    # The step goes by the store's clock: what was worked out just before midnight holds just after it.
-    assert await serials(1, yesterday) == [first]
-    assert (await serials(2, await terms(v)))[0] != first
-    # A worker whose clock is behind cannot begin yesterday again.
-    v.clock.advance(-3600 * 12)
-    assert first not in await serials(1, await terms(v))
+async def test_labels_begin_again_each_day(venue: OpenVenue) -> None:
+    for series, first in ((["A"], "A0001"), ([], "000001")):
+        v = await venue(label_restart="daily", series=series, **COUNTER)
+        yesterday = await terms(v)
+        assert (await serials(v, 2, yesterday))[0] == first, series
+        v.clock.advance(86_400)
+        # The step goes by the store's clock: what was worked out just before midnight holds just after it.
+        assert await serials(v, 1, yesterday) == [first], series
+        assert (await serials(v, 2, await terms(v)))[0] != first, series
+        # A worker whose clock is behind cannot begin yesterday again.
+        v.clock.advance(-3600 * 12)
+        assert first not in await serials(v, 1, await terms(v)), series
 
 
 async def test_a_change_of_the_rule_gives_no_label_twice_on_one_day(venue: OpenVenue) -> None:

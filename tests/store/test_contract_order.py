@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 
@@ -15,29 +16,28 @@ from tests.store.venue import OpenVenue
 SHARES = (0.0, 0.1, 0.5, 1.0)
 
 
-@pytest.mark.parametrize("policy", PriorityPolicy)
-@pytest.mark.parametrize("seed", range(4))
-async def test_places_are_those_of_the_reference(venue: OpenVenue, policy: PriorityPolicy, seed: int) -> None:
-    v = await venue(priority_policy=policy, priority_skip=SHARES, max_active=1000)
-    chance, order = random.Random(seed), Order()
-    line: dict[int, float] = {}
-    for _ in range(25):
-        levels = chance.choices(LEVELS, weights=(6, 2, 2, 1), k=chance.randint(1, 6))
-        items = (await v.store.join(v.queue, [Arrival(priority=level) for level in levels])).items
-        for level, item in zip(levels, items, strict=True):
-            assert isinstance(item, Joined)
-            place = order.next_place(sorted(line.values()), level, policy, SHARES)
-            assert item.ticket.place == place
-            line[item.ticket.number] = place
-        if chance.random() < 0.5:
-            leaver = chance.choice(list(line))
-            await v.act(Action.LEAVE, leaver)
-            del line[leaver]
-        if chance.random() < 0.3:
-            for number in await v.call(chance.randint(1, 3)):
-                assert number == min(line, key=lambda each: line[each])
-                del line[number]
-        assert await v.line() == sorted(line, key=lambda each: line[each])
+async def test_places_are_those_of_the_reference(venue: OpenVenue) -> None:
+    for policy, seed in product(PriorityPolicy, range(4)):
+        v = await venue(priority_policy=policy, priority_skip=SHARES, max_active=1000)
+        chance, order = random.Random(seed), Order()
+        line: dict[int, float] = {}
+        for _ in range(25):
+            levels = chance.choices(LEVELS, weights=(6, 2, 2, 1), k=chance.randint(1, 6))
+            items = (await v.store.join(v.queue, [Arrival(priority=level) for level in levels])).items
+            for level, item in zip(levels, items, strict=True):
+                assert isinstance(item, Joined), (policy, seed)
+                place = order.next_place(sorted(line.values()), level, policy, SHARES)
+                assert item.ticket.place == place, (policy, seed)
+                line[item.ticket.number] = place
+            if chance.random() < 0.5:
+                leaver = chance.choice(list(line))
+                await v.act(Action.LEAVE, leaver)
+                del line[leaver]
+            if chance.random() < 0.3:
+                for number in await v.call(chance.randint(1, 3)):
+                    assert number == min(line, key=lambda each: line[each]), (policy, seed)
+                    del line[number]
+            assert await v.line() == sorted(line, key=lambda each: line[each]), (policy, seed)
 
 
 async def test_the_example_in_the_documentation_is_true(venue: OpenVenue) -> None:
@@ -84,29 +84,26 @@ async def test_the_new_policy_holds_for_those_who_come_after_the_change(venue: O
 # Moving up by hand
 
 
-@pytest.mark.parametrize(
-    ("policy", "line"), [("skip", [1, 2, 3, 6, 4, 5]), ("strict", [6, 1, 2, 3, 4, 5])], ids=["skip", "strict"]
-)
-async def test_staff_move_someone_up_by_the_policy_of_the_queue(venue: OpenVenue, policy: str, line: list[int]) -> None:
-    v = await venue(priority_policy=policy, priority_skip=SHARES)
-    await v.joins(6)
-    ticket = await v.store.prioritise(v.queue, 6, 2)
-    assert (ticket.priority, ticket.position) == (2, line.index(6) + 1)
-    assert await v.line() == line
-    assert (await v.happened(6))[-1] == ("prioritised", "2")
+async def test_staff_move_someone_up_by_the_policy_of_the_queue(venue: OpenVenue) -> None:
+    for policy, line in (("skip", [1, 2, 3, 6, 4, 5]), ("strict", [6, 1, 2, 3, 4, 5])):
+        v = await venue(priority_policy=policy, priority_skip=SHARES)
+        await v.joins(6)
+        ticket = await v.store.prioritise(v.queue, 6, 2)
+        assert (ticket.priority, ticket.position) == (2, line.index(6) + 1), policy
+        assert await v.line() == line, policy
+        assert (await v.happened(6))[-1] == ("prioritised", "2"), policy
 
 
-@pytest.mark.parametrize("policy", PriorityPolicy)
-@pytest.mark.parametrize("level", LEVELS)
-async def test_nobody_is_moved_back(venue: OpenVenue, policy: PriorityPolicy, level: int) -> None:
-    v = await venue(priority_policy=policy)
-    await v.join(priority=3)
-    await v.joins(4)
-    before = await v.ticket(1)
-    ticket = await v.store.prioritise(v.queue, 1, level)
-    assert ticket.place <= before.place
-    assert (ticket.position, ticket.priority) == (1, 3)
-    assert await v.line() == [1, 2, 3, 4, 5]
+async def test_nobody_is_moved_back(venue: OpenVenue) -> None:
+    for policy, level in product(PriorityPolicy, LEVELS):
+        v = await venue(priority_policy=policy)
+        await v.join(priority=3)
+        await v.joins(4)
+        before = await v.ticket(1)
+        ticket = await v.store.prioritise(v.queue, 1, level)
+        assert ticket.place <= before.place, (policy, level)
+        assert (ticket.position, ticket.priority) == (1, 3), (policy, level)
+        assert await v.line() == [1, 2, 3, 4, 5], (policy, level)
 
 
 async def test_who_was_moved_up_keeps_the_sign_of_life(venue: OpenVenue) -> None:
@@ -134,15 +131,15 @@ async def test_a_ticket_that_is_not_there_cannot_be_moved(venue: OpenVenue) -> N
         await v.store.prioritise(v.queue, 7, 1)
 
 
-@pytest.mark.parametrize("level", [-1, 4, 100])
-async def test_a_level_that_does_not_exist_is_refused_and_changes_nothing(venue: OpenVenue, level: int) -> None:
-    v = await venue()
-    await v.joins(3)
-    before = await v.everything()
-    with pytest.raises(InvalidRequest):
-        await v.store.prioritise(v.queue, 2, level)
-    with pytest.raises(InvalidRequest):
-        await v.store.join(v.queue, [Arrival(), Arrival(priority=level)])
-    with pytest.raises(InvalidRequest):
-        await v.store.issue_pass(v.queue, "vip", level, 1, 60)
-    assert await v.everything() == before
+async def test_a_level_that_does_not_exist_is_refused_and_changes_nothing(venue: OpenVenue) -> None:
+    for level in (-1, 4, 100):
+        v = await venue()
+        await v.joins(3)
+        before = await v.everything()
+        with pytest.raises(InvalidRequest):
+            await v.store.prioritise(v.queue, 2, level)
+        with pytest.raises(InvalidRequest):
+            await v.store.join(v.queue, [Arrival(), Arrival(priority=level)])
+        with pytest.raises(InvalidRequest):
+            await v.store.issue_pass(v.queue, "vip", level, 1, 60)
+        assert await v.everything() == before, level

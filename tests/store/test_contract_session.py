@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
 from fairline.errors import SessionTaken, TicketNotFound, TokenInvalid, TransitionRefused
 from fairline.store import Visit, Visitor
@@ -43,15 +43,15 @@ async def test_the_one_who_started_may_start_again_and_nothing_changes(venue: Op
     assert await v.everything() == before
 
 
-@pytest.mark.parametrize("what", VISITS)
-async def test_another_browser_is_told_that_the_session_is_taken(venue: OpenVenue, what: Visit) -> None:
-    v = await venue(**SESSION)
-    number = await v.one(Status.ADMITTED)
-    await v.start(number, b"me")
-    before = await v.everything()
-    (outcome,) = (await v.store.visit(v.queue, what, [(number, b"you")])).items
-    assert isinstance(outcome, SessionTaken)
-    assert await v.everything() == before
+async def test_another_browser_is_told_that_the_session_is_taken(venue: OpenVenue) -> None:
+    for what in VISITS:
+        v = await venue(**SESSION)
+        number = await v.one(Status.ADMITTED)
+        await v.start(number, b"me")
+        before = await v.everything()
+        (outcome,) = (await v.store.visit(v.queue, what, [(number, b"you")])).items
+        assert isinstance(outcome, SessionTaken), what
+        assert await v.everything() == before, what
 
 
 async def test_page_views_are_counted_and_starts_are_not(venue: OpenVenue) -> None:
@@ -110,25 +110,24 @@ async def test_touching_does_not_start_a_session(venue: OpenVenue) -> None:
     assert (outcome.action, outcome.found) == (Action.TOUCH, Status.ADMITTED)
 
 
-@pytest.mark.parametrize("status", [Status.WAITING, Status.COMPLETED, Status.EXPIRED])
-@pytest.mark.parametrize("what", VISITS)
-async def test_nobody_gets_in_who_is_not_let_in(venue: OpenVenue, status: Status, what: Visit) -> None:
-    v = await venue(**SESSION)
-    number = await v.one(status)
-    before = await v.everything()
-    (outcome,) = (await v.store.visit(v.queue, what, [(number, b"visitor")])).items
-    assert isinstance(outcome, TransitionRefused)
-    assert outcome.found == status
-    assert await v.everything() == before
+async def test_nobody_gets_in_who_is_not_let_in(venue: OpenVenue) -> None:
+    for status, what in product((Status.WAITING, Status.COMPLETED, Status.EXPIRED), VISITS):
+        v = await venue(**SESSION)
+        number = await v.one(status)
+        before = await v.everything()
+        (outcome,) = (await v.store.visit(v.queue, what, [(number, b"visitor")])).items
+        assert isinstance(outcome, TransitionRefused), (status, what)
+        assert outcome.found == status, (status, what)
+        assert await v.everything() == before, (status, what)
 
 
-@pytest.mark.parametrize("what", VISITS)
-async def test_a_ticket_that_is_not_there_is_not_found(venue: OpenVenue, what: Visit) -> None:
-    v = await venue(**SESSION)
-    number = await v.one(Status.ACTIVE)
-    there, missing = (await v.store.visit(v.queue, what, [(number, b"visitor"), (99, b"visitor")])).items
-    assert isinstance(there, Standing)
-    assert isinstance(missing, TicketNotFound)
+async def test_a_ticket_that_is_not_there_is_not_found(venue: OpenVenue) -> None:
+    for what in VISITS:
+        v = await venue(**SESSION)
+        number = await v.one(Status.ACTIVE)
+        there, missing = (await v.store.visit(v.queue, what, [(number, b"visitor"), (99, b"visitor")])).items
+        assert isinstance(there, Standing), what
+        assert isinstance(missing, TicketNotFound), what
 
 
 async def test_the_session_after_a_return_belongs_to_who_starts_that_one(venue: OpenVenue) -> None:
@@ -155,41 +154,39 @@ async def test_a_question_without_a_page_view_changes_nothing_of_a_session_that_
     assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (60, 3)
 
 
-@pytest.mark.parametrize("views", [0, 1])
-@pytest.mark.parametrize("what", VISITS)
-@pytest.mark.parametrize("status", [Status.ADMITTED, Status.ACTIVE])
 async def test_whoever_names_a_ticket_of_an_earlier_queue_does_nothing_to_the_one_of_that_number(
-    venue: OpenVenue, what: Visit, status: Status, views: int
+    venue: OpenVenue,
 ) -> None:
-    v = await venue(**SESSION)
-    number, beside = await v.one(status), await v.one(Status.ACTIVE)
-    joined = (await v.ticket(number)).joined
-    before = await v.everything()
-    asked = [Visitor(number, b"visitor", views, joined - 1), Visitor(beside, b"visitor", 0, joined)]
-    another, same = (await v.store.visit(v.queue, what, asked)).items
-    assert isinstance(another, TokenInvalid)
-    assert isinstance(same, Standing)
-    assert await v.everything() == before
-    (theirs,) = (await v.store.visit(v.queue, "visit", [Visitor(number, b"visitor", views, joined)])).items
-    assert isinstance(theirs, Standing)
-    assert theirs.status is Status.ACTIVE
+    for what, status, views in product(VISITS, (Status.ADMITTED, Status.ACTIVE), (0, 1)):
+        v = await venue(**SESSION)
+        number, beside = await v.one(status), await v.one(Status.ACTIVE)
+        joined = (await v.ticket(number)).joined
+        before = await v.everything()
+        asked = [Visitor(number, b"visitor", views, joined - 1), Visitor(beside, b"visitor", 0, joined)]
+        another, same = (await v.store.visit(v.queue, what, asked)).items
+        assert isinstance(another, TokenInvalid), (what, status, views)
+        assert isinstance(same, Standing), (what, status, views)
+        assert await v.everything() == before, (what, status, views)
+        (theirs,) = (await v.store.visit(v.queue, "visit", [Visitor(number, b"visitor", views, joined)])).items
+        assert isinstance(theirs, Standing), (what, status, views)
+        assert theirs.status is Status.ACTIVE, (what, status, views)
 
 
-@pytest.mark.parametrize("action", [Action.LEAVE, Action.COMPLETE, Action.HOLD])
-async def test_nor_is_it_ended_by_them(venue: OpenVenue, action: Action) -> None:
-    v = await venue(**SESSION)
-    status = Status.WAITING if action is Action.HOLD else Status.ACTIVE
-    number, beside = await v.one(status), await v.one(status)
-    joined = (await v.ticket(number)).joined
-    before = await v.everything()
-    (another,) = (await v.store.act(v.queue, action, [number], [joined - 1])).items
-    assert isinstance(another, TokenInvalid)
-    assert await v.everything() == before
-    both = [number, number, beside, 99]
-    another, theirs, other, missing = (
-        await v.store.act(v.queue, action, both, [joined + 1, joined, None, joined])
-    ).items
-    assert (type(another), type(missing)) == (TokenInvalid, TicketNotFound)
-    for done in (theirs, other):
-        assert isinstance(done, Standing)
-        assert done.held or done.status is not status
+async def test_nor_is_it_ended_by_them(venue: OpenVenue) -> None:
+    for action in (Action.LEAVE, Action.COMPLETE, Action.HOLD):
+        v = await venue(**SESSION)
+        status = Status.WAITING if action is Action.HOLD else Status.ACTIVE
+        number, beside = await v.one(status), await v.one(status)
+        joined = (await v.ticket(number)).joined
+        before = await v.everything()
+        (another,) = (await v.store.act(v.queue, action, [number], [joined - 1])).items
+        assert isinstance(another, TokenInvalid), action
+        assert await v.everything() == before, action
+        both = [number, number, beside, 99]
+        another, theirs, other, missing = (
+            await v.store.act(v.queue, action, both, [joined + 1, joined, None, joined])
+        ).items
+        assert (type(another), type(missing)) == (TokenInvalid, TicketNotFound), action
+        for done in (theirs, other):
+            assert isinstance(done, Standing), action
+            assert done.held or done.status is not status, action
