@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairline.errors import InvalidSettings
-from fairline.settings import ServerRole, load
+from fairline.settings import ServerRole, load, unknown_variables
 
 
 def test_flags_win_over_variables_over_the_file_over_the_defaults(tmp_path: Path) -> None:
@@ -94,29 +95,65 @@ def test_an_origin_that_no_page_has_is_refused(text: str) -> None:
     assert text in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "said"),
-    [
-        ("PORT", "99999", "port"),
-        ("PORT", "many", "port"),
-        ("WORKERS", "0", "workers"),
-        ("ROLE", "queen", "role"),
-        ("TICK_SECONDS", "10ms", "tick_seconds"),
-        ("TRUSTED_PROXIES", "10.0.0.0/8, nonsense", "trusted_proxies"),
-    ],
-)
-def test_a_bad_setting_is_named_with_its_source(variable: str, value: str, said: str) -> None:
+def said(**given: Any) -> str:
+    """What is said of settings that are refused."""
     with pytest.raises(InvalidSettings) as caught:
-        load(environ={f"FAIRLINE_{variable}": value})
-    assert caught.value.field == said
-    assert said == "trusted_proxies" or f"FAIRLINE_{variable}" in caught.value.message
+        load(**{"environ": {}} | given)
+    return caught.value.message
 
 
-def test_an_unknown_name_in_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_bad_setting_is_named_with_its_source_and_what_it_may_be() -> None:
+    for name, value, problem in (
+        ("PORT", "99999", "port: must be a whole number from 0 to 65,535; got '99999' from FAIRLINE_PORT"),
+        ("PORT", "many", "port: must be a whole number from 0 to 65,535; got 'many' from FAIRLINE_PORT"),
+        ("WORKERS", "0", "workers: must be a whole number from 1 to 256; got '0' from FAIRLINE_WORKERS"),
+        ("ROLE", "queen", "role: must be one of all, web, keeper; got 'queen' from FAIRLINE_ROLE"),
+        ("TICK_SECONDS", "10ms", "tick_seconds: must be from 0.1 to 60 seconds, or text such as 10s or 5m; got '10ms'"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8, nonsense", "trusted_proxies: must be addresses or networks"),
+    ):
+        assert said(environ={f"FAIRLINE_{name}": value}).startswith(problem)
+
+
+def test_a_bad_setting_in_a_file_is_named_with_the_file(tmp_path: Path) -> None:
     file = tmp_path / "fairline.toml"
-    file.write_text("prot = 80\n", encoding="utf-8")
-    with pytest.raises(InvalidSettings, match="prot"):
-        load(file=file, environ={})
+    for text, problem in (
+        ("host = 5", f"host: must be text; got 5 from {file}"),
+        ("cors_origins = [1]", f"cors_origins: must be a list of texts, or one text with commas; got [1] from {file}"),
+        ("prot = 80", f"prot: is no setting of the server, in {file}. Did you mean port?"),
+        ("proxies = []", f"proxies: is no setting of the server, in {file}. Did you mean trusted_proxies?"),
+        ("speed = 3", f"speed: is no setting of the server, in {file}. There are: host, port, store, "),
+    ):
+        file.write_text(text, encoding="utf-8")
+        assert said(file=file).startswith(problem)
+
+
+def test_a_server_does_not_start_with_a_secret_that_can_be_guessed(tmp_path: Path) -> None:
+    file, weak, good = tmp_path / "fairline.toml", "fifteen-letters", "sixteen--letters"
+    for name in ("secret", "admin_key"):
+        file.write_text(f'{name} = "{weak}"', encoding="utf-8")
+        variable = f"FAIRLINE_{name.upper()}"
+        for given, source in (({"file": file}, file), ({"environ": {variable: f" {weak}  "}}, variable)):
+            told = said(**given, serving=True)
+            assert told.startswith(f"{name}: has 15 characters in {source}; it needs at least 16")
+            assert told.endswith("openssl rand -hex 32")
+            assert weak not in told
+        assert getattr(load(environ={variable: good}, serving=True), name) == good
+        assert getattr(load(environ={variable: weak}), name) == weak  # a command is no server
+
+
+def test_no_secret_is_shown_in_an_error() -> None:
+    for name in ("SECRET", "ADMIN_KEY"):
+        assert "abcdef" not in said(environ={f"FAIRLINE_{name}": "abcdef" * 200})
+
+
+def test_a_variable_that_nothing_reads_is_told_of_with_what_was_meant() -> None:
+    for name, hint in (
+        ("FAIRLINE_PUBLIC_ULR", " Did you mean FAIRLINE_PUBLIC_URL?"),
+        ("FAIRLINE_PROXIES", " Did you mean FAIRLINE_TRUSTED_PROXIES?"),
+        ("FAIRLINE_LONG", ""),
+    ):
+        assert unknown_variables({name: "x", "HOME": "/"}) == [f"{name} is no setting, and is ignored.{hint}"]
+    assert unknown_variables({"FAIRLINE_URL": "x", "FAIRLINE_PORT": "1", "OTHER_PORT": "1"}) == []
 
 
 @pytest.mark.parametrize("text", ["port = ", "[1, 2", "- just\n- a list"])

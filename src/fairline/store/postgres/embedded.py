@@ -131,7 +131,7 @@ class EmbeddedPostgres(EmbeddedServer):
             f"The data in {self._data} is of PostgreSQL {version}, and the embedded one is {ours}. To go on with this "
             f"data, move the folder to where a PostgreSQL {version} of yours runs it (postgres -D FOLDER), and start "
             f"Fairline with --store 'postgresql://{USER}@/{DATABASE}?host=FOLDER_OF_ITS_SOCKET'. To begin "
-            "with nothing, move it away. The steps are in docs/how-to/postgresql.md."
+            "with nothing, move it away. The steps are in docs/reference/store.md."
         )
 
     def _make_cluster(self, server: Path) -> None:
