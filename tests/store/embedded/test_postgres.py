@@ -133,7 +133,7 @@ def test_data_of_another_version_is_named_and_left_alone(folder: Path) -> None:
     version = folder / "other" / "data" / "PG_VERSION"
     found = version.read_text(encoding="utf-8")
     version.write_text("12\n", encoding="utf-8")
-    with pytest.raises(StoreNotSupported, match=r"is of PostgreSQL 12, .* --store 'postgresql://.* store\.md"):
+    with pytest.raises(StoreNotSupported, match=r"is of PostgreSQL 12, .* --store 'postgresql://.*store\.md"):
         EmbeddedPostgres(folder / "other").start()
     version.write_text(found, encoding="utf-8")
 
