@@ -87,8 +87,31 @@ def test_pause_resume_and_maintenance_take_effect_at_once(night: Night, come: Co
     assert night.queue("/stats")["admitted_total"] == admitted
     seen_soon(do(page, "pause"), "Open")
     do(page, "pause").click()
+    do(page, "confirm").click()
     soon(lambda: night.told(someone)["queue_status"] == "active", "open again")
     seen_soon(shown(page, "status"), "Open")
+
+
+def test_no_single_key_changes_who_gets_in(night: Night, come: Come) -> None:
+    page = live(come(role="operator"))
+    for now, button, title, then, shown_as in (
+        ("maintenance", "Open", "Open the queue?", "active", "Open"),
+        ("active", "Pause", "Pause the queue?", "paused", "Paused"),
+        ("paused", "Resume", "Resume?", "active", "Open"),
+    ):
+        night.api.patch(f"/queues/{SALE}", json={"status": now}).raise_for_status()
+        seen_soon(do(page, "pause"), button)
+        asked = page.get_by_role("dialog", name=title)
+        page.keyboard.press("p")
+        expect(asked).to_contain_text(re.compile(r"[\d,]+ (person|people) in line"))
+        expect(do(page, "confirm")).to_have_text(button)
+        page.keyboard.press("Escape")  # thought better of it
+        expect(asked).to_have_count(0)
+        assert night.queue()["status"] == now
+        page.keyboard.press("p")
+        page.keyboard.press("Enter")
+        seen_soon(shown(page, "status"), shown_as)
+        assert night.queue()["status"] == then
 
 
 def test_rate_and_room_are_previewed_then_applied(night: Night, come: Come) -> None:
@@ -144,12 +167,28 @@ def test_stock_is_recalibrated(night: Night, come: Come) -> None:
     soon(lambda: night.queue()["stock"] is None, "without end again")
 
 
+def test_what_is_typed_after_a_shortcut_goes_where_it_leads(night: Night, come: Come) -> None:
+    page = live(come(f"/queues/{SALE}#settings", role="operator"))
+    night.join(name="Nina Simone")
+    search, message = page.get_by_label("Search for a person"), page.get_by_label("New message")
+    for key, field, text in (("/", search, "nina prm"), ("m", message, "no mnp/1")):
+        page.keyboard.type(f"{key}{text}")
+        expect(field).to_be_focused()
+        expect(field).to_have_value(text)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("tab", selected=True).focus()
+    page.keyboard.press("3")
+    expect(page.get_by_role("tab", name="Settings")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("r")
+    expect(page.locator('[data-slide="rate"]')).to_be_focused()
+
+
 def test_someone_is_found_and_acted_on(night: Night, come: Come) -> None:
     night.api.patch(f"/queues/{SALE}", json={"max_active": 5000, "admission_rate": 0})
     joined = night.join(name="Ada Lovelace", phone="+44 20 7946 0958")
     page = live(come(role="operator"))
     page.keyboard.press("/")
-    page.get_by_label("Search for a person").fill("lovelace")
+    page.keyboard.type("lovelace")
     page.get_by_role("button", name=joined["label"]).click()
     side = page.locator("dialog.side")
     expect(side).to_contain_text("Ada Lovelace")
