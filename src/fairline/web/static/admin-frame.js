@@ -9,7 +9,7 @@ let listed = [
   ["g q", "All queues"],
   ["/", "Search for a person"],
   ["1 … 5", "Parts of a queue's page: now, people, settings, history, passes"],
-  ["p", "Pause or resume"],
+  ["p", "Pause, resume or open"],
   ["n", "Call next"],
   ["r", "To the rate"],
   ["m", "Message to all"],

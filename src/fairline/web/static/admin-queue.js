@@ -126,12 +126,15 @@ class Controls {
   }
 
   async turn(status) {
-    const waiting = this.queue.now?.stats.waiting ?? 0;
+    const line = `${plural(this.queue.now?.stats.waiting ?? 0, "person", "people")} in line`;
+    const comes = this.queue.now?.queue.admission === "manual" ? "you can call the next" : "people are let in";
     const ask = {
-      paused: ["Pause the queue?", `Nobody is let in until you resume. ${plural(waiting, "person", "people")} in line keep their places, and others can still join.`, "Pause", ""],
-      maintenance: ["Close for maintenance?", `Nobody can join, and nobody is let in. ${plural(waiting, "person", "people")} in line keep their places.`, "Close", "bad"],
-    }[status];
-    if (ask && !(await confirm(...ask))) return;
+      "maintenance active": ["Open the queue?", `From now on anyone can join, and ${comes}: ${line}.`, "Open", ""],
+      "paused active": ["Resume?", `From now on ${comes} again: ${line}.`, "Resume", ""],
+      paused: ["Pause the queue?", `Nobody is let in until you resume. ${line} keep their places, and others can still join.`, "Pause", ""],
+      maintenance: ["Close for maintenance?", `Nobody can join, and nobody is let in. ${line} keep their places.`, "Close", "bad"],
+    };
+    if (!(await confirm(...(ask[status] ?? ask[`${this.status} ${status}`])))) return;
     try {
       await this.queue.change({ status }, { active: "The queue is open.", paused: "Paused.", maintenance: "Closed for maintenance." }[status]);
     } catch (error) {
@@ -139,6 +142,9 @@ class Controls {
     }
   }
 }
+
+/** Show a part of the page. */
+let choose;
 
 /** The parts of the page, one at a time; the address says which. */
 function tabs(queue) {
@@ -154,8 +160,11 @@ function tabs(queue) {
     });
     shortcut(String(i + 1), () => choose(TABS[i]));
   });
+  let open = null;
   const follow = () => {
     const name = TABS.includes(location.hash.slice(1)) ? location.hash.slice(1) : "now";
+    if (name === open) return;
+    open = name;
     TABS.forEach((each, i) => {
       const chosen = each === name;
       buttons[i].setAttribute("aria-selected", String(chosen));
@@ -164,12 +173,13 @@ function tabs(queue) {
     });
     for (const part of queue.parts) if (part.panel === panel(name)) part.opened?.();
   };
+  // At once, not when the browser tells of the new address: what is hidden until then cannot take the focus.
+  choose = (name) => {
+    location.hash = name;
+    follow();
+  };
   addEventListener("hashchange", follow);
   follow();
-}
-
-function choose(name) {
-  if (`#${name}` !== location.hash) location.hash = name === "now" ? "now" : name;
 }
 
 /** The queue was removed while someone looked at it. */
