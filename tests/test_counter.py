@@ -1,4 +1,4 @@
-"""The use cases of a counter: going on in another queue, come what may; hours; going on on another device."""
+"""The use cases of a counter: going on in another queue, come what may; hours; moving to another device."""
 
 from __future__ import annotations
 

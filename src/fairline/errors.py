@@ -244,7 +244,7 @@ class HolderInLine(AlreadyInLine):
 
     def __init__(self, queue: str) -> None:
         Refused.__init__(
-            self, f"They have another place in queue {queue!r} already. Go on with that one, or end it first."
+            self, f"They have another place in queue {queue!r} already. Use that one, or end it first."
         )
 
 
@@ -366,7 +366,7 @@ class TokenMoved(TokenError):
     code = "token_moved"
 
     def __init__(self) -> None:
-        super().__init__("This place was moved to another device. Go on there, or move it back from there.")
+        super().__init__("This place was moved to another device. Use it there, or move it back from there.")
 
 
 class TokenExpired(TokenError):

@@ -137,9 +137,9 @@ def test_a_form_with_the_key_of_a_call_is_told_so_and_has_a_new_one(counter: Cou
         ({"phone": "call me"}, {"phone": "This is not a phone number. Write it like 030 123456."}),
         ({"phone": "+" + "4" * 500}, {"phone": "This is not a phone number. Write it like 030 123456."}),
         ({"name": "x" * 10_000}, {"name": "At most 100 characters, please."}),
-        ({"name": "a\x00b"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
-        ({"name": "a\nb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
-        ({"name": "a\u202eb"}, {"name": "This has signs that cannot be shown. Please type your name again."}),
+        ({"name": "a\x00b"}, {"name": "This has characters that cannot be shown. Please type your name again."}),
+        ({"name": "a\nb"}, {"name": "This has characters that cannot be shown. Please type your name again."}),
+        ({"name": "a\u202eb"}, {"name": "This has characters that cannot be shown. Please type your name again."}),
         ({"email": "ada"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         ({"email": "a@b.example\nBcc: x"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
         ({"email": "x" * 999}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
@@ -234,7 +234,7 @@ def test_a_phone_that_has_a_number_elsewhere_is_told_so(counter: Counter) -> Non
     assert send(first, queue, form_of(first, queue), phone="030 123456").status_code == 303
     answer = send(second, queue, form_of(second, queue), phone="+49 30 123456")
     assert answer.status_code == 409
-    assert "There is a number for you already." in dict(WRONG.findall(answer.text))["phone"]
+    assert "You already have a number." in dict(WRONG.findall(answer.text))["phone"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""For people who wait: join, heartbeat, status, leave, stream, letting others pass, going on on another device."""
+"""For people who wait: join, heartbeat, status, leave, stream, letting others pass, moving to another device."""
 
 from __future__ import annotations
 

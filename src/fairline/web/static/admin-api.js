@@ -39,7 +39,7 @@ export async function call(method, path, body, headers = {}) {
   try {
     data = text ? JSON.parse(text) : null;
   } catch {
-    data = { detail: "The server answered something else than JSON." };
+    data = { detail: "The server's answer was not JSON." };
   }
   if (!answer.ok) {
     if (answer.status === 401) listeners.forEach((each) => each());

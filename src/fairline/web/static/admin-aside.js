@@ -59,7 +59,7 @@ export class Stock {
       if (text === "" && !(await confirm("Sell without end?", "Nothing more holds people back because all is sold.", "Sell without end"))) return;
       await post(this.queue.path("/stock"), { total: text === "" ? null : Number(text) });
       this.total.value = "";
-      toast(text === "" ? "There is no end to the stock now." : `There are ${number(Number(text))} to sell in all.`);
+      toast(text === "" ? "The stock has no limit now." : `There are ${number(Number(text))} to sell in all.`);
     });
     show("stock").append(h("div", { class: "stack" }, this.facts, h("label", { for: "stock-total" }, "To sell in all, what is sold among it"), h("div", { class: "row" }, h("span", { class: "grow" }, this.total), this.send)));
   }
@@ -86,7 +86,7 @@ export class Health {
     try {
       this.draw(await get("/health"));
     } catch (error) {
-      if (error.status !== 401) this.element.replaceChildren(h("p", { class: "wrong" }, `No word of it: ${error.message}`));
+      if (error.status !== 401) this.element.replaceChildren(h("p", { class: "wrong" }, `Not known: ${error.message}`));
     }
   }
 

@@ -134,7 +134,7 @@ export class Flow {
     if (!this.now.waiting) {
       this.said.textContent = dirty ? "Nobody waits just now; this holds for those who come." : "Nobody waits just now.";
     } else if (wait === null) {
-      this.said.textContent = WHY[then.why] ?? "Nothing honest can be said yet.";
+      this.said.textContent = WHY[then.why] ?? "It is too early to say.";
     } else {
       const at = this.now.manual ? "As staff call now" : `At ${number(Math.round(this.rate.amount * 10) / 10)} a minute`;
       const room = dirty && this.room.amount !== this.now.room ? ` with room for ${number(this.room.amount)}` : "";

@@ -34,7 +34,7 @@ function create() {
 
 async function take(key) {
   const own = key.id === page.staff.id ? " It is the one you are signed in with: you will be signed out." : "";
-  if (!(await confirm(`Take away the key of ${key.name || key.id}?`, `It is refused from the next call on, and whoever signed in with it is signed out.${own}`, "Take away"))) return;
+  if (!(await confirm(`Take away the key of ${key.name || key.id}?`, `It is refused from the next call on, and everyone who signed in with it is signed out.${own}`, "Take away"))) return;
   try {
     await remove(`/keys/${encodeURIComponent(key.id)}`);
     toast("Taken away.");

@@ -11,7 +11,7 @@ export class Passes {
     this.panel = panel;
     this.body = h("div");
     panel.append(
-      h("div", { class: "bar" }, h("p", { class: "note grow" }, "Whoever gives a pass at joining goes ahead, as far as the queue's policy says."), h("button", { type: "button", class: "button", "data-do": "issue", "data-needs": "operator", onclick: () => this.issue() }, "Issue a pass")),
+      h("div", { class: "bar" }, h("p", { class: "note grow" }, "A person who joins with a pass moves ahead, as far as the queue's policy allows."), h("button", { type: "button", class: "button", "data-do": "issue", "data-needs": "operator", onclick: () => this.issue() }, "Issue a pass")),
       h("section", { class: "card", "aria-label": "Passes" }, this.body));
   }
 
@@ -37,13 +37,13 @@ export class Passes {
       { name: "hours", label: "Good for how many hours", kind: "number", min: 1, max: 8760, value: 24, required: true },
     ], "Issue", async ({ level, uses, hours }) => {
       const made = await post(this.queue.path("/passes"), { level: Number(level), uses, expires_in_seconds: hours * 3600 });
-      secret("The pass", made.pass, "Give it to whoever should go ahead. It is shown this once.");
+      secret("The pass", made.pass, "Give it to the person who should move ahead. It is shown only this once.");
       this.load();
     });
   }
 
   async withdraw(pass) {
-    if (!(await confirm("Withdraw this pass?", "It is useless at once. Whoever used it already keeps their place.", "Withdraw"))) return;
+    if (!(await confirm("Withdraw this pass?", "It is useless at once. People who have used it keep their places.", "Withdraw"))) return;
     try {
       await remove(this.queue.path(`/passes/${encodeURIComponent(pass.id)}`));
       toast("Withdrawn.");

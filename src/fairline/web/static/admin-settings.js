@@ -151,7 +151,7 @@ export class Settings {
 
   danger() {
     if (!may("admin")) return null;
-    return h("section", { class: "card", "aria-label": "Remove" }, h("h2", {}, "Remove this queue"), h("div", { class: "row" }, h("p", { class: "note grow" }, "With all its tickets, figures and settings. Whoever is in line loses their place."),
+    return h("section", { class: "card", "aria-label": "Remove" }, h("h2", {}, "Remove this queue"), h("div", { class: "row" }, h("p", { class: "note grow" }, "With all its tickets, figures and settings. People in line lose their places."),
       h("button", { type: "button", class: "button quiet bad", "data-do": "delete", onclick: async () => {
         if (!(await confirm("Remove this queue?", `${this.queue.id} goes with all its tickets, figures and settings. This cannot be taken back.`, "Remove"))) return;
         try {
