@@ -1,0 +1,154 @@
+"""Every command in the README, the tutorial and the how-tos does what the page says: typed in order, as written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fairline.hours import WEEKDAYS
+from fairline.queue import checked
+from fairline.store.postgres.client import connect
+from fairline.store.postgres.embedded import EmbeddedPostgres
+from fairline.store.valkey.embedded import find_server
+from tests.backends import HOST, Node
+from tests.docs.conftest import NewReader
+from tests.docs.pages import ROOT, TYPED, Block, blocks_of, followed
+from tests.receiver import Receiver
+from tests.web.running import RunningServer
+
+pytestmark = pytest.mark.timeout(300)  # a page has twenty commands, and each starts a Python
+
+HOW_TO = "docs/how-to/"
+#: These say how the server is started; the others need one that runs.
+NGINX = f"{HOW_TO}protect-a-site-with-nginx.md"
+STARTING = ["README.md", NGINX, f"{HOW_TO}use-the-client-on-your-site.md"]
+TUTORIAL = "docs/tutorial/first-line.md"
+#: These need a store of one's own beside that.
+POSTGRES, VALKEY = f"{HOW_TO}postgresql.md", f"{HOW_TO}run-on-your-valkey.md"
+#: What this one shows depends on the day of the week.
+HOURS = f"{HOW_TO}walk-in-line.md"
+#: These are about the machine that a server is installed on.
+OF_THE_MACHINE = {
+    f"{HOW_TO}{name}.md"
+    for name in ("install", "run-in-a-container", "run-under-systemd", "serve-over-https", "back-up")
+}
+#: What is typed is indented: a fence in one of these languages would not be.
+SHELLS = ("sh", "bash", "shell", "console")
+NEEDING = [page for page in followed() if page not in {*STARTING, TUTORIAL, POSTGRES, VALKEY, HOURS, *OF_THE_MACHINE}]
+
+
+@pytest.mark.parametrize("page", STARTING)
+def test_pages_that_start_a_server(page: str, new_reader: NewReader) -> None:
+    new_reader().follow(blocks_of(page))
+
+
+def test_the_tutorial_and_nobody_in_it_expires_while_it_is_read(new_reader: NewReader) -> None:
+    reader, looked_at = new_reader(), []
+
+    def look(block: Block) -> None:
+        for ticket in reader.tickets("sale"):
+            looked_at.append(ticket["ticket"])
+            left = ticket["deadline"] and datetime.fromisoformat(ticket["deadline"]) - datetime.now(UTC)
+            assert left is None or left > timedelta(minutes=15), f"{block}: {left} are left for {ticket}"
+
+    reader.follow(blocks_of(TUTORIAL), then=look)
+    assert set(looked_at) == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("page", NEEDING)
+def test_pages_that_need_a_server(page: str, new_reader: NewReader, server: RunningServer, receiver: Receiver) -> None:
+    hooks = dict.fromkeys(("https://shop.example/fairline", "https://crm.example/hook"), receiver.url)
+    new_reader(server, **hooks).follow(blocks_of(page))
+
+
+def test_the_page_on_postgresql(new_reader: NewReader, tmp_path: Path) -> None:
+    blocks = blocks_of(POSTGRES)
+    database = EmbeddedPostgres(tmp_path / "postgres", options={"fsync": "off"})
+    try:
+        owner = database.start()
+        made, settings = (block.text.replace("…", "secret") for block in blocks if block.language == "sql")
+        asyncio.run(_execute(owner, made))
+        here = {"@db.internal/fairline": f"@/fairline?{owner.partition('?')[2]}", ":…@": ":secret@"}
+        new_reader(**here).follow(blocks)
+        asyncio.run(_execute(owner, settings))
+    finally:
+        database.stop()
+
+
+async def _execute(owner: str, statements: str) -> None:
+    async with await connect(owner) as connection:
+        for statement in statements.strip().split("\n"):
+            await connection.execute(statement.encode())
+
+
+def test_the_page_on_a_valkey_of_ones_own(new_reader: NewReader, tmp_path: Path) -> None:
+    blocks = blocks_of(VALKEY)
+    (settings,) = (block.text for block in blocks if block.language == "conf")
+    with ExitStack() as ending:
+        node = Node(tmp_path / "valkey", find_server(), ending=ending)
+        for line in settings.splitlines():
+            node.ask("CONFIG", "SET", *line.split())
+        new_reader(**{"valkey.internal:6379": f"{HOST}:{node.port}"}).follow(blocks)
+
+
+def test_a_page_with_opening_hours_holds_on_any_day(new_reader: NewReader, server: RunningServer) -> None:
+    """With hours by which it is closed all day, wherever on earth the queue is; and, from where there are hours, with
+    such by which it is open."""
+    blocks = blocks_of(HOURS)
+    (hours,) = re.findall(r"opening_hours=({\".*})'", "".join(map(_typed, blocks)))
+    checked({"opening_hours": json.loads(hours)})
+    far = WEEKDAYS[(datetime.now(UTC).weekday() + 3) % 7]
+    new_reader(server, **{hours: json.dumps({far: ["09:00-10:00"]})}).follow(blocks)
+    since = next(i for i, block in enumerate(blocks) if hours in _typed(block))
+    always = {day: ["00:00-24:00"] for day in WEEKDAYS}
+    new_reader(server, **{hours: json.dumps(always)}).follow(blocks[since:])
+
+
+def test_no_other_page_depends_on_the_day() -> None:
+    days = re.compile("opening_hours=|closed_dates=")
+    assert [page for page in followed() if days.search("".join(map(_typed, blocks_of(page))))] == [HOURS]
+
+
+def _typed(block: Block) -> str:
+    return block.text if block.language == TYPED else ""
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    unrun = {
+        str(block): block.reason_not_to_run or ""
+        for page in followed()
+        if page not in OF_THE_MACHINE
+        for block in blocks_of(page)
+        if block.language == TYPED and block.reason_not_to_run is not None
+    }
+    assert {block for block, why in unrun.items() if len(why) < 10} == set()
+    assert len(unrun) <= 6, unrun
+
+
+def test_whatever_is_typed_is_indented_as_that_is_what_is_run() -> None:
+    pages = [page for page in followed() if page not in OF_THE_MACHINE]
+    assert [str(block) for page in pages for block in blocks_of(page) if block.language in SHELLS] == []
+
+
+def test_the_five_lines_of_the_readme_are_those_of_the_how_to() -> None:
+    (short,) = (block.text for block in blocks_of("README.md") if block.language == "nginx")
+    (whole,) = (block.text for block in blocks_of(NGINX) if block.language == "nginx")
+    lines = [line.strip() for line in whole.splitlines()]
+    wanted = [line.strip() for line in short.splitlines()]
+    assert len(wanted) == 5
+    for line in wanted:
+        assert line in lines, f"{line!r} is not in what is left of the how-to's file"
+        lines = lines[lines.index(line) + 1 :]
+
+
+def test_the_figures_of_the_readme_were_measured() -> None:
+    readme, benchmarks = ((ROOT / page).read_text("utf-8") for page in ("README.md", "docs/reference/benchmarks.md"))
+    figures = re.findall(r"^\| [^|]+ \| ([\d,.]+(?: \w+)?) \|$", readme.partition("| [measured]")[2], re.MULTILINE)
+    assert len(figures) == 3
+    assert [figure for figure in figures if figure not in benchmarks] == []
