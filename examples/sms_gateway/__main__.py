@@ -8,6 +8,7 @@ Here `write` prints the message. Put the call of your provider there; the rest s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hmac
 import json
 import os
@@ -92,7 +93,8 @@ def main() -> None:
         sys.exit("Set FAIRLINE_WEBHOOK_SECRET to the secret that 'fairline webhook create' printed.")
     server = ThreadingHTTPServer((given.host, given.port), handler_for(Gateway(secret)))
     print(f"listening on http://{given.host}:{server.server_port}", flush=True)
-    server.serve_forever()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.serve_forever()
 
 
 if __name__ == "__main__":
