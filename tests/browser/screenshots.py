@@ -1,6 +1,6 @@
 """Draws every state of the waiting page, of the dashboard, the desk, the board and the pages of a counter at the sizes
 they are used at: `make screenshots`, or with names of states (`waiting`, `board`, `counter-form`, `admin/now`,
-or `admin` and `desk` for all of those).
+or `admin` and `desk` for all of those; `film` is the picture of the README that moves).
 
 The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from tests.browser import admin_scenes, desk_scenes
+from tests.browser import admin_scenes, desk_scenes, film
 from tests.browser.boards import BOARD_SCENES
 from tests.browser.conftest import a_browser, a_venue
 from tests.browser.counters import COUNTER_SCENES, errors, form, kiosk_taken
@@ -24,6 +24,7 @@ from tests.browser.venue import Venue, person
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 FOLDER, ADMIN_FOLDER, DESK_FOLDER = IMAGES / "waiting-page", IMAGES / "admin", IMAGES / "desk"
+FILM = IMAGES / "waiting.webp"
 BOARDS, COUNTER = IMAGES / "board", IMAGES / "counter"
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: The dashboard is looked at on larger screens, and has more to show.
@@ -65,7 +66,8 @@ def main(names: list[str]) -> None:
     dashboard = [scene for scene in admin_scenes.SCENES if not names or {"admin", f"admin/{scene}"} & set(names)]
     desk = [scene for scene in desk_scenes.SCENES if not names or {"desk", f"desk/{scene}"} & set(names)]
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
-        if wanted or boards or counters:
+        moves = not names or "film" in names
+        if wanted or boards or counters or moves:
             for images in (FOLDER, BOARDS, COUNTER):
                 images.mkdir(parents=True, exist_ok=True)
             with a_venue(browser, Path(folder)) as venue:
@@ -75,6 +77,8 @@ def main(names: list[str]) -> None:
                     draw_board(venue, *screen)
                 for name in counters:
                     draw_counter(venue, name)
+                if moves:
+                    film.draw(venue, FILM)
         if dashboard:
             draw_dashboard(browser, Path(folder) / "admin", dashboard)
         if desk:
