@@ -50,15 +50,11 @@ class Visitor:
         answer = self._call(f"/api/v1/queues/{self._queue}/join", {"client_id": self._client_id, "name": self._name})
         return dict(json.loads(answer))
 
-    def leave(self, ticket: dict[str, Any]) -> None:
-        """Give the place up, in line or inside."""
-        self._call("/api/v1/leave", {"token": ticket["token"], "final": True})
-
     def visit(self, seconds: float) -> None:
         """Wait in line, look around in the shop for so long, and go."""
         ticket = self.join()
         if ticket["status"] == "active":  # inside since before a restart, and the pass is lost
-            self.leave(ticket)
+            self._call("/api/v1/leave", {"token": ticket["token"], "final": True})
             return
         now = ticket if ticket["status"] != "waiting" else self._turn(ticket["token"])
         if now["status"] != "admitted":
@@ -97,13 +93,9 @@ class Crowd:
         self._waiting = waiting
         self._idle = deque(new_visitor(f"Simulated visitor {number + 1}") for number in range(size + INSIDE))
 
-    def clear(self) -> None:
-        """Take those out of the line who have been in it since before a restart: nobody speaks for them any more."""
-        for visitor in self._idle:
-            visitor.leave(visitor.join())
-
     def gather(self) -> None:
-        """Make the line as long as it should be."""
+        """Make the line as long as it should be. After a restart it is so, and the next ones to come find themselves in
+        it already."""
         for _ in range(self._size - self._waiting()):
             if not self._idle:
                 return

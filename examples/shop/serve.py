@@ -11,13 +11,14 @@ import json
 import os
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from typing import Any
 
 import uvicorn
 
-from examples.shop.crowd import FAILED, Crowd, Visitor
+from examples.shop.crowd import FAILED, RETRY_SECONDS, Crowd, Visitor
 from examples.shop.shop import Shop
 from fairline.gate.asgi import FairlineMiddleware
 
@@ -45,20 +46,19 @@ def main() -> None:
     listening = socket.socket(fileno=given.beside)
     here = f"http://127.0.0.1:{listening.getsockname()[1]}"
     operator = _Operator(given.fairline, os.environ["FAIRLINE_ADMIN_KEY"])
-    was_there = operator.set_up(target_url=f"{here}/", admission_rate=1 / given.every, stock=given.stock)
+    while not operator.sets_up(target_url=f"{here}/", admission_rate=1 / given.every, stock=given.stock):
+        time.sleep(RETRY_SECONDS)
     if given.crowd:
-        _bring(given.crowd, given.every, operator, here, was_there)
+        _bring(given.crowd, given.every, operator, here)
     gated: Any = FairlineMiddleware(shop.app, server=given.fairline, queue=QUEUE, bypass=["/static/*", "/report"])
     uvicorn.Server(uvicorn.Config(gated, log_level="warning")).run(sockets=[listening])
 
 
-def _bring(crowd: int, every: float, operator: _Operator, here: str, was_there: bool) -> None:
+def _bring(crowd: int, every: float, operator: _Operator, here: str) -> None:
     """Have simulated visitors in line before anyone is let in, and from then on."""
     fairline, secret = operator.server, operator.key
     visitors = Crowd(crowd, 2 * every, lambda name: Visitor(name, fairline, QUEUE, here, secret), operator.waiting)
     try:
-        if was_there:
-            visitors.clear()
         visitors.gather()
     except FAILED as error:
         print(f"The simulated visitors cannot come yet ({error}); they try again.", flush=True)
@@ -72,9 +72,10 @@ class _Operator:
         self.server = server
         self.key = key
 
-    def set_up(self, *, target_url: str, admission_rate: float, stock: int) -> bool:
-        """Make the queue, or set it as at every start; answers whether it was there. The pace is what makes a wait one
-        can rely on: there is more room than it fills, and the line is as long as the crowd."""
+    def sets_up(self, *, target_url: str, admission_rate: float, stock: int) -> bool:
+        """Make the queue, or set it as at every start; False while the server cannot be reached, as when it is about to
+        end. The pace is what makes a wait one can rely on: there is more room than it fills, and the line is as long as
+        the crowd."""
         settings = {
             "target_url": target_url,
             "admission_rate": admission_rate,
@@ -83,16 +84,27 @@ class _Operator:
             "session_seconds": 300,
             "join_limit_per_ip": 0,  # here all come from the same address
         }
+        made = {"id": QUEUE, "name": "The lamp shop", "stock": stock}
+        queues = "/api/v1/admin/queues"
         try:
-            made = {"id": QUEUE, "name": "The lamp shop", "stock": stock}
-            self._ask("/api/v1/admin/queues", "POST", made | settings)
+            if self._is_there():
+                sold = self._ask(f"{queues}/{QUEUE}/stats")["completed"]
+                self._ask(f"{queues}/{QUEUE}", "PATCH", settings | {"stock": sold + stock})
+            else:
+                self._ask(queues, "POST", made | settings)
         except urllib.error.HTTPError as error:
-            if error.code != 409:
-                raise SystemExit(f"The shop cannot make its queue: {error.read().decode()}") from None
-        else:
+            raise SystemExit(f"The shop cannot make its queue: {error.read().decode()}") from None
+        except FAILED:
             return False
-        sold = self._ask(f"/api/v1/admin/queues/{QUEUE}/stats")["completed"]
-        self._ask(f"/api/v1/admin/queues/{QUEUE}", "PATCH", settings | {"stock": sold + stock})
+        return True
+
+    def _is_there(self) -> bool:
+        try:
+            self._ask(f"/api/v1/queues/{QUEUE}")
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return False
         return True
 
     def waiting(self) -> int:
