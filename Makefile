@@ -20,6 +20,7 @@ INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt P
   $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 .PHONY: help setup run test test-long check dist bench screenshots packages clean
 
 help: ## list the targets
@@ -36,12 +37,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv --clear $(VENV)
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing Fairline and the 40 packages it runs with into $(VENV): 24 MB, 10 to 30 seconds."
+	@echo "Installing Fairline and the 40 packages it runs with into $(VENV): 24 MB, about 15 seconds."
 	@$(INSTALL) -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing what development needs into $(VENV): 150 packages, 200 MB, about a minute."
+	@echo "Installing what development needs into $(VENV): 130 packages, about a minute."
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.run $@
 
