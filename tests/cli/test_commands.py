@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,8 +17,12 @@ import httpx
 import pytest
 from rich.console import Console
 
+from fairline import __version__ as fairline_version
 from fairline.cli import show
 from fairline.cli.app import main
+from fairline.cli.client import Api
+from fairline.queue import SETTINGS
+from fairline.web.whereabouts import found_in, published
 from tests.backends import wait_until
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer
@@ -38,7 +45,10 @@ def test_the_night_of_a_sale(run: object, server: RunningServer) -> None:
     assert "made" in run("queue", "create", "night", "admission=manual", "name=Night sale", "stock=3")
     assert "paused" in run("queue", "pause", "night")
     assert "active" in run("queue", "resume", "night")
-    assert "called by staff" in run("queue", "set", "night", "admission_rate=40", "stock=none")
+    assert "in maintenance" in run("queue", "maintenance", "night")
+    assert json.loads(run("queue", "show", "night", "--json"))["settings"]["status"] == "maintenance"
+    assert "open: active" in run("queue", "open", "night")
+    assert "called by staff" in run("queue", "set", "night", "admission_rate=40", "stock=")
     shown = json.loads(run("queue", "show", "night", "--json"))
     assert (shown["settings"]["admission_rate"], shown["settings"]["stock"]) == (40, None)
     assert "night" in run("queue", "list")
@@ -155,13 +165,121 @@ def test_a_setting_that_is_text_takes_what_is_typed(here: Here) -> None:
     made = settings()
     assert (made["ticket_prefix"], made["name"], made["one_per"]) == ("24", "2027", "none")
     for text in ("true", "none", "null", '"Sale"', "[x]", ""):
-        here("queue", "set", "typed", f"name={text}")
+        told, _ = here("queue", "set", "typed", f"name={text}")
         assert settings()["name"] == text
-    here("queue", "set", "typed", "stock=3", "stock_url=https://seats.example/", "passthrough=true", 'series=["A"]')
-    made = settings()
-    assert (made["stock_url"], made["passthrough"], made["series"]) == ("https://seats.example/", True, ["A"])
-    here("queue", "set", "typed", "stock=none", "stock_url=none")
-    assert (settings()["stock"], settings()["stock_url"]) == (None, None)
+        assert ("To take it away: name=" in told) == (text in ("none", "null"))
+
+
+def test_nothing_after_the_sign_puts_back_the_default_of_any_setting(here: Here) -> None:
+    def settings() -> dict[str, object]:
+        found = json.loads(here("queue", "show", "back", "--json")[0])["settings"]
+        return {name: found[name] for name in SETTINGS}
+
+    here("queue", "create", "back", "name=")
+    before = settings()
+    changed = {
+        "message": "Soon",
+        "opens_at": "2027-01-15T09:00:00Z",
+        "stock": "3",
+        "stock_url": "https://seats.example/",
+        "burst": "2",
+        "admission_rate": "3",
+        "series": '["A"]',
+        "texts": '{"waiting_title": "Soon"}',
+        "passthrough": "true",
+        "one_per": "ip",
+        "status": "paused",
+        "clear_after_minutes": "5",
+    }
+    here("queue", "set", "back", *(f"{name}={text}" for name, text in changed.items()))
+    after = settings()
+    assert {name for name in before if before[name] != after[name]} == set(changed)
+    here("queue", "set", "back", *(f"{name}=" for name in changed))
+    assert settings() == before
+
+
+def test_a_refused_setting_says_how_it_is_unset_and_a_mistyped_one_what_was_meant(here: Here) -> None:
+    here("queue", "create", "refused")
+    for typed, told in (
+        ("stock=none", "got 'none'. To put back the default: stock="),
+        ("opens_at=none", "got 'none'. To put back the default: opens_at="),
+        ("admision_rate=4", "admision_rate: is no setting of a queue. Did you mean admission_rate or admission?"),
+        ("rate=", "rate: is no setting of a queue. Did you mean admission_rate?"),
+        (
+            "speed=3",
+            "speed: is no setting of a queue. 'fairline queue set --help' lists them, and /docs of the server.",
+        ),
+    ):
+        assert here("queue", "set", "refused", typed)[1].strip().endswith(told)
+
+
+def test_the_help_has_the_settings_as_they_are_typed_and_so_has_show(here: Here) -> None:
+    here("queue", "create", "names")
+    shown = here("queue", "show", "names")[0]
+    for words in (("set", "-h"), ("create", "--help")):
+        told = here("queue", *words)[0]
+        for name in SETTINGS:
+            for text in (told, shown):
+                assert re.search(rf"^ *{name}(  |$)", text, re.MULTILINE), f"{name} is not in\n{text}"
+        assert "Nothing after = puts back the default" in " ".join(re.sub("[│╭╰─]", " ", told).split())
+
+
+def test_a_ticket_is_named_by_what_is_printed_on_it(here: Here) -> None:
+    made = here("queue", "create", "barber", "admission=manual", 'series=["A", "B"]', "ticket_prefix=OFF")[0]
+    assert "The labels of its tickets are like ROFF-A0001." in made
+    assert "ROFF-A0001 is waiting, at position 1" in here("ticket", "add", "barber", "--name", "Ada")[0]
+    here("ticket", "add", "barber", "--name", "A0001", "--series", "B")  # whose name is another's label
+    added = json.loads(here("ticket", "add", "barber", "--party-size", "2", "--priority", "1", "--json")[0])
+    assert (added["label"], added["priority"]) == ("ROFF-A0002", 1)
+    here("ticket", "call", "barber", "a0001", "--counter", "Desk 1")
+    assert "ROFF-A0001 is active" in here("ticket", "start", "barber", "A0001")[0]
+    assert "ROFF-A0001 is completed" in here("ticket", "complete", "barber", "roff-a0001")[0]
+    assert "ROFF-B0001 is waiting" in here("ticket", "prioritise", "barber", "b0001")[0]
+    assert "ROFF-B0001 is expired" in here("ticket", "revoke", "barber", "B0001")[0]
+    assert json.loads(here("ticket", "show", "barber", "3", "--json")[0])["label"] == "ROFF-A0002"
+    for typed in ("A0099", "ROFF-A0099", "RON-A0001", "0", "-"):
+        told = here("ticket", "show", "barber", "--", typed)[1]
+        assert told.startswith(f"Error: Queue 'barber' has no ticket '{typed}'"), told
+        assert "fairline ticket list barber" in told
+
+
+def test_a_label_without_series_is_the_number_with_its_zeros(here: Here) -> None:
+    here("queue", "create", "web", "admission=manual")
+    here("ticket", "add", "web")
+    for typed in ("1", "000001", "RWEB-000001", "rweb-1"):
+        assert json.loads(here("ticket", "show", "web", typed, "--json")[0])["ticket"] == 1
+
+
+def test_a_label_that_comes_again_each_day_is_that_of_who_is_there(monkeypatch: pytest.MonkeyPatch, here: Here) -> None:
+    """As the server tells of them, without waiting for midnight."""
+    there = [
+        {"ticket": 41, "label": "ROFF-A0001", "status": "expired"},
+        {"ticket": 7, "label": "ROFF-A0001", "status": "waiting"},
+        {"ticket": 9, "label": "ROFF-A0010", "status": "waiting"},
+    ]
+    asked: list[str] = []
+
+    def get(_: Api, path: str, **query: object) -> object:
+        asked.append(path)
+        return {"tickets": there, "cursor": None} if path.endswith("/tickets") else {"label": path}
+
+    monkeypatch.setattr(Api, "get", get)
+    here("ticket", "show", "office", "A0001")
+    assert asked[-1] == "/queues/office/tickets/7"
+    there[1]["status"] = "completed"
+    here("ticket", "show", "office", "A0001")
+    assert asked[-1] == "/queues/office/tickets/41"
+    there[0]["status"] = there[1]["status"] = "waiting"
+    assert "Name one by its number: 7 (waiting), 41 (waiting)." in here("ticket", "show", "office", "A0001")[1]
+
+
+def test_desks_open_and_close(here: Here) -> None:
+    here("queue", "create", "desks", "admission=manual")
+    assert "There is no desk yet" in here("desk", "list", "desks")[0]
+    assert re.search(r"Desk 1 +open", here("desk", "open", "desks", "Desk 1")[0])
+    assert re.search(r"Desk 1 +closed", here("desk", "close", "desks", "Desk 1")[0])
+    (desk,) = json.loads(here("desk", "list", "desks", "--json")[0])["desks"]
+    assert (desk["name"], desk["open"]) == ("Desk 1", False)
 
 
 def test_what_was_done_is_read_from_the_audit_log(here: Here) -> None:
@@ -233,7 +351,7 @@ def test_without_a_server_or_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     away = fairline("queue", "--key", "k", "--server", "http://127.0.0.1:9", "list")
     assert away.returncode == 1
     assert "fairline serve" in away.stderr
-    for wrong in ("http://[foo", "127.0.0.1:8080"):
+    for wrong in ("http://[foo", "[foo", "ftp://127.0.0.1"):
         refused = fairline("queue", "--key", "k", "--server", wrong, "list")
         assert f"must be an http:// or https:// address; got {wrong!r}" in refused.stderr
     keyless = fairline("queue", "list", FAIRLINE_DATA=str(tmp_path))
@@ -241,11 +359,42 @@ def test_without_a_server_or_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     assert "--key" in keyless.stderr
 
 
-def test_the_server_is_found_by_the_settings_as_the_help_says(server: RunningServer) -> None:
-    settings = {"FAIRLINE_HOST": server.host, "FAIRLINE_PORT": str(server.port), "FAIRLINE_DATA": str(server.data)}
-    assert fairline("queue", "list", **settings).returncode == 0
-    told = " ".join(fairline("queue", "list", "--help").stdout.split())
-    assert "FAIRLINE_URL, or host and port of the settings" in told
+def test_the_server_is_found_in_the_order_that_the_help_says(server: RunningServer, tmp_path: Path) -> None:
+    data, other = {"FAIRLINE_DATA": str(server.data)}, tmp_path / "other"
+    other.mkdir()
+    (other / "admin-key").write_text(server.admin_key, encoding="utf-8")
+    port = {"FAIRLINE_PORT": str(server.port), "FAIRLINE_HOST": server.host}
+    nowhere = "http://127.0.0.1:9"
+    for words, settings in (
+        ((), data),  # the port is another than the usual one
+        (("--data", str(server.data)), {}),
+        ((), {"FAIRLINE_DATA": str(other), **port}),
+        ((), {"FAIRLINE_DATA": str(other), "FAIRLINE_URL": f"{server.host}:{server.port}"}),
+        (("--server", f"localhost:{server.port}"), {**data, "FAIRLINE_URL": nowhere}),
+    ):
+        done = fairline("queue", "list", *words, **settings)
+        assert done.returncode == 0, done.stderr
+    (other / "address").write_text(server.base_url, encoding="utf-8")
+    for words, settings in (
+        (("--server", "127.0.0.1:9"), data),
+        ((), {**data, "FAIRLINE_URL": nowhere}),
+        ((), {**data, "FAIRLINE_PORT": "9"}),
+    ):
+        assert f"No server answers at {nowhere} " in fairline("queue", "list", *words, **settings).stderr
+    told = " ".join(re.sub("[│╭╰─]", " ", fairline("queue", "list", "--help").stdout).split())
+    assert "FAIRLINE_URL, or the one that runs with the data folder, or host and port of the settings" in told
+
+
+def test_a_server_is_not_looked_for_where_it_was(tmp_path: Path) -> None:
+    first, second = (published(tmp_path, url) for url in ("http://127.0.0.1:1", "http://127.0.0.1:2"))
+    with published(tmp_path, None):  # does not listen
+        assert found_in(tmp_path) is None
+    with first:
+        assert found_in(tmp_path) == "http://127.0.0.1:1"
+        with second:  # with the same secrets, and another store
+            assert found_in(tmp_path) == "http://127.0.0.1:2"
+        assert found_in(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_first_queue_is_shown_at_a_start_only_where_there_is_one(tmp_path: Path) -> None:
@@ -353,12 +502,30 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def test_help_teaches(tmp_path: Path) -> None:
-    for words in ((), ("queue",), ("ticket",), ("keys",), ("serve",), ("doctor",), ("audit",)):
-        done = fairline(*words, "--help")
-        assert done.returncode == 0
-        assert "Usage:" in done.stdout
+def test_help_teaches(here: Here) -> None:
+    for words in (
+        (),
+        ("queue",),
+        ("ticket",),
+        ("ticket", "add"),
+        ("desk",),
+        ("keys",),
+        ("serve",),
+        ("doctor",),
+        ("db",),
+    ):
+        told = here(*words, "--help")[0]
+        assert "Usage:" in told
+        assert here(*words, "-h")[0] == told
+    assert {here(option)[0] for option in ("--version", "-V", "-v")} == {f"fairline {fairline_version}\n"}
     assert "fairline queue set sale admission_rate=40" in " ".join(fairline("queue", "--help").stdout.split())
+
+
+def test_a_shell_completes_commands() -> None:
+    words = {"COMP_WORDS": "fairline queue ma", "COMP_CWORD": "2", "_FAIRLINE_COMPLETE": "complete_bash"}
+    program = str(Path(sys.executable).with_name("fairline"))
+    done = subprocess.run([program], env=os.environ | words, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.split() == ["maintenance"]
 
 
 def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_path: Path) -> None:

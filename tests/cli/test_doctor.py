@@ -109,12 +109,33 @@ def test_a_store_that_is_there_is_looked_at(tmp_path: Path, server: RunningServe
     assert f"a Fairline answers on 127.0.0.1:{server.port} already" in told.stdout
 
 
+def test_the_other_embedded_store_is_not_overlooked(tmp_path: Path, free_port: str) -> None:
+    """Data that `serve` would not take, since another store is named, or none."""
+    for kept, missing, other in (
+        ("postgres/data", "embedded", "embedded-postgres"),
+        ("appendonlydir", "embedded-postgres", "embedded"),
+    ):
+        data = tmp_path / other
+        (data / kept).mkdir(parents=True)
+        told = fairline("doctor", "--store", missing, "--data", str(data), FAIRLINE_PORT=free_port)
+        assert told.returncode == 1
+        assert f"{missing} has no data in {data}, but {other} has" in told.stdout
+        assert f"--store {other}" in told.stdout
+
+
+def test_a_mistyped_variable_is_told_of(tmp_path: Path, free_port: str) -> None:
+    told = fairline("doctor", "--data", str(tmp_path), FAIRLINE_PORT=free_port, FAIRLINE_PUBLIC_ULR="https://w.example")
+    assert told.returncode == 0
+    assert "look  variables" in told.stdout
+    assert "Did you mean FAIRLINE_PUBLIC_URL?" in told.stdout
+
+
 def test_a_port_where_serve_could_not_listen_is_to_mend(tmp_path: Path, free_port: str) -> None:
     data = ("--data", str(tmp_path / "fresh"))
     with other_program() as port:
         taken = fairline("doctor", *data, FAIRLINE_PORT=str(port))
     assert taken.returncode == 1
-    assert "Address already in use" in taken.stdout
+    assert f"cannot listen on 127.0.0.1:{port} (Address already in use). Choose" in taken.stdout
     nowhere = fairline("doctor", *data, FAIRLINE_HOST="256.1.1.1", FAIRLINE_PORT=free_port)
     assert nowhere.returncode == 1
     assert "cannot listen on 256.1.1.1" in nowhere.stdout

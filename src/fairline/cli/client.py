@@ -35,9 +35,8 @@ class Api:
     def __init__(self, url: str | None, key: str | None, data: Path | None) -> None:
         settings = load(flags={"data": data})
         named = url or os.environ.get("FAIRLINE_URL")
-        self.url = (named or _near(settings)).rstrip("/")
-        if "://" not in self.url:
-            self.url = f"http://{self.url}"
+        url = named or _near(settings)
+        self.url = (url if "://" in url else f"http://{url}").rstrip("/")
         if web_address(self.url) is None:
             raise Invalid("server", f"must be an http:// or https:// address; got {named or self.url!r}")
         self._key = key or settings.admin_key or _kept_key(settings.data)
