@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import fairline
@@ -25,20 +26,24 @@ def recorded() -> set[str]:
     return {name for called, names in _said() if called == "record" for name in names}
 
 
-def _said() -> Iterator[tuple[str, set[str]]]:
+@cache
+def _said() -> list[tuple[str, set[str]]]:
     """What is called, and the name it is told."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        if "gate" in path.relative_to(SOURCE).parts:  # it writes to the log of the site that it guards, in sentences
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        handed_on = {id(call) for each in ast.walk(tree) if _hands_on(each) for call in ast.walk(each)}
-        calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
-        hidden = {id(each) for each in ast.walk(tree) if _writes(each)} - {id(call.func) for call in calls}
-        assert not hidden, f"{path.name} has a name for the log that what it says cannot be found by"
-        for call in filter(_is_said, calls):
-            names = _names(call)
-            assert names or id(call) in handed_on, f"no name can be read in {ast.unparse(call)}"
-            yield _called(call), names
+    return [said for path in sorted(SOURCE.rglob("*.py")) for said in _said_in(path)]
+
+
+def _said_in(path: Path) -> Iterator[tuple[str, set[str]]]:
+    if "gate" in path.relative_to(SOURCE).parts:  # it writes to the log of the site that it guards, in sentences
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    handed_on = {id(call) for each in ast.walk(tree) if _hands_on(each) for call in ast.walk(each)}
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    hidden = {id(each) for each in ast.walk(tree) if _writes(each)} - {id(call.func) for call in calls}
+    assert not hidden, f"{path.name} has a name for the log that what it says cannot be found by"
+    for call in filter(_is_said, calls):
+        names = _names(call)
+        assert names or id(call) in handed_on, f"no name can be read in {ast.unparse(call)}"
+        yield _called(call), names
 
 
 def _hands_on(node: ast.AST) -> bool:

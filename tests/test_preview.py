@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,8 @@ from fairline.store import open_store
 from tests.backends import Valkey
 from tests.test_estimate import view
 
-SCENARIOS = 20
+#: Evenings in which nothing changes, the rate, the room, and both.
+SEEDS = range(20) if os.environ.get("FAIRLINE_LONG") else (9, 4, 1, 15)
 
 
 def test_a_change_shows_in_the_wait_of_the_last_one() -> None:
@@ -30,9 +32,8 @@ def test_a_change_shows_in_the_wait_of_the_last_one() -> None:
         assert (found.clears, found.why) == (1_000_000 + seconds * 1000, None)
 
 
-@pytest.mark.parametrize(
-    ("settings", "seen", "why"),
-    [
+def test_where_nothing_honest_can_be_said_it_says_why() -> None:
+    dark: list[tuple[dict[str, Any], dict[str, Any], Why]] = [
         ({}, {"waiting": 0}, Why.NOBODY_WAITS),
         ({"status": "paused"}, {}, Why.NOT_ACTIVE),
         ({"status": "maintenance"}, {}, Why.NOT_ACTIVE),
@@ -42,11 +43,10 @@ def test_a_change_shows_in_the_wait_of_the_last_one() -> None:
         ({"admission": "manual"}, {}, Why.NOT_CALLED_YET),
         ({"admission_rate": 0}, {}, Why.RATE_ZERO),
         ({"max_active": 90}, {}, Why.STAYS_UNKNOWN),
-    ],
-)
-def test_where_nothing_honest_can_be_said_it_says_why(settings: dict[str, Any], seen: dict[str, Any], why: Why) -> None:
-    found = outlook(checked(settings), view(**{"waiting": 100, **seen}))
-    assert (found.wait, found.clears, found.why) == (None, None, why)
+    ]
+    for settings, seen, why in dark:
+        found = outlook(checked(settings), view(**{"waiting": 100, **seen}))
+        assert (found.wait, found.clears, found.why) == (None, None, why), (settings, seen)
 
 
 # On the real engine
@@ -104,10 +104,10 @@ def last_in_line(people: list[Person]) -> Person:
     return max(waiting, key=lambda person: person.number)
 
 
-@pytest.mark.timeout(180)  # twenty evenings on the real engine: half a minute of work for one core
+@pytest.mark.timeout(600)  # on the real engine, an evening is a second and a half of work for one core
 async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(url: str) -> None:
     compared = within = 0
-    for seed in range(SCENARIOS):
+    for seed in SEEDS:
         wanted, change_at, change = evening(seed)
         async with begun(wanted, url, seed) as running:
             await running.run_until(change_at)
@@ -126,5 +126,5 @@ async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(url: s
             shown = [(p.shown, p.waited) for p in held if p.shown and p.waited is not None]
             compared += len(shown)
             within += sum(wait.low <= waited <= wait.high for wait, waited in shown)
-    assert compared > 5000
+    assert compared > 250 * len(SEEDS)
     assert within / compared >= 0.8
