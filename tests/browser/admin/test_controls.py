@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.admin.night import PEOPLE, SOON_SECONDS, Come, Night, do, figure, live, seen_soon, shown, soon
+from tests.browser.admin.night import PEOPLE, Come, Night, do, figure, live, seen_soon, shown, soon
 from tests.browser.evening import SALE
 
 # What is shown
@@ -52,11 +51,11 @@ def test_events_come_as_they_happen_and_can_be_filtered(night: Night, come: Come
     page = live(come())
     joined = night.join()
     mine = shown(page, "events").locator("li", has_text=joined["label"])
-    expect(mine).to_contain_text("joined the line", timeout=SOON_SECONDS * 1000)
+    expect(mine).to_contain_text("joined the line")
     shown(page, "event-filter").select_option("Done and gone")
     expect(mine).to_have_count(0)
     night.api.post(f"/queues/{SALE}/tickets/{joined['ticket']}/cancel")
-    expect(mine).to_contain_text("is gone: cancelled", timeout=SOON_SECONDS * 1000)
+    expect(mine).to_contain_text("is gone: cancelled")
 
 
 def test_health_names_the_workers_and_the_store(come: Come) -> None:
@@ -141,7 +140,7 @@ def test_rate_and_room_are_previewed_then_applied(night: Night, come: Come) -> N
     do(page, "apply-flow").click()
     soon(lambda: night.queue()["max_active"] == 1, "the room is set")
     held = night.queue("/stats")["admitted_total"]
-    time.sleep(0.5)  # two ticks in which nobody is let in
+    night.ticks(2)  # in which nobody is let in
     assert night.queue("/stats")["admitted_total"] == held
 
 
@@ -161,7 +160,7 @@ def test_stock_is_recalibrated(night: Night, come: Come) -> None:
     page.locator("#stock-total").fill("5000")
     do(page, "set-stock").click()
     soon(lambda: night.queue()["stock"] == 5000, "the stock is set")
-    expect(shown(page, "stock-now")).to_contain_text("5,000", timeout=SOON_SECONDS * 1000)
+    expect(shown(page, "stock-now")).to_contain_text("5,000")
     do(page, "set-stock").click()
     do(page, "confirm").click()
     soon(lambda: night.queue()["stock"] is None, "without end again")
