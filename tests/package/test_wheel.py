@@ -71,7 +71,10 @@ def _served(command: Path, folder: Path) -> Iterator[httpx.Client]:
         )
     try:
         with httpx.Client(base_url=f"http://{HOST}:{port}", timeout=30) as client:
-            wait_until(lambda: _is_ready(client, server, log), f"the server is not ready; see {log}", 60)
+            try:
+                wait_until(lambda: _is_ready(client, server, log), "the server is not ready", 60)
+            except AssertionError as error:
+                raise AssertionError(f"{error}:\n{log.read_text()}") from None
             yield client
         server.send_signal(signal.SIGINT)
         assert server.wait(30) == 0, log.read_text()
