@@ -150,6 +150,20 @@ async def test_a_try_is_counted_up_to_the_limit(venue: OpenVenue) -> None:
     assert waits == [0, 0, 0, 7]
 
 
+async def test_a_queue_that_is_recreated_counts_no_try_of_the_one_before(venue: OpenVenue) -> None:
+    v = await venue(join_limit_per_ip=1, join_limit_per_phone=1)
+    settings = (await v.store.settings(v.queue)).settings
+    me = {**HOME, "phone": b"mine"}
+    for _ in range(3):
+        assert await wait_of(v, **me, client=b"1") == 0
+        assert await wait_of(v, **me, client=b"2") > 0
+        assert await v.store.limit(v.queue, "ip:1", "verify", 1, 60) == 0
+        assert await v.store.limit(v.queue, "ip:1", "verify", 1, 60) == 60
+        await v.store.delete(v.queue)
+        v.clock.advance(0.001)
+        await v.store.create(v.queue, settings)
+
+
 async def test_limits_are_apart_by_who_what_and_queue(venue: OpenVenue) -> None:
     v = await venue(join_limit_per_ip=1)
     assert await v.store.limit(v.queue, "ip:1", "verify", 1, 10) == 0

@@ -235,6 +235,21 @@ async def test_nothing_of_a_removed_queue_comes_back_with_its_name(venue: OpenVe
     assert await v.call(key=b"press") == [1]
 
 
+async def test_a_version_never_comes_back_with_the_name(venue: OpenVenue) -> None:
+    v = await venue()
+    seen = []
+    for _ in range(3):
+        for change in range(5):
+            await v.configure(max_active=change + 1)  # many in a millisecond
+            seen.append(await v.store.version(v.queue))
+            assert seen[-1] == (await v.store.view(v.queue)).version
+        await v.store.delete(v.queue)
+        v.clock.advance(0.001)
+        await v.store.create(v.queue, QueueSettings())
+        seen.append(await v.store.version(v.queue))
+    assert seen == sorted(set(seen))
+
+
 async def test_a_queue_made_while_it_is_removed_is_listed_if_it_is_there(
     store: Store, another_store: OpenStore, queue: QueueId
 ) -> None:
@@ -255,6 +270,7 @@ async def test_a_queue_made_while_it_is_removed_is_listed_if_it_is_there(
 
 OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "settings": lambda s, q: s.settings(q),
+    "version": lambda s, q: s.version(q),
     "configure": lambda s, q: s.configure(q, QueueSettings(), 1),
     "history": lambda s, q: s.history(q, None, 1),
     "delete": lambda s, q: s.delete(q),
