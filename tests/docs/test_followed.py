@@ -33,7 +33,7 @@ TUTORIAL = "docs/tutorial/first-line.md"
 POSTGRES, VALKEY = f"{HOW_TO}postgresql.md", f"{HOW_TO}run-on-your-valkey.md"
 #: What this one shows depends on the day of the week.
 HOURS = f"{HOW_TO}walk-in-line.md"
-#: These are about the machine that a server is installed on.
+#: These change the machine that a server is installed on, and say themselves what was tried of them.
 OF_THE_MACHINE = {
     f"{HOW_TO}{name}.md"
     for name in ("install", "run-in-a-container", "run-under-systemd", "serve-over-https", "back-up")
@@ -152,3 +152,25 @@ def test_the_figures_of_the_readme_were_measured() -> None:
     figures = re.findall(r"^\| [^|]+ \| ([\d,.]+(?: \w+)?) \|$", readme.partition("| [measured]")[2], re.MULTILINE)
     assert len(figures) == 3
     assert [figure for figure in figures if figure not in benchmarks] == []
+
+
+#: What is wrong with a page, and what is said of it.
+WRONG = {
+    "    ls no-such-file\n": "ends with 2",
+    "    curl -X POST http://127.0.0.1:8080/api/v1/queues/nowhere/join; echo\n": "in trouble",
+    "    python -c 1/0 | cat\n": "in trouble",
+    "    echo one\n\n```text\ntwo\n```\n": "what is printed is\none",
+    "<!-- refused -->\n\n    curl http://127.0.0.1:8080/healthz\n": "is not refused",
+    "    TOKEN=…\n": "nothing was printed that TOKEN could be",
+    "    echo …\n": "what goes in place of …",
+    "    fairline top\n\nThen:\n\n    echo\n": "no terminal is free",
+    "<!-- in another terminal -->\n\n    echo\n": "does not say that another terminal is needed",
+    "<!-- quickly -->\n\n    echo\n": "means nothing",
+}
+
+
+def test_a_page_that_does_not_hold_is_found_out(new_reader: NewReader, server: RunningServer) -> None:
+    new_reader(server).follow(blocks_of("right", "# Page\n\n    echo one\n\n```text\no…\n```\n"))
+    for page, said in WRONG.items():
+        with pytest.raises(AssertionError, match=re.escape(said)):
+            new_reader(server).follow(blocks_of("wrong", f"# Page\n\n{page}"))
