@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from fairline.errors import FairlineError
 from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
+from fairline.store.postgres import client as postgres_client
 from tests import machine
 from tests.backends import BACKENDS, START, FakeClock, Servers
 
@@ -39,17 +40,10 @@ MakeQueue: TypeAlias = Callable[..., Awaitable[QueueId]]
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 
 
-#: Servers that speak what one of the two main stores speaks: what differs between them shows in these modules, and all
-#: the others run on them with `FAIRLINE_LONG=1`.
+#: Servers that speak what one of the two main stores speaks: all tests run on them with `FAIRLINE_LONG=1`. What differs
+#: between Valkey, its cluster and Redis shows in one module; nothing of ours differs between versions of PostgreSQL.
 AKIN = {"cluster", "redis", "postgres15"}
-ON_ALL_SERVERS = {
-    "test_contract_join",
-    "test_contract_call",
-    "test_contract_sweep",
-    "test_contract_aside",
-    "test_contract_day",
-    "test_contract_devices",
-}
+ON_ALL_SERVERS = {"cluster": {"test_all_servers"}, "redis": {"test_all_servers"}}
 
 
 #: What takes minutes begins first, so that at the end nobody waits for the last of it alone.
@@ -92,8 +86,9 @@ def _turn(item: pytest.Item) -> int:
 
 def _is_long(item: pytest.Item) -> bool:
     called = getattr(item, "callspec", None)
-    akin = called is not None and called.params.get("backend") in AKIN
-    return item.get_closest_marker("long") is not None or (akin and item.path.stem not in ON_ALL_SERVERS)
+    backend = called.params.get("backend") if called else None
+    elsewhere = backend in AKIN and item.path.stem not in ON_ALL_SERVERS.get(backend, ())
+    return elsewhere or item.get_closest_marker("long") is not None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around the timeout: having to wait for others is no fault of a test
@@ -139,13 +134,20 @@ def clock(session_clock: FakeClock) -> FakeClock:
     return session_clock
 
 
+async def patient_store(url: str, clock: FakeClock) -> Store:
+    """A store that waits as long for a free connection as a busy machine may need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_client, "POOL_SECONDS", 30)
+        return await open_store(url, clock=clock)
+
+
 @pytest.fixture
 async def another_store(backend: str, clock: FakeClock) -> AsyncIterator[OpenStore]:
     """Opens stores on the same backend with connections of their own, as other workers have."""
     opened: list[Store] = []
 
     async def open_another() -> Store:
-        opened.append(await open_store(backend, clock=clock))
+        opened.append(await patient_store(backend, clock))
         return opened[-1]
 
     yield open_another
@@ -160,7 +162,7 @@ async def shared_store(session_clock: FakeClock) -> AsyncIterator[Callable[[str]
 
     async def share(url: str) -> Store:
         if url not in opened:
-            opened[url] = await open_store(url, clock=session_clock)
+            opened[url] = await patient_store(url, session_clock)
         return opened[url]
 
     yield share

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fairline.queue import checked, queue_id
-from fairline.store import Store
+from fairline.store import Store, open_store
 from tests.backends import FakeClock
 from tests.store.venue import OpenVenue, Venue
+
+if TYPE_CHECKING:
+    from tests.store.beside import StoreBesideModel
 
 #: Where the two differ, the values are wanted.
 pytest.register_assert_rewrite("tests.store.beside")
@@ -26,3 +31,15 @@ def venue(store: Store, clock: FakeClock) -> OpenVenue:
         return Venue(store, queue, clock)
 
     return make
+
+
+@pytest.fixture
+def beside(backend: str) -> Iterator[Callable[[], StoreBesideModel]]:
+    """Makes a new queue in the store, with a model beside it."""
+    from tests.store.beside import StoreBesideModel  # now that its assertions will say what they found
+
+    clock = FakeClock()
+    with asyncio.Runner() as runner:
+        store = runner.run(open_store(backend, clock=clock))
+        yield lambda: StoreBesideModel(store, clock, runner.run)
+        runner.run(store.close())

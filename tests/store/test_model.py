@@ -5,35 +5,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from fairline.store import open_store
-from tests.backends import FakeClock
 from tests.store.beside import StoreBesideModel
-from tests.store.histories import HISTORIES
 
 LONG = bool(os.environ.get("FAIRLINE_LONG"))
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def beside(backend: str, runner: asyncio.Runner) -> Iterator[Callable[[], StoreBesideModel]]:
-    """Makes a new queue in the store, with a model beside it."""
-    clock = FakeClock()
-    store = runner.run(open_store(backend, clock=clock))
-    yield lambda: StoreBesideModel(store, clock, runner.run)
-    runner.run(store.close())
 
 
 @pytest.mark.timeout(0)
@@ -50,12 +31,3 @@ def test_the_store_never_differs_from_the_model(backend: str, beside: Callable[[
             suppress_health_check=list(HealthCheck),
         ),
     )
-
-
-@pytest.mark.parametrize("name", HISTORIES)
-def test_nor_does_it_in_these_histories(name: str, beside: Callable[[], StoreBesideModel]) -> None:
-    both = beside()
-    for do, *arguments in HISTORIES[name]:
-        do(both, *arguments)
-        both.all_is_well()
-    both.teardown()

@@ -4,18 +4,11 @@ on a cluster too."""
 from __future__ import annotations
 
 import re
-from importlib import resources
 
 from fairline.store.valkey.keys import PARTS
 from fairline.store.valkey.scripts import script
+from tests.store.lua import FILES, INCLUDED, OPERATIONS
 
-FILES = {
-    file.name.removesuffix(".lua"): file.read_text(encoding="utf-8")
-    for file in (resources.files("fairline.store.valkey") / "scripts").iterdir()
-    if file.name.endswith(".lua")
-}
-INCLUDED = {name for text in FILES.values() for name in re.findall(r"^--#include (\w+)$", text, re.MULTILINE)}
-OPERATIONS = sorted(set(FILES) - INCLUDED)
 #: What scripts begin with, each of these with the one before it; and what is made of the domain's tables and bounds.
 BEGINNINGS = ["queue", "ticket", "step"]
 MADE = {"states", "tables", "bounds"}
