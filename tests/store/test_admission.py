@@ -31,7 +31,7 @@ OPEN = {
 }
 MANY = 10_000
 #: How much longer the hours are with `FAIRLINE_LONG=1`.
-STRETCH = 6 if os.environ.get("FAIRLINE_LONG") else 1
+STRETCH = 54 if os.environ.get("FAIRLINE_LONG") else 1
 
 
 class Door:
@@ -113,7 +113,7 @@ def keepers(count: int, seconds: float, seed: int) -> list[float]:
 
 @pytest.mark.timeout(180 * STRETCH)
 @pytest.mark.parametrize(
-    ("count", "seconds", "rate"), [(1, 1800, 10), (2, 600, 10), (8, 200, 10), (2, 600, 0.3), (8, 100, 7.77)]
+    ("count", "seconds", "rate"), [(1, 200, 10), (2, 100, 10), (8, 30, 10), (2, 100, 0.3), (8, 20, 7.77)]
 )
 async def test_the_rate_is_kept_to_the_person_by_any_number_of_keepers(
     door: MakeDoor, count: int, seconds: float, rate: float
@@ -131,7 +131,7 @@ async def test_the_rate_is_kept_to_the_person_by_any_number_of_keepers(
 
 
 @pytest.mark.parametrize("rate", [0.3, 7.77])
-@pytest.mark.parametrize(("every", "seconds"), [(0.001, 1), (0.25, 200), (1.0, 500), (10.0, 1800)])
+@pytest.mark.parametrize(("every", "seconds"), [(0.001, 0.3), (0.25, 40), (1.0, 150), (10.0, 1200)])
 async def test_the_rate_is_exact_however_often_it_is_ticked(
     door: MakeDoor, rate: float, every: float, seconds: float
 ) -> None:
@@ -143,25 +143,25 @@ async def test_the_rate_is_exact_however_often_it_is_ticked(
 
 
 async def test_late_ticks_lose_nothing_up_to_twice_the_interval(door: MakeDoor) -> None:
-    d = await door(5000, admission_rate=3.3)
+    d = await door(1000, admission_rate=3.3)
     await d.tick()
     chance = random.Random(1)
-    for _ in range(300):
+    for _ in range(150):
         d.clock.advance(chance.uniform(0.1, 2))
         await d.tick()
     assert d.admitted == math.floor(3.3 + 3.3 * d.seconds)
 
 
 async def test_a_rate_that_is_changed_counts_from_then_on(door: MakeDoor) -> None:
-    d = await door(10_000, admission_rate=10)
+    d = await door(1500, admission_rate=10)
     assert len(await d.tick()) == 10
-    assert await d.ticks(60) == [10] * 60
+    assert await d.ticks(20) == [10] * 20
     await d.configure(admission_rate=50)
-    assert await d.ticks(60) == [50] * 60
+    assert await d.ticks(20) == [50] * 20
     await d.configure(admission_rate=0.5)
-    assert sum(await d.ticks(60)) == 30
+    assert sum(await d.ticks(20)) == 10
     await d.configure(admission_rate=10)
-    assert await d.ticks(60) == [10] * 60
+    assert await d.ticks(20) == [10] * 20
 
 
 async def test_a_rate_of_nought_lets_nobody_in(door: MakeDoor) -> None:
@@ -209,16 +209,16 @@ async def test_nobody_is_let_in_faster_after_hours_without_ticks(door: MakeDoor)
 
 
 async def test_a_small_burst_does_not_slow_down_the_rate(door: MakeDoor) -> None:
-    d = await door(2000, admission_rate=10, burst=1)
+    d = await door(500, admission_rate=10, burst=1)
     assert len(await d.tick()) == 1
-    assert await d.ticks(100) == [10] * 100
+    assert await d.ticks(40) == [10] * 40
 
 
 async def test_a_full_room_saves_up_no_more_than_the_burst(door: MakeDoor) -> None:
     d = await door(500, admission_rate=10, max_active=30)
     await d.tick()
     inside = [*range(1, 31)]
-    await d.ticks(3600, 10)
+    await d.ticks(600, 10)
     assert d.admitted == 30
     await d.visit_and(Action.COMPLETE, inside)
     assert len(await d.tick()) == 10
@@ -230,7 +230,7 @@ async def test_a_pause_saves_up_no_more_than_the_burst(door: MakeDoor, stop: dic
     d = await door(500, admission_rate=10)
     await d.tick()
     await d.configure(**stop)
-    assert sum(await d.ticks(600)) == 0
+    assert sum(await d.ticks(600, 10)) == 0
     await d.configure(status="active", admission="auto")
     assert await d.ticks(5) == [10] * 5
 
@@ -242,7 +242,7 @@ async def test_a_pause_saves_up_no_more_than_the_burst(door: MakeDoor, stop: dic
 async def test_after_an_outage_of_ten_minutes_there_is_no_flood(
     door: MakeDoor, rate: float, burst: float | None
 ) -> None:
-    d = await door(2000, admission_rate=rate, burst=burst)
+    d = await door(700, admission_rate=rate, burst=burst)
     await d.tick()
     await d.ticks(30)
     d.clock.advance(600)
@@ -254,7 +254,7 @@ async def test_after_an_outage_of_ten_minutes_there_is_no_flood(
 
 
 async def test_a_clock_set_back_gives_nothing_away_and_stops_nothing(door: MakeDoor) -> None:
-    d = await door(3000, admission_rate=10)
+    d = await door(1500, admission_rate=10)
     await d.tick()
     assert await d.ticks(60) == [10] * 60
     for back in (0.2, 30, 86_400):
@@ -264,7 +264,7 @@ async def test_a_clock_set_back_gives_nothing_away_and_stops_nothing(door: MakeD
 
 
 async def test_a_clock_set_forward_is_an_outage_and_no_more(door: MakeDoor) -> None:
-    d = await door(3000, admission_rate=10)
+    d = await door(500, admission_rate=10)
     await d.tick()
     await d.ticks(10)
     d.clock.advance(86_400)
@@ -277,11 +277,11 @@ async def test_a_clock_set_forward_is_an_outage_and_no_more(door: MakeDoor) -> N
 # Room and stock
 
 
-@pytest.mark.parametrize(("count", "seconds"), [(1, 200), (2, 100), (8, 40)])
+@pytest.mark.parametrize(("count", "seconds"), [(1, 60), (2, 40), (8, 15)])
 async def test_no_more_are_inside_than_allowed_while_people_come_and_go(
     door: MakeDoor, count: int, seconds: float
 ) -> None:
-    d = await door(3000, admission_rate=20, max_active=50)
+    d = await door(1500, admission_rate=20, max_active=50)
     chance = random.Random(count)
     inside: set[int] = set()
     full = 0
@@ -292,7 +292,7 @@ async def test_no_more_are_inside_than_allowed_while_people_come_and_go(
         full += len(inside) == 50
         leaving = chance.sample(sorted(inside), min(len(inside), chance.randint(0, 12 // count)))
         await d.visit_and(chance.choice([Action.COMPLETE, Action.LEAVE, Action.TERMINATE]), leaving)
-        await d.store.act(d.queue, Action.CANCEL, [chance.randint(2500, 3000)])  # someone who waits
+        await d.store.act(d.queue, Action.CANCEL, [chance.randint(1250, 1500)])  # someone who waits
         inside.difference_update(leaving)
         view = await d.store.view(d.queue)
         assert view.inside == len(inside)
@@ -300,9 +300,9 @@ async def test_no_more_are_inside_than_allowed_while_people_come_and_go(
 
 
 async def test_stock_is_sold_to_the_last_piece_and_not_beyond(door: MakeDoor) -> None:
-    d = await door(3000, admission_rate=20, max_active=40, stock=300)
+    d = await door(1000, admission_rate=20, max_active=40, stock=300)
     chance = random.Random(3)
-    for _ in range(600):
+    for _ in range(100):
         d.clock.advance(1)
         for number in await d.tick():
             await d.visit_and(chance.choice([Action.COMPLETE, Action.COMPLETE, Action.LEAVE]), [number])
@@ -318,7 +318,7 @@ async def test_stock_is_sold_to_the_last_piece_and_not_beyond(door: MakeDoor) ->
 async def test_keepers_that_tick_at_the_same_moment_share_one_bucket_and_one_room(
     door: MakeDoor, another_store: OpenStore
 ) -> None:
-    d = await door(3000, admission_rate=100, max_active=250)
+    d = await door(400, admission_rate=100, max_active=250)
     others = [Door(await another_store(), d.queue, d.clock) for _ in range(8)]
     seen: list[int] = []
     for _ in range(5):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
 from fairline.ticket import Action, Reason, Status
@@ -86,19 +84,17 @@ async def test_a_keeper_that_comes_within_the_lease_does_nothing(venue: OpenVenu
     assert len((await v.store.admit(v.queue, 5, lease=0.5)).items) == 5
 
 
-@pytest.mark.parametrize("settings", [{"status": "paused"}, {"status": "maintenance"}, {"admission": "manual"}])
-async def test_a_queue_that_is_not_active_and_automatic_lets_in_nobody(
-    venue: OpenVenue, settings: dict[str, str]
-) -> None:
-    v = await venue(**FAST)
-    await v.joins(3)
-    await v.configure(**settings)
-    assert await v.admit() == []
-    v.clock.advance(60)
-    assert await v.admit() == []
-    assert await v.line() == [1, 2, 3]
-    await v.configure(status="active", admission="auto")
-    assert await v.admit() == [1, 2, 3]
+async def test_a_queue_that_is_not_active_and_automatic_lets_in_nobody(venue: OpenVenue) -> None:
+    for settings in ({"status": "paused"}, {"status": "maintenance"}, {"admission": "manual"}):
+        v = await venue(**FAST)
+        await v.joins(3)
+        await v.configure(**settings)
+        assert await v.admit() == [], settings
+        v.clock.advance(60)
+        assert await v.admit() == [], settings
+        assert await v.line() == [1, 2, 3], settings
+        await v.configure(status="active", admission="auto")
+        assert await v.admit() == [1, 2, 3], settings
 
 
 # Room
@@ -133,21 +129,15 @@ async def overstays(v: Venue, number: int) -> None:
     assert (await v.sweep())[number] is Reason.SESSION_TIMEOUT
 
 
-@pytest.mark.parametrize(
-    "goes",
-    [completes, does_not_show, leaves_inside, is_revoked, never_claims, overstays],
-    ids=lambda goes: goes.__name__,
-)
-async def test_who_goes_makes_room_for_the_next_at_once(
-    venue: OpenVenue, goes: Callable[[Venue, int], Awaitable[None]]
-) -> None:
-    v = await venue(**FAST, max_active=1, heartbeat_timeout_seconds=0, claim_seconds=300, session_seconds=3600)
-    await v.joins(3)
-    assert await v.admit() == [1]
-    assert await v.admit() == []
-    await goes(v, 1)
-    assert await v.admit() == [2]
-    assert await v.admit() == []
+async def test_who_goes_makes_room_for_the_next_at_once(venue: OpenVenue) -> None:
+    for goes in (completes, does_not_show, leaves_inside, is_revoked, never_claims, overstays):
+        v = await venue(**FAST, max_active=1, heartbeat_timeout_seconds=0, claim_seconds=300, session_seconds=3600)
+        await v.joins(3)
+        assert await v.admit() == [1], goes
+        assert await v.admit() == [], goes
+        await goes(v, 1)
+        assert await v.admit() == [2], goes
+        assert await v.admit() == [], goes
 
 
 async def test_who_is_returned_makes_room_and_is_next_again(venue: OpenVenue) -> None:

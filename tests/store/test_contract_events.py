@@ -97,26 +97,26 @@ async def test_events_go_on_after_the_last_one_seen(venue: OpenVenue) -> None:
     assert [event.ticket for event in await v.store.events(v.queue, last, 3)] == [11]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 100])
-async def test_those_who_joined_together_are_told_of_one_by_one_page_by_page(venue: OpenVenue, limit: int) -> None:
-    v = await venue(admission="manual")
-    arrivals = [Arrival(), Arrival(), Arrival(), Arrival(priority=2), Arrival(), Arrival(client=b"me"), Arrival()]
-    await v.store.join(v.queue, arrivals)
-    await v.join()
-    await v.call()
-    told: list[Event] = []
-    while page := await v.store.events(v.queue, told[-1].id if told else None, limit):
-        assert len(page) <= limit
-        told += page
-    joined = [(event.ticket, event.detail) for event in told if event.type is EventType.JOINED]
-    assert joined == [(number, "2" if number == 4 else None) for number in range(1, 9)]
-    assert [event.type for event in told[-2:]] == [EventType.JOINED, EventType.CALLED]
-    assert len({event.id for event in told}) == len(told)
-    assert told[-1].id == await v.store.last_event(v.queue)
-    assert await v.store.events(v.queue, "", 100) == told
-    for at, event in enumerate(told):
-        assert await v.store.events(v.queue, event.id, 100) == told[at + 1 :]
-        assert not await v.store.events_lost(v.queue, event.id)
+async def test_those_who_joined_together_are_told_of_one_by_one_page_by_page(venue: OpenVenue) -> None:
+    for limit in (1, 2, 3, 5, 100):
+        v = await venue(admission="manual")
+        arrivals = [Arrival(), Arrival(), Arrival(), Arrival(priority=2), Arrival(), Arrival(client=b"me"), Arrival()]
+        await v.store.join(v.queue, arrivals)
+        await v.join()
+        await v.call()
+        told: list[Event] = []
+        while page := await v.store.events(v.queue, told[-1].id if told else None, limit):
+            assert len(page) <= limit, limit
+            told += page
+        joined = [(event.ticket, event.detail) for event in told if event.type is EventType.JOINED]
+        assert joined == [(number, "2" if number == 4 else None) for number in range(1, 9)], limit
+        assert [event.type for event in told[-2:]] == [EventType.JOINED, EventType.CALLED], limit
+        assert len({event.id for event in told}) == len(told), limit
+        assert told[-1].id == await v.store.last_event(v.queue), limit
+        assert await v.store.events(v.queue, "", 100) == told, limit
+        for at, event in enumerate(told):
+            assert await v.store.events(v.queue, event.id, 100) == told[at + 1 :], limit
+            assert not await v.store.events_lost(v.queue, event.id), limit
 
 
 async def test_the_newest_event_of_each_queue_tells_that_something_happened_in_it(venue: OpenVenue) -> None:
@@ -186,11 +186,11 @@ async def test_a_clock_that_goes_back_does_not_reorder_events(venue: OpenVenue) 
     assert await v.store.events(v.queue, events[1].id, 10) == events[2:]
 
 
-@pytest.mark.parametrize("after", ["x", "1-2-3", "-1", "(1", "1 2", "1-0.x", "1-0.", "1-0.1.1", "-.1", "+.1"])
-async def test_an_id_that_no_event_has_is_refused(venue: OpenVenue, after: str) -> None:
+async def test_an_id_that_no_event_has_is_refused(venue: OpenVenue) -> None:
     v = await venue()
-    with pytest.raises(InvalidRequest, match="after"):
-        await v.store.events(v.queue, after, 10)
+    for after in ("x", "1-2-3", "-1", "(1", "1 2", "1-0.x", "1-0.", "1-0.1.1", "-.1", "+.1"):
+        with pytest.raises(InvalidRequest, match="after"):
+            pytest.fail(f"{after!r} gave {await v.store.events(v.queue, after, 10)}")
 
 
 async def test_old_events_are_trimmed_and_the_newest_are_kept(venue: OpenVenue) -> None:

@@ -20,13 +20,13 @@ def new_key(role: Role = Role.ADMIN, created: int = 1, name: str = "Ops – Nach
     return AdminKey(id=secrets.token_hex(8), role=role, name=name, digest=secrets.token_hex(16), created=created)
 
 
-@pytest.mark.parametrize("role", Role)
-async def test_an_admin_key_is_kept_as_it_was_given(store: Store, another_store: OpenStore, role: Role) -> None:
-    key = new_key(role)
-    assert await store.registry.admin_key(key.id) is None
-    await store.registry.put_admin_key(key)
+async def test_an_admin_key_is_kept_as_it_was_given(store: Store, another_store: OpenStore) -> None:
     other = await another_store()
-    assert await other.registry.admin_key(key.id) == key
+    for role in Role:
+        key = new_key(role)
+        assert await store.registry.admin_key(key.id) is None
+        await store.registry.put_admin_key(key)
+        assert await other.registry.admin_key(key.id) == key
 
 
 async def test_admin_keys_are_listed_oldest_first(store: Store) -> None:
@@ -96,9 +96,10 @@ async def test_what_would_hurt_is_said_with_what_to_do(store: Store) -> None:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
+def clock(session_clock: FakeClock) -> FakeClock:
     """Each test has a time of its own: what belongs to the server is there for all of them."""
-    return FakeClock(START + secrets.randbelow(1_000_000) * 1_000_000)
+    session_clock.now = START + secrets.randbelow(1_000_000) * 1_000_000
+    return session_clock
 
 
 async def test_each_process_is_listed_until_it_has_not_been_seen_for_a_minute(
@@ -163,10 +164,10 @@ async def test_the_audit_log_is_read_newest_first_of_one_queue_or_of_all(store: 
     assert await pages("q-nobody-made-this", 500) == []
 
 
-@pytest.mark.parametrize("before", ["x", "", "0", "-1", "1-2-3", "9" * 40, "١"])
-async def test_what_is_no_entry_of_the_audit_log_is_refused(store: Store, before: str) -> None:
-    with pytest.raises(InvalidRequest, match="before"):
-        await store.registry.audit(None, before, 10)
+async def test_what_is_no_entry_of_the_audit_log_is_refused(store: Store) -> None:
+    for before in ("x", "", "0", "-1", "1-2-3", "9" * 40, "١"):
+        with pytest.raises(InvalidRequest, match="before"):
+            pytest.fail(f"{before!r} gave {await store.registry.audit(None, before, 10)}")
 
 
 async def test_the_audit_log_keeps_the_last_of_what_was_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,29 +54,28 @@ async def test_nobody_goes_past_people_who_wait(venue: OpenVenue) -> None:
     assert await go(v)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"max_active": 2}, {"stock": 2}, {"admission_rate": 0.001, "burst": 2}],
-    ids=lambda settings: next(iter(settings)),
-)
-async def test_room_stock_and_rate_are_those_of_everyone(venue: OpenVenue, settings: dict[str, Any]) -> None:
-    v = await venue(**{**FAST, **settings})
-    outcomes = (await v.store.join(v.queue, [Arrival(through=True)] * 5)).items
-    assert [type(outcome) for outcome in outcomes] == [Joined, Joined, NoRoom, NoRoom, NoRoom]
-    assert len(await v.tickets()) == 2  # nothing is left of those who were told so
-    await v.joins(1)
-    assert await v.admit() == []
+async def test_room_stock_and_rate_are_those_of_everyone(venue: OpenVenue) -> None:
+    many: list[dict[str, Any]] = [{"max_active": 2}, {"stock": 2}, {"admission_rate": 0.001, "burst": 2}]
+    for settings in many:
+        v = await venue(**{**FAST, **settings})
+        outcomes = (await v.store.join(v.queue, [Arrival(through=True)] * 5)).items
+        assert [type(outcome) for outcome in outcomes] == [Joined, Joined, NoRoom, NoRoom, NoRoom], settings
+        assert len(await v.tickets()) == 2, settings  # nothing is left of those who were told so
+        await v.joins(1)
+        assert await v.admit() == [], settings
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"status": "paused"}, {"admission": "manual"}, {"admission_rate": 0}, {"stock_url": "https://stock.example/"}],
-    ids=lambda settings: next(iter(settings)),
-)
-async def test_where_nobody_is_let_in_nobody_goes_through(venue: OpenVenue, settings: dict[str, Any]) -> None:
-    v = await venue(**settings)
-    assert await go(v) is None
-    assert await v.tickets() == []
+async def test_where_nobody_is_let_in_nobody_goes_through(venue: OpenVenue) -> None:
+    closed: list[dict[str, Any]] = [
+        {"status": "paused"},
+        {"admission": "manual"},
+        {"admission_rate": 0},
+        {"stock_url": "https://stock.example/"},
+    ]
+    for settings in closed:
+        v = await venue(**settings)
+        assert await go(v) is None, settings
+        assert await v.tickets() == [], settings
 
 
 async def test_the_rate_recovers_with_time_whichever_way_people_come(venue: OpenVenue) -> None:
