@@ -28,11 +28,11 @@ async def running(*keepers: Keeper) -> AsyncIterator[None]:
     finally:
         for task in tasks:
             task.cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def comes_true(condition: Callable[[], Awaitable[bool]], trouble: str, seconds: float = 20) -> None:
+async def comes_true(condition: Callable[[], Awaitable[bool]], trouble: str, seconds: float = 30) -> None:
     deadline = asyncio.get_running_loop().time() + seconds
     while not await condition():
         assert asyncio.get_running_loop().time() < deadline, trouble

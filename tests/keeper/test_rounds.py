@@ -22,7 +22,7 @@ from tests.keeper.crew import SWEEP, TICK, OpenStores, all_events, comes_true, c
 # Letting in
 
 
-@pytest.mark.parametrize("keepers", [1, 2, 8])
+@pytest.mark.parametrize("keepers", [1, 8])
 async def test_any_number_of_keepers_together_keep_to_rate_and_room(
     open_stores: OpenStores, queue: QueueId, keepers: int
 ) -> None:
@@ -102,7 +102,7 @@ async def test_one_round_lets_in_everyone_who_may_go_in(
 # Ending
 
 
-@pytest.mark.parametrize("keepers", [1, 2, 8])
+@pytest.mark.parametrize("keepers", [1, 8])
 async def test_the_silent_are_ended_once_however_many_keepers_there_are(
     open_stores: OpenStores, queue: QueueId, keepers: int
 ) -> None:
@@ -112,7 +112,7 @@ async def test_the_silent_are_ended_once_however_many_keepers_there_are(
         Keeper(store, tick_seconds=TICK, sweep_seconds=SWEEP, on_lapsed=lambda _, lapsed: told.extend(lapsed))
         for store in stores
     ]
-    times = {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 1, "grace_seconds": 0}
+    times = {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 3, "grace_seconds": 0}
     await make(stores[0], queue, 300, status="paused", **times)
     alive = list(range(1, 301, 10))
 
