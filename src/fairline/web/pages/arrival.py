@@ -7,9 +7,8 @@ queue `demo` of a fresh server leads here.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 
-from fairline.errors import FairlineError, StoreError, TokenInvalid
+from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenInvalid
 from fairline.queue import QueueId
 from fairline.token import SessionClaims
 from fairline.web.context import SESSION_COOKIE
@@ -35,7 +34,7 @@ class ArrivalPages(Pages):
                 kept = cookie(_cookie(queue), token, claims.expires - time.time(), secure=self._context.secure(request))
                 return see_other(arrival_url(queue, self._lang(request)), (kept,))
             answer = await self._room.touch(queue, claims.number, by, claims.joined)
-        except StoreError as error:
+        except (QueueNotFound, StoreError) as error:
             return await self._door.refuse(request, name, error, path=arrival_url(name))
         except FairlineError:
             return see_other(page_url(name, self._lang(request)))
@@ -46,14 +45,15 @@ class ArrivalPages(Pages):
     async def leave(self, request: Request) -> Response:
         """The button to go: the room inside is free at once."""
         name = request.params["queue"]
-        if is_foreign(request) or fields_of(request).get("do") != "leave":
-            return see_other(arrival_url(name, self._lang(request)))
         try:
             queue = named_queue(name)
-            with suppress(FairlineError):  # gone already, and the waiting page says so
-                claims, _ = self._pass(request, queue)
-                await self._room.leave(queue, claims.number, claims.joined)
-        except FairlineError:
+            if is_foreign(request) or fields_of(request).get("do") != "leave":
+                return see_other(arrival_url(queue, self._lang(request)))
+            claims, _ = self._pass(request, queue)
+            await self._room.leave(queue, claims.number, claims.joined)
+        except (QueueNotFound, StoreError) as error:
+            return await self._door.refuse(request, name, error, path=arrival_url(name))
+        except FairlineError:  # gone already, and the waiting page says so
             pass
         return see_other(page_url(name, self._lang(request)))
 

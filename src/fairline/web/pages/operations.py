@@ -80,6 +80,7 @@ def _arrival(arrival: ArrivalPages) -> list[Operation]:
             answers={200: str, 303: None},
             query=(_LANGUAGE, Query("fairline_session", str, "the pass: it goes into a cookie")),
             sends={303: {"Location": "The page without the pass, or the line.", "Set-Cookie": "The pass."}},
+            problems=("queue_not_found",),
         ),
         _page(
             "POST /arrived/{queue}",
@@ -87,6 +88,7 @@ def _arrival(arrival: ArrivalPages) -> list[Operation]:
             slow=arrival.leave,
             answers={303: None},
             sends={303: {"Location": "The waiting page."}},
+            problems=("queue_not_found",),
         ),
     ]
 
