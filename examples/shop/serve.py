@@ -7,6 +7,7 @@ that is how `make run` shows what this is all about.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import socket
@@ -58,10 +59,8 @@ def _bring(crowd: int, every: float, operator: _Operator, here: str) -> None:
     """Have simulated visitors in line before anyone is let in, and from then on."""
     fairline, secret = operator.server, operator.key
     visitors = Crowd(crowd, 2 * every, lambda name: Visitor(name, fairline, QUEUE, here, secret), operator.waiting)
-    try:
+    with contextlib.suppress(FAILED):  # they try again
         visitors.gather()
-    except FAILED as error:
-        print(f"The simulated visitors cannot come yet ({error}); they try again.", flush=True)
     threading.Thread(target=visitors.keep, daemon=True).start()
 
 
