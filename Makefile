@@ -53,6 +53,7 @@ test: setup packages ## run the tests (ARGS="-k name")
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=50 $(ARGS)
 
 test-long: export FAIRLINE_LONG = 1
+test-long: TEST_PACKAGES += buildah mmdebstrap
 test-long: test ## run the long tests too: every store, every Python, longer histories
 
 check: setup ## formatting, lint, types; scripts, workflows and what is in deploy

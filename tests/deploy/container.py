@@ -20,8 +20,8 @@ TOOLS = ("unshare", "nsenter", "setpriv", "chroot", "mount", "ip")
 END_SECONDS = 60
 _ASK = """
 import http.client, sys
-method, port, path, token = sys.argv[1:]
-connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+host, method, path, token = sys.argv[1:]
+connection = http.client.HTTPConnection(host, 8080, timeout=20)
 connection.request(method, path, headers={"authorization": f"Bearer {token}"} if token else {})
 answer = connection.getresponse()
 print(answer.status)
@@ -134,11 +134,11 @@ class Container:
             assert self._process.poll() is None, f"it has ended: {self.log.read_text()}"
             return self.execute(*check).returncode == 0
 
-        wait_until(is_healthy, f"it never became healthy; see {self.log}", seconds=60)
+        wait_until(is_healthy, f"it never became healthy; see {self.log}", seconds=120)
 
-    def ask(self, method: str, path: str, token: str = "", port: int = 8080) -> tuple[int, str]:
+    def ask(self, method: str, path: str, token: str = "", host: str = "127.0.0.1") -> tuple[int, str]:
         """The status and the body that the server answers with, asked from inside."""
-        told = self.execute("/opt/fairline/bin/python3", "-c", _ASK, method, str(port), path, token)
+        told = self.execute("/opt/fairline/bin/python3", "-c", _ASK, host, method, path, token)
         assert told.returncode == 0, told.stderr
         status, _, body = told.stdout.partition("\n")
         return int(status), body

@@ -65,6 +65,7 @@ def check_that_it_runs(image: Stage, folder: Path) -> None:
     try:
         token = check_that_it_serves(running, image.healthcheck)
         check_that_it_has_no_rights(running, "10001")
+        assert running.ask("GET", "/healthz", host="127.0.0.2")[0] == 200, "a published port would lead nowhere"
         assert running.stop() == 0, log.read_text()
         running = image.start(volume, log)
         running.wait_until_healthy(image.healthcheck)
@@ -92,6 +93,8 @@ def test_the_unit_serves_with_its_settings_under_its_restrictions(image: Stage, 
     try:
         check_that_it_serves(running, ["/opt/fairline/bin/fairline", "ready"])
         check_that_it_has_no_rights(running, str(unit.UID))
+        with pytest.raises(AssertionError, match="ConnectionRefusedError"):
+            running.ask("GET", "/healthz", host="127.0.0.2")  # plain HTTP is for a proxy on the same machine
         assert running.stop() == 0, running.log.read_text()
         assert {"secret", "admin-key", "appendonlydir"} <= {path.name for path in state.iterdir()}
     finally:
