@@ -90,7 +90,7 @@ async def _joined(url: str, queue: QueueId, many: int) -> None:
 
 async def _gone(watcher: Connection, name: str) -> None:
     """A connection tells what it has read when it ends."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while await _value(watcher, "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", name):
         assert time.monotonic() < deadline, "the connections of a closed store stay open"
         await asyncio.sleep(0.01)
