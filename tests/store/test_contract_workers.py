@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import count
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -15,12 +17,27 @@ from fairline.errors import FairlineError, PassInvalid, QueueFull, RateLimited, 
 from fairline.queue import checked
 from fairline.store import Arrival, Joined, Store
 from fairline.ticket import Action, Standing, Status
-from tests.conftest import OpenStore
+from tests.backends import FakeClock
+from tests.conftest import patient_store
 from tests.store.venue import MANY, NO_OUTAGE, OpenVenue, Venue
 
+LONG = bool(os.environ.get("FAIRLINE_LONG"))
+Workers: TypeAlias = Callable[[int], Awaitable[list[Store]]]
 
-async def workers(another_store: OpenStore, count: int) -> list[Store]:
-    return list(await asyncio.gather(*(another_store() for _ in range(count))))
+
+@pytest.fixture(scope="module")
+async def workers(backend: str, session_clock: FakeClock) -> AsyncIterator[Workers]:
+    """As many stores as are asked for, each with connections of its own; later tests have the same ones."""
+    opened: list[Store] = []
+
+    async def first(count: int) -> list[Store]:
+        while len(opened) < count:
+            opened.append(await patient_store(backend, session_clock))
+        return opened[:count]
+
+    yield first
+    for store in opened:
+        await store.close()
 
 
 async def warm(v: Venue, stores: Sequence[Store]) -> list[int]:
@@ -36,12 +53,10 @@ async def all_join(v: Venue, stores: Sequence[Store], arrival: Arrival) -> list[
     return [item for reply in replies for item in reply.items]
 
 
-async def test_a_rush_gives_every_number_once_and_is_served_in_its_order(
-    venue: OpenVenue, another_store: OpenStore
-) -> None:
-    joiners, each, batch = 64, 200, 4
+async def test_a_rush_gives_every_number_once_and_is_served_in_its_order(venue: OpenVenue, workers: Workers) -> None:
+    joiners, each, batch = (64, 200, 4) if LONG else (20, 40, 4)
     v = await venue(max_active=100_000, admission_rate=100_000, join_limit_per_ip=0)
-    stores = await workers(another_store, joiners)
+    stores = await workers(joiners)
     before = await warm(v, stores)
 
     async def rush(joiner: int) -> list[int]:
@@ -63,11 +78,11 @@ async def test_a_rush_gives_every_number_once_and_is_served_in_its_order(
     assert admitted == everyone
 
 
-async def test_whoever_joins_in_a_rush_is_hardly_overtaken(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_whoever_joins_in_a_rush_is_hardly_overtaken(venue: OpenVenue, workers: Workers) -> None:
     """A step that waits for others has its turn before those that came after it: a place in the line hangs on it."""
-    joiners, each = 32, 50
+    joiners, each = (32, 50) if LONG else (20, 40)
     v = await venue(join_limit_per_ip=0)
-    stores = await workers(another_store, joiners)
+    stores = await workers(joiners)
     await warm(v, stores)
     turns = count()
     waiting: dict[int, int] = {}  # who joins just now, and since which turn
@@ -85,11 +100,9 @@ async def test_whoever_joins_in_a_rush_is_hardly_overtaken(venue: OpenVenue, ano
     assert passed_by[len(passed_by) * 99 // 100] < joiners
 
 
-async def test_the_same_person_joining_fifty_times_at_once_holds_one_ticket(
-    venue: OpenVenue, another_store: OpenStore
-) -> None:
+async def test_the_same_person_joining_fifty_times_at_once_holds_one_ticket(venue: OpenVenue, workers: Workers) -> None:
     v = await venue()
-    stores = await workers(another_store, 10)
+    stores = await workers(10)
     items = await all_join(v, stores * 5, Arrival(client=b"me"))
     joined = [item for item in items if isinstance(item, Joined)]
     assert {item.ticket.number for item in joined} == {1}
@@ -97,49 +110,38 @@ async def test_the_same_person_joining_fifty_times_at_once_holds_one_ticket(
     assert await v.line() == [1]
 
 
-async def test_the_same_idempotency_key_at_once_makes_one_ticket(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_the_same_idempotency_key_at_once_makes_one_ticket(venue: OpenVenue, workers: Workers) -> None:
     v = await venue()
-    items = await all_join(v, await workers(another_store, 20), Arrival(key=b"k", fingerprint=b"f"))
+    items = await all_join(v, await workers(20), Arrival(key=b"k", fingerprint=b"f"))
     assert {item.ticket.number for item in items if isinstance(item, Joined)} == {1}
     assert len(await v.line()) == 1
 
 
-@pytest.mark.parametrize(
-    ("settings", "arrival", "refusal"),
-    [
+async def test_of_twenty_who_want_the_last_five_exactly_five_get_one(venue: OpenVenue, workers: Workers) -> None:
+    scarce: list[tuple[dict[str, Any], Arrival, type[FairlineError]]] = [
         ({"max_queue_size": 5}, Arrival(), QueueFull),
         ({"join_limit_per_ip": 5}, Arrival(address=b"home"), RateLimited),
         ({}, Arrival(pass_id="vip"), PassInvalid),
-    ],
-    ids=["places in the line", "joins of an address", "uses of a pass"],
-)
-async def test_of_twenty_who_want_the_last_five_exactly_five_get_one(
-    venue: OpenVenue,
-    another_store: OpenStore,
-    settings: dict[str, int],
-    arrival: Arrival,
-    refusal: type[FairlineError],
-) -> None:
-    v = await venue(**settings)
-    await v.store.issue_pass(v.queue, "vip", 1, 5, 60)
-    items = await all_join(v, await workers(another_store, 20), arrival)
-    assert Counter(type(item) for item in items) == {Joined: 5, refusal: 15}
+    ]
+    for settings, arrival, refusal in scarce:
+        v = await venue(**settings)
+        await v.store.issue_pass(v.queue, "vip", 1, 5, 60)
+        items = await all_join(v, await workers(20), arrival)
+        assert Counter(type(item) for item in items) == {Joined: 5, refusal: 15}
 
 
-async def test_two_desks_never_call_the_same_person(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_two_desks_never_call_the_same_person(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(admission="manual")
     await v.joins(40)
-    desks = await workers(another_store, 4)
+    desks = await workers(4)
     calls = await asyncio.gather(*(desk.call_next(v.queue, 2, counter=f"Desk {i}") for i, desk in enumerate(desks * 5)))
     called = [ticket.number for tickets in calls for ticket in tickets]
     assert sorted(called) == list(range(1, 41))
     assert all(tickets == sorted(tickets, key=lambda ticket: ticket.number) for tickets in calls)
 
 
-async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(
-    venue: OpenVenue, another_store: OpenStore
-) -> None:
-    waiting, presses = 3000, 200
+async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(venue: OpenVenue, workers: Workers) -> None:
+    waiting, presses = (3000, 200) if LONG else (1000, 70)
     v = await venue(admission="manual", max_active=10_000, claim_seconds=3600)
     for _ in range(waiting // MANY):
         await v.joins(MANY)
@@ -151,7 +153,7 @@ async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(
             called = await store.call_next(v.queue, 1, counter=f"Desk {number}", key=key)
             calls.append((began, time.perf_counter(), key, [ticket.number for ticket in called]))
 
-    desks = await workers(another_store, 16)
+    desks = await workers(16)
     await asyncio.gather(*(desk(number, store) for number, store in enumerate(desks)))
     numbers = [number for *_, called in calls for number in called]
     assert sorted(numbers) == list(range(1, waiting + 1))
@@ -168,18 +170,18 @@ async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(
         assert not called or [ticket.number for ticket in again] == called
 
 
-async def test_a_press_that_arrives_twice_at_once_calls_one_person(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_a_press_that_arrives_twice_at_once_calls_one_person(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(admission="manual")
     await v.joins(10)
-    desks = await workers(another_store, 4)
+    desks = await workers(4)
     calls = await asyncio.gather(*(desk.call_next(v.queue, 1, key=b"press") for desk in desks))
     assert [[ticket.number for ticket in tickets] for tickets in calls] == [[1]] * 4
 
 
-async def test_many_keepers_let_in_no_more_than_rate_and_room_allow(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_many_keepers_let_in_no_more_than_rate_and_room_allow(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(admission_rate=5, burst=5, max_active=12)
     await v.joins(100)
-    keepers = await workers(another_store, 8)
+    keepers = await workers(8)
     admitted: list[list[int]] = []
     for _ in range(4):
         replies = await asyncio.gather(*(keeper.admit(v.queue, MANY) for keeper in keepers))
@@ -188,22 +190,22 @@ async def test_many_keepers_let_in_no_more_than_rate_and_room_allow(venue: OpenV
     assert admitted == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12], []]
 
 
-async def test_no_two_sweeps_report_the_same_lapse(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_no_two_sweeps_report_the_same_lapse(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(heartbeat_timeout_seconds=60, grace_seconds=0)
     await v.joins(300)
     v.clock.advance(60)
-    keepers = await workers(another_store, 8)
+    keepers = await workers(8)
     swept = await asyncio.gather(*(keeper.sweep(v.queue, 30, every=NO_OUTAGE) for keeper in keepers * 2))
     lapsed = [lapse.number for each in swept for lapse in each.lapsed]
     assert sorted(lapsed) == list(range(1, 301))
     assert (await v.store.stats(v.queue)).totals.expired == 300
 
 
-async def test_a_beat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_a_beat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(heartbeat_timeout_seconds=60, grace_seconds=0)
     numbers = await v.joins(200)
     v.clock.advance(60)
-    one, two = await workers(another_store, 2)
+    one, two = await workers(2)
 
     async def sweep() -> set[int]:
         lapsed: set[int] = set()
@@ -225,10 +227,10 @@ async def test_a_beat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue
     assert set(await v.line()) == alive
 
 
-async def test_a_session_is_started_by_one_browser_only(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_a_session_is_started_by_one_browser_only(venue: OpenVenue, workers: Workers) -> None:
     v = await venue()
     number = await v.one(Status.ADMITTED)
-    browsers = await workers(another_store, 10)
+    browsers = await workers(10)
     replies = await asyncio.gather(
         *(browser.visit(v.queue, "visit", [(number, b"%d" % i)]) for i, browser in enumerate(browsers))
     )
@@ -237,10 +239,10 @@ async def test_a_session_is_started_by_one_browser_only(venue: OpenVenue, anothe
     assert (await v.ticket(number)).page_views == 1
 
 
-async def test_the_last_item_is_sold_once(venue: OpenVenue, another_store: OpenStore) -> None:
+async def test_the_last_item_is_sold_once(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(stock=1, admission_rate=1000)
     await v.joins(10)
-    shops = await workers(another_store, 5)
+    shops = await workers(5)
     await asyncio.gather(
         *(shop.admit(v.queue, MANY) for shop in shops), *(shop.call_next(v.queue, 1, counter="shop") for shop in shops)
     )
@@ -251,12 +253,10 @@ async def test_the_last_item_is_sold_once(venue: OpenVenue, another_store: OpenS
     assert (await v.store.view(v.queue)).completed == 1
 
 
-async def test_of_changes_made_at_once_one_is_kept_and_the_others_are_told(
-    venue: OpenVenue, another_store: OpenStore
-) -> None:
+async def test_of_changes_made_at_once_one_is_kept_and_the_others_are_told(venue: OpenVenue, workers: Workers) -> None:
     v = await venue()
     version = (await v.store.settings(v.queue)).version
-    stores = await workers(another_store, 8)
+    stores = await workers(8)
     outcomes = await asyncio.gather(
         *(store.configure(v.queue, checked({"max_active": i + 1}), version) for i, store in enumerate(stores)),
         return_exceptions=True,
