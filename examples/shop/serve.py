@@ -59,7 +59,7 @@ def _bring(crowd: int, every: float, operator: _Operator, here: str) -> None:
     """Have simulated visitors in line before anyone is let in, and from then on."""
     fairline, secret = operator.server, operator.key
     visitors = Crowd(crowd, 2 * every, lambda name: Visitor(name, fairline, QUEUE, here, secret), operator.waiting)
-    with contextlib.suppress(FAILED):  # they try again
+    with contextlib.suppress(*FAILED):  # they try again
         visitors.gather()
     threading.Thread(target=visitors.keep, daemon=True).start()
 
