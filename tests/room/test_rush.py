@@ -26,11 +26,11 @@ async def test_in_a_rush_everyone_gets_a_number_of_their_own_and_goes_in_by_it(
 
     async def crowd(task: int) -> list[int]:
         room = rooms[task % workers]
-        return [(await join(room, queue, client_id=f"client-{task}-{turn}")).standing.number for turn in range(200)]
+        return [(await join(room, queue, client_id=f"client-{task}-{turn}")).standing.number for turn in range(50)]
 
     crowds = await asyncio.gather(*(crowd(task) for task in range(64)))
     numbers = [number for numbers in crowds for number in numbers]
-    assert sorted(numbers) == list(range(1, 12_801))
+    assert sorted(numbers) == list(range(1, 64 * 50 + 1))
     assert all(numbers == sorted(numbers) for numbers in crowds), "who was answered first is first"
     admitted: list[int] = []
     while going := await admit(rooms[0], queue):
@@ -47,7 +47,7 @@ async def test_the_same_client_many_times_at_once_holds_one_ticket(open_room: Op
     assert await joined_total(rooms[0], queue) == 1
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
 async def test_joins_cancelled_at_any_moment_and_tried_again_are_each_one_ticket(
     open_room: OpenRoom, make_queue: MakeQueue, seed: int
 ) -> None:
@@ -95,7 +95,7 @@ async def test_calls_cancelled_in_mid_answer_neither_mix_up_answers_nor_use_up_c
             asyncio.get_running_loop().call_later(chance.uniform(0, 0.005), task.cancel)
         done, _ = await asyncio.wait(tasks)
         assert not [error for task in done if not task.cancelled() and (error := task.exception())]
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         await asyncio.gather(*(look(number) for number in range(1, 41)))
     assert mixed_up == []
 
