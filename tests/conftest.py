@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from fairline.errors import FairlineError
@@ -35,6 +36,9 @@ settings.load_profile("fairline")
 # whole world, which takes it 40 ms.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+# httpx waits five seconds for an answer, which is not long on a machine that has much else to do.
+for _name in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, _name, 30.0)
 
 MakeQueue: TypeAlias = Callable[..., Awaitable[QueueId]]
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]

@@ -21,6 +21,7 @@ from fairline.room import Room
 from fairline.settings import ServerSettings
 from fairline.store import open_store
 from fairline.token import Keyring
+from fairline.web import connection, worker
 from fairline.web.app import FullLane, operations
 from fairline.web.context import Context
 from fairline.web.cors import Cors
@@ -82,14 +83,39 @@ async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
     return queue
 
 
-async def until(true: Callable[[], Any], seconds: float = 20) -> None:
+async def until(true: Callable[[], Any], seconds: float = 30, *, trouble: str = "it never came true") -> None:
     """Wait until something holds, looking again and again."""
-    async with asyncio.timeout(seconds):
-        while True:
-            found = true()
-            if await found if inspect.isawaitable(found) else found:
-                return
-            await asyncio.sleep(0.005)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while True:
+        found = true()
+        if inspect.isawaitable(found):
+            found = await found
+        if found:
+            return
+        assert loop.time() < deadline, f"{trouble}: {found!r}"
+        await asyncio.sleep(0.005)
+
+
+class Moments:
+    """The clock by which the server measures how long its clients take; it moves when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._now = 1000.0
+        self._looks = 0
+        monkeypatch.setattr(worker, "REAP_SECONDS", 0.01)
+        monkeypatch.setattr(worker, "monotonic", self._look)
+        monkeypatch.setattr(connection, "monotonic", lambda: self._now)
+
+    def _look(self) -> float:
+        self._looks += 1
+        return self._now
+
+    async def pass_by(self, seconds: float) -> None:
+        """So much later, when the server has looked whose time is over."""
+        self._now += seconds
+        before = self._looks
+        await until(lambda: self._looks > before + 1, trouble="the server does not look")
 
 
 @contextlib.asynccontextmanager
@@ -167,10 +193,10 @@ def serving_on_uvloop(url: str) -> Iterator[Inside]:
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run)
         try:
-            yield inside.result(10)
+            yield inside.result(60)
         finally:
             ended.set_result(None)
-            running.result(20)
+            running.result(60)
 
 
 class Gate:

@@ -16,7 +16,7 @@ import msgspec
 
 from tests.backends import HOST
 
-SECONDS = 10
+SECONDS = 30
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n")
 
 

@@ -107,7 +107,7 @@ class RunningServer:
         entries = [json.loads(line) for line in lines if line.startswith("{")]
         return [entry for entry in entries if entry.get("event") == event]
 
-    def logged(self, event: str, seconds: float = 3, **fields: object) -> dict[str, Any]:
+    def logged(self, event: str, seconds: float = 30, **fields: object) -> dict[str, Any]:
         """The newest log line of an event with these fields; fails where none comes."""
         deadline = time.monotonic() + seconds
         while True:

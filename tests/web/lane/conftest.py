@@ -13,7 +13,7 @@ from tests.web.raw import Raw, connected
 from tests.web.running import RunningServer
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def room(server: RunningServer) -> AsyncIterator[Room]:
     async with room_of(server) as room:
         yield room

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from fairline.room import Room
 from tests.web.raw import Raw, request, slow
 
 STATUS = "/api/v1/status"
-BOTH_LANES = pytest.mark.parametrize("lane", [str, slow], ids=["fast", "full"])
+#: How a path is written so that the fast lane answers, or the full one.
+LANES: list[Callable[[str], str]] = [str, slow]
+BOTH_LANES = pytest.mark.parametrize("lane", LANES, ids=["fast", "full"])
 
 
 def join_path(queue: QueueId) -> str:
