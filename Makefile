@@ -21,7 +21,7 @@ INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt P
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-long check dist bench screenshots packages clean
+.PHONY: help setup run test test-long attack check dist bench screenshots packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,10 @@ test: setup packages ## run the tests (ARGS="-k name")
 test-long: export FAIRLINE_LONG = 1
 test-long: TEST_PACKAGES += buildah mmdebstrap
 test-long: test ## run the long tests too: every store, every Python, longer histories
+
+attack: export FAIRLINE_LONG = 1
+attack: setup packages ## attack a running server in every way we know, at length (ARGS="-k memory")
+	$(BIN)/python -m pytest tests/attack $(ARGS)
 
 check: setup ## formatting, lint, types; scripts, workflows and what is in deploy
 	$(BIN)/ruff format --check $(CODE)
