@@ -108,7 +108,7 @@ async def taking(*rooms: Room) -> AsyncIterator[None]:
 
 
 async def becomes(room: Room, expected: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (found := await stock(room)) != expected:
             assert found is None
             await asyncio.sleep(0.01)

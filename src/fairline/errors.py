@@ -243,9 +243,7 @@ class HolderInLine(AlreadyInLine):
     """Whoever holds this ticket, or is to hold it, has another one in the same queue."""
 
     def __init__(self, queue: str) -> None:
-        Refused.__init__(
-            self, f"They have another place in queue {queue!r} already. Use that one, or end it first."
-        )
+        Refused.__init__(self, f"They have another place in queue {queue!r} already. Use that one, or end it first.")
 
 
 class PassInvalid(Refused):

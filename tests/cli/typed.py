@@ -21,7 +21,7 @@ def fairline(*words: str, before: Sequence[str] = (), **environ: str) -> subproc
         [*before, sys.executable, "-m", "fairline", *words],
         capture_output=True,
         text=True,
-        timeout=90,  # doctor makes a whole PostgreSQL
+        timeout=120,  # doctor makes a whole PostgreSQL
         env={**ours, "COLUMNS": "200", "NO_COLOR": "1", **environ},
         check=False,
     )

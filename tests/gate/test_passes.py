@@ -147,17 +147,17 @@ def test_many_at_once_make_one_call() -> None:
 
     def slowly() -> Any:
         began.set()
-        go_on.wait(5)
+        go_on.wait(30)
         return fetch()
 
     keys = PublicKeys(slowly, server.errands.append, 300)
     threads = [threading.Thread(target=keys.find, args=[EdKey(b"1" * 32).id]) for _ in range(5)]
     for thread in threads:
         thread.start()
-    assert began.wait(5)
+    assert began.wait(30)
     go_on.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(30)
     assert server.asked == 1
     assert EdKey(b"1" * 32).id in keys
 

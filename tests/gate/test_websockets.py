@@ -53,14 +53,14 @@ def test_people_with_a_pass_do(live: Site) -> None:
     token, number = live.fairline.admitted(live.queue)
     with live.arrive(token) as visitor, opened(live, **dict(visitor.cookies)) as socket:
         socket.send("hello")
-        assert socket.recv(5) == f"{number} hello"
+        assert socket.recv(30) == f"{number} hello"
 
 
 def test_a_program_may_bring_the_pass_in_the_address(live: Site) -> None:
     token, number = live.fairline.admitted(live.queue)
     with opened(live, token) as socket:
         socket.send("hello")
-        assert socket.recv(5) == f"{number} hello"
+        assert socket.recv(30) == f"{number} hello"
     assert live.fairline.ticket(live.queue, number)["status"] == "active"
 
 
@@ -70,7 +70,7 @@ def test_what_is_sent_is_activity_and_a_revoked_pass_ends_it(live: Site) -> None
 
         def noted() -> bool:
             socket.send("hello")
-            socket.recv(5)
+            socket.recv(30)
             return bool(live.fairline.ticket(live.queue, number)["page_views"] >= 1)
 
         awaited(noted)
@@ -79,7 +79,7 @@ def test_what_is_sent_is_activity_and_a_revoked_pass_ends_it(live: Site) -> None
         def ended() -> bool:
             try:
                 socket.send("hello")
-                socket.recv(5)
+                socket.recv(30)
             except ConnectionClosed:
                 return True
             return False

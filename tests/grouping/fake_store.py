@@ -51,5 +51,5 @@ def group(store: FakeStore, batch: int = 250, bound: int = 20_000) -> Grouping[s
 
 
 async def outcomes(calls: Iterable[asyncio.Future[str]]) -> list[str | BaseException]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         return await asyncio.gather(*calls, return_exceptions=True)

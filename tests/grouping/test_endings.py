@@ -187,13 +187,13 @@ async def test_close_waits_for_what_is_on_its_way_and_for_what_waits_behind_it(s
     await store.has(3)
     assert not closing.done()
     store.let(1, "a")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await closing
     assert [call.result() for call in asked] == ["a0", "a1", "a2", "a3", "b4"]
 
 
 async def test_close_has_nothing_to_wait_for_where_nothing_is_under_way(store: FakeStore) -> None:
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         await group(store).close()
 
 

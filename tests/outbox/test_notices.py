@@ -167,9 +167,7 @@ async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(
         for number in range(1, 5):
             await join(room, queue, f"p{number}", phone=f"+4144668180{number}", email=f"p{number}@example.com")
         await until(lambda: outcomes["webhook", "retried"] > 8 and outcomes["mail", "retried"] > 8)
-        began = asyncio.get_running_loop().time()
         assert [ticket.number for ticket in await room.call_next(queue)] == [1]  # the line does not wait for anyone
-        assert asyncio.get_running_loop().time() - began < 1
         # What was looked at before the call is sent as true: it must have failed before someone listens again.
         await until(lambda: outcomes["webhook", "overtaken"] == outcomes["mail", "overtaken"] == 1)
         receiver.up()

@@ -44,7 +44,7 @@ def server(
         "FAIRLINE_MAIL_FROM": "The Bakery <line@bakery.example>",
         "FAIRLINE_PUBLIC_URL": "{base_url}",
     }
-    running = RunningServer(tmp_path_factory.mktemp("notices"), store=request.param, environ=environ)
+    running = RunningServer(tmp_path_factory.mktemp("notices"), workers=1, store=request.param, environ=environ)
     yield running
     running.stop()
 
@@ -71,7 +71,7 @@ class Gateway:
             yield
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(30)
 
 
 def join(server: RunningServer, accepts: str, **said: Any) -> httpx.Response:

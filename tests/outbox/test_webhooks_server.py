@@ -20,7 +20,7 @@ from tests.web.running import RunningServer
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server whose webhooks may go to this machine."""
     environ = {"FAIRLINE_WEBHOOK_PRIVATE_ADDRESSES": "allow"}
-    running = RunningServer(tmp_path_factory.mktemp("webhooks"), store=request.param, environ=environ)
+    running = RunningServer(tmp_path_factory.mktemp("webhooks"), workers=1, store=request.param, environ=environ)
     yield running
     running.stop()
 

@@ -35,6 +35,7 @@ def test_the_charts_show_what_the_evening_did(night: Night, come: Come) -> None:
     assert max(joined) == pytest.approx(max(point["joined"] for point in points), abs=5)
     line = page.locator('[data-chart="In line and inside"]')
     line.get_by_text("As a table").click()
+    expect(line.locator("tbody tr")).to_have_count(60)
     shown_line = [int(t.replace(",", "")) for t in line.locator("tbody tr td:nth-of-type(1)").all_text_contents()]
     assert max(shown_line) == pytest.approx(max(point["waiting"] for point in points), rel=0.02, abs=5)
     assert page.locator('[data-chart="Wait"] path.curve').count() == 2

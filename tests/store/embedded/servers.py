@@ -89,7 +89,7 @@ def running(pid: int) -> bool:
         return False
 
 
-def comes_true(condition: Callable[[], bool], within: float = 10) -> bool:
+def comes_true(condition: Callable[[], bool], within: float = 30) -> bool:
     deadline = time.monotonic() + within
     while not condition():
         if time.monotonic() > deadline:

@@ -10,8 +10,8 @@ if not micros then
 end
 local first, now = string.format('%.17g', micros), string.format('%.17g', math.floor(micros / 1000))
 -- The version counts on from the microsecond of creation: it cannot have come so far in the queue that had the name
--- before, so nothing that was remembered of that one fits this one. Nor do tries count that were limited there.
-redis.call('HSET', KEYS[1], 'version', first, 'created_at', first, 'limits_from', now, 'swept_at', now)
+-- before, so nothing that was remembered of that one fits this one.
+redis.call('HSET', KEYS[1], 'version', first, 'created_at', first, 'swept_at', now)
 for i = 4, #ARGV, 2 do
   if ARGV[i + 1] ~= '' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end

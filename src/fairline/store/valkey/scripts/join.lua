@@ -15,13 +15,14 @@
 --#include head
 --#include count
 --#include place
---#include sliding
 local PER_ADDRESS, PER_PHONE = 60000, 3600000
 local DAY_AT_LEAST = 72000000 -- a change of the time zone begins no day
 read({
   'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'label_restart', 'series',
-  'number', 'moves', 'limits_from',
+  'number', 'moves', 'created_at',
 })
+local created = text(Q.created_at)
+--#include sliding
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
 
 local per_address, per_phone, restart = Q.join_limit_per_ip, Q.join_limit_per_phone, Q.label_restart
@@ -213,9 +214,9 @@ local function refusal(address_key, more)
     if tonumber(used) >= tonumber(uses) then return 'pass', 'it is used up' end
     more.level = tonumber(level)
   end
-  local wait = address_key and blocked(address_key, per_address, PER_ADDRESS, Q.limits_from) or 0
+  local wait = address_key and blocked(address_key, per_address, PER_ADDRESS) or 0
   if wait > 0 then return 'limited', 'address ' .. text(wait) end
-  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, PER_PHONE, Q.limits_from) or 0
+  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, PER_PHONE) or 0
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
   if more.through and not going_straight().is_free() then return 'no_room', '' end
 end

@@ -3,9 +3,10 @@
 -- ARGV  1 now  2 limit  3 window in ms
 -- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
 --#include queue
+read({'created_at'})
+local created = text(Q.created_at)
 --#include sliding
 local key, limit, window = KEYS[#KEYS], tonumber(ARGV[2]), tonumber(ARGV[3])
-read({'limits_from'})
-local wait = blocked(key, limit, window, Q.limits_from)
+local wait = blocked(key, limit, window)
 if wait == 0 then hit(key, window) end
 return answer({text(wait)})

@@ -7,6 +7,7 @@ local now = tonumber(ARGV[1])
 local function text(number)
   return string.format('%.17g', number)
 end
+local created = ''
 --#include sliding
 local wait = blocked(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
 if wait == 0 then hit(KEYS[1], tonumber(ARGV[3])) end
