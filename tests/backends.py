@@ -29,9 +29,8 @@ from fairline.store.valkey.embedded import EmbeddedValkey, find_server
 HOST = "127.0.0.1"
 #: 2027-01-15 08:00:00 UTC.
 START = 1_800_000_000_000
-#: How long anyone may take to show what happened elsewhere: a second, where the test has the machine to itself. Other
-#: tests, some with browsers, may keep the same cores for longer than that.
-SOON_SECONDS = 3.0 if "PYTEST_XDIST_WORKER" in os.environ else 1.0
+#: What a test waits for at most: far more than a healthy machine takes, however much else it has to do.
+PATIENCE_SECONDS = 60.0
 
 
 class FakeClock:
@@ -240,7 +239,7 @@ def free_ports(count: int) -> Sequence[int]:
     return ports
 
 
-def wait_until(true: Callable[[], bool], trouble: str, seconds: float = 30) -> None:
+def wait_until(true: Callable[[], bool], trouble: str, seconds: float = PATIENCE_SECONDS) -> None:
     """Wait for a server to come to a state."""
     deadline = time.monotonic() + seconds
     while not true():

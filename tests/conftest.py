@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +20,6 @@ from fairline.errors import FairlineError
 from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
 from fairline.store.postgres import client as postgres_client
-from tests import machine
 from tests.backends import BACKENDS, START, FakeClock, Servers
 
 # How long an example takes says something about the machine, and nothing about us.
@@ -50,7 +49,7 @@ AKIN = {"cluster", "redis", "postgres15"}
 ON_ALL_SERVERS = {"cluster": {"test_all_servers"}, "redis": {"test_all_servers"}}
 
 
-#: What takes minutes begins first, so that at the end nobody waits for the last of it alone.
+#: What takes minutes begins first, so that the three processes end at about the same time.
 LONGEST = (
     "cli/test_commands",
     "browser",
@@ -93,17 +92,6 @@ def _is_long(item: pytest.Item) -> bool:
     backend = called.params.get("backend") if called else None
     elsewhere = backend in AKIN and item.path.stem not in ON_ALL_SERVERS.get(backend, ())
     return elsewhere or item.get_closest_marker("long") is not None
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the timeout: having to wait for others is no fault of a test
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """`make test` runs three tests at a time; those marked `alone` have the machine to themselves."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return (yield)
-    mine = machine.alone if item.get_closest_marker("alone") else machine.shared
-    assert item.config.cache is not None
-    with mine(item.config.cache.mkdir("machine")):
-        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from fairline.keeper import Keeper
 from fairline.queue import QueueId, checked
 from fairline.store import Arrival, Store
 from fairline.ticket import Status
+from tests.backends import PATIENCE_SECONDS
 
 TICK, SWEEP = 0.1, 0.2
 
@@ -28,11 +29,11 @@ async def running(*keepers: Keeper) -> AsyncIterator[None]:
     finally:
         for task in tasks:
             task.cancel()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def comes_true(condition: Callable[[], Awaitable[bool]], trouble: str, seconds: float = 30) -> None:
+async def comes_true(condition: Callable[[], Awaitable[bool]], trouble: str, seconds: float = PATIENCE_SECONDS) -> None:
     deadline = asyncio.get_running_loop().time() + seconds
     while not await condition():
         assert asyncio.get_running_loop().time() < deadline, trouble

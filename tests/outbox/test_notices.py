@@ -25,7 +25,7 @@ from fairline.ticket import Action
 from fairline.web.letters import Letters
 from fairline.web.webhooks import WebhookDesk
 from fairline.webhook import Topic, Webhook
-from tests.backends import HOST
+from tests.backends import HOST, PATIENCE_SECONDS
 from tests.mailbox import Mailbox
 from tests.outbox.hooks import at_work, hook_for, room_of
 from tests.receiver import FINE, Receiver
@@ -225,7 +225,7 @@ async def test_after_a_minute_in_which_nobody_could_be_reached_everyone_is_told_
     assert not outcomes["mail", "dead"]
 
 
-async def until_empty(store: Store, *boxes: str, seconds: float = 20) -> None:
+async def until_empty(store: Store, *boxes: str, seconds: float = PATIENCE_SECONDS) -> None:
     async def is_empty() -> bool:
         return not any(each.pending for each in await store.outbox.counts(boxes))
 

@@ -55,7 +55,7 @@ def running(command: list[str], folder: Path, port: int, cwd: Path | None = None
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd or Path(__file__).parents[2]
         )
     try:
-        wait_until(lambda: _listens(process, port, log.name), f"{command[0]} does not listen; see {log.name}", 15)
+        wait_until(lambda: _listens(process, port, log.name), f"{command[0]} does not listen; see {log.name}")
         yield
     finally:
         process.terminate()

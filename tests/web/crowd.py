@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 
+from tests.backends import PATIENCE_SECONDS
 from tests.web.running import RunningServer
-from tests.web.sse import PATIENCE_SECONDS, EventSource
+from tests.web.sse import EventSource
 
 #: Nobody is held back by limits that are not what the test is about.
 OPEN = {"join_limit_per_ip": 0, "max_queue_size": 100_000}

@@ -29,7 +29,7 @@ from fairline.web.hub import Hub
 from fairline.web.lane import FastLane, lane_for
 from fairline.web.operations import fast_route
 from fairline.web.worker import Server
-from tests.backends import HOST
+from tests.backends import HOST, PATIENCE_SECONDS
 from tests.web.running import RunningServer
 
 ORIGIN = "https://shop.test"
@@ -83,7 +83,9 @@ async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
     return queue
 
 
-async def until(true: Callable[[], Any], seconds: float = 30, *, trouble: str = "it never came true") -> None:
+async def until(
+    true: Callable[[], Any], seconds: float = PATIENCE_SECONDS, *, trouble: str = "it never came true"
+) -> None:
     """Wait until something holds, looking again and again."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds

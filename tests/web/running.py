@@ -12,7 +12,7 @@ from typing import Any
 
 from fairline.web.metrics_folder import FOLDER
 from fairline.web.supervisor import ready_worker
-from tests.backends import HOST, free_ports, wait_until
+from tests.backends import HOST, PATIENCE_SECONDS, free_ports, wait_until
 
 READY_SECONDS = 60
 END_SECONDS = 25
@@ -107,7 +107,7 @@ class RunningServer:
         entries = [json.loads(line) for line in lines if line.startswith("{")]
         return [entry for entry in entries if entry.get("event") == event]
 
-    def logged(self, event: str, seconds: float = 30, **fields: object) -> dict[str, Any]:
+    def logged(self, event: str, seconds: float = PATIENCE_SECONDS, **fields: object) -> dict[str, Any]:
         """The newest log line of an event with these fields; fails where none comes."""
         deadline = time.monotonic() + seconds
         while True:

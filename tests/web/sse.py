@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-#: What a test waits for at most, on a machine that has much else to do.
-PATIENCE_SECONDS = 60.0
+from tests.backends import PATIENCE_SECONDS
 
 
 class Event(msgspec.Struct):

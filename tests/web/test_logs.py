@@ -145,11 +145,11 @@ def test_lines_that_nobody_takes_stop_nothing(tmp_path: Path) -> None:
         assert answer.status_code == 201
         # Whoever looks after them is still there, also after it has said that it is ready.
         os.kill(workers[0], signal.SIGKILL)
-        wait_until(lambda: len({*server.worker_pids()} - {workers[0]}) == 2, "there are two workers again", 25)
+        wait_until(lambda: len({*server.worker_pids()} - {workers[0]}) == 2, "there are two workers again")
         workers = server.worker_pids()
         server.process.kill()  # what the workers say of it is taken by nobody, either
         server.process.wait()
-        wait_until(lambda: not any(map(_is_there, workers)), "the workers end with their supervisor", 25)
+        wait_until(lambda: not any(map(_is_there, workers)), "the workers end with their supervisor")
     finally:
         for pid in filter(_is_there, workers):
             os.kill(pid, signal.SIGKILL)

@@ -189,7 +189,7 @@ async def test_frames_are_timed_from_the_event_they_tell_of(crowd: Crowd) -> Non
 
     assert more("own", "count") == 1
     assert more("line", "count") >= 1
-    assert 0 < more("own", "sum") < 5
+    assert more("own", "sum") > 0
 
 
 @contextlib.asynccontextmanager
@@ -280,4 +280,4 @@ def test_the_files_are_fresh_at_every_start_and_gone_at_the_end(tmp_path_factory
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    await asyncio.to_thread(wait_until, true, "it never came true", 20)
+    await asyncio.to_thread(wait_until, true, "it never came true")

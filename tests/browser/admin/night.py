@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import httpx
@@ -54,9 +55,11 @@ class Night:
         for _ in range(count):
             name = f"tick-{secrets.token_hex(4)}"
             self.api.post("/queues", json={"id": name, "target_url": "https://shop.test/"}).raise_for_status()
-            someone = self.join(name)
-            wait_until(lambda someone=someone: self.told(someone)["status"] != "waiting", "the keeper lets nobody in")
+            wait_until(partial(self._is_let_in, self.join(name)), "the keeper lets nobody in")
             self.api.delete(f"/queues/{name}").raise_for_status()
+
+    def _is_let_in(self, ticket: dict[str, Any]) -> bool:
+        return bool(self.told(ticket)["status"] != "waiting")
 
     def new_address(self) -> dict[str, str]:
         self.address += 1

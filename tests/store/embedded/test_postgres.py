@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,9 +189,9 @@ def test_as_someone_else_it_runs_as_them() -> None:
         shutil.rmtree(home)
 
 
-def test_the_end_is_quick_with_clients_connected(folder: Path) -> None:
+def test_it_ends_by_itself_while_clients_are_connected(folder: Path) -> None:
     server = EmbeddedPostgres(folder)
     with psycopg.connect(server.start()):
-        began = time.monotonic()
         server.stop()
-    assert time.monotonic() - began < 10
+    log = next(folder.rglob("postgres.log")).read_text()
+    assert "database system is shut down" in log  # and was not killed, which would mean recovery at the next start

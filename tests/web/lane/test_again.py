@@ -11,7 +11,7 @@ import pytest
 from fairline.queue import QueueId
 from fairline.room import Room
 from fairline.web import lane
-from tests.backends import HOST
+from tests.backends import HOST, PATIENCE_SECONDS
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.lane.joins import STATUS, join_path
 from tests.web.raw import Raw, connected, request
@@ -91,7 +91,7 @@ async def test_where_a_request_comes_from_is_no_matter_of_what_it_says(raw: Raw,
     elsewhere = socket.create_connection((HOST, inside.port), source_address=("127.0.0.2", 0))
     with elsewhere:
         elsewhere.sendall(join(queue, 3))
-        elsewhere.settimeout(10)
+        elsewhere.settimeout(PATIENCE_SECONDS)
         assert (await asyncio.to_thread(elsewhere.recv, 4096)).startswith(b"HTTP/1.1 201 ")
 
 

@@ -16,6 +16,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fairline.token import TicketClaims
+from tests.backends import PATIENCE_SECONDS
 from tests.web.inside import ORIGIN, serving
 from tests.web.lane.plan import Plan
 from tests.web.lane.sides import Caller, Side, common, learn, operate
@@ -125,7 +126,7 @@ async def first_frames(side: Side, token: str, **headers: str) -> tuple[Any, str
         await raw.send(request("GET", "/api/v1/stream", None, token=token, **headers))
         start = common(side, await raw.answer())
         text = ""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not re.search(r"event: (position|admitted)", text):
                 text += (await raw.reader.readuntil(b"\n\n")).decode()
     text = re.sub(r"(^|\r\n)[0-9a-f]+\r\n", "", text)  # the full lane writes it in chunks

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,7 @@ async def test_a_request_that_drips_in_is_refused(inside: Inside, moments: Momen
             await until(lambda: inside.lanes)
             (connection,) = inside.lanes
             await raw.send(head)
-            await until(lambda connection=connection: connection._begun)
+            await until(partial(getattr, connection, "_begun"))
             for at in range(3):
                 await moments.pass_by(limits.READ_SECONDS / 4)
                 await raw.send(rest[at : at + 1])
