@@ -236,7 +236,8 @@ async def test_tokens_that_are_none(scene: Scene, caller: Caller, rng: random.Ra
         body = b"" if method == "POST" else None
         match rng.randrange(5):
             case 0:
-                data = request(method, f"{path}?token={quoted}&fairline_session={quoted}", body)
+                name = "fairline_session" if "/session/" in path else "token"
+                data = request(method, f"{path}?{name}={quoted}", body)
             case 1:
                 data = request(
                     method, path, body, cookie=f"fairline_ticket_{scene.queue}={plain}; fairline_session={plain}"

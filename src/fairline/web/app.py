@@ -47,6 +47,7 @@ from fairline.web.people import People
 from fairline.web.problems import failure, problem
 from fairline.web.public import Public
 from fairline.web.sites import Sites
+from fairline.web.strict import strict
 
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
@@ -73,7 +74,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     if metrics is not None:
         rows += metrics_operations(MetricsPage(context.room, metrics))
     rows += description_operations(Docs(rows, assets, context.settings.public_url), assets)
-    return rows
+    return [strict(row) for row in rows]
 
 
 class FullLane:

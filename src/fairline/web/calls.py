@@ -58,6 +58,7 @@ def people_operations(people: People) -> list[Operation]:
             fast=people.join,
             takes=JoinRequest,
             answers={201: TicketAnswer, 200: TicketAnswer},
+            query=(Query("queue", str, "the queue of the path once more: clients add it to every call, see there"),),
             headers=("Idempotency-Key",),
             sends={201: TOKEN_COOKIE, 200: TOKEN_COOKIE},
             problems=(
@@ -110,7 +111,7 @@ def people_operations(people: People) -> list[Operation]:
             fast=people.stream,
             answers={200: str, 204: None},
             media=EVENT_STREAM,
-            query=(Query("token", str, "the ticket's token, for EventSource"), _WHICH),
+            query=(_WHICH, Query("last_event_id", str, "as the header, for clients that cannot send it")),
             headers=("Last-Event-ID",),
         ),
     ]
@@ -229,7 +230,7 @@ def description_operations(docs: Docs, assets: Assets) -> list[Operation]:
     """What describes all the others, and the files of the pages."""
     openapi = {200: dict[str, Any]}
     return [
-        _server("GET /docs", "This page.", slow=docs.page, media=HTML),
+        _server("GET /docs", "This page.", slow=docs.page, media=HTML, any_query=True),
         _server("GET /openapi.json", "All calls as OpenAPI 3.1.", slow=docs.openapi, answers=openapi),
-        _server("GET /static/{name}", "The files of the pages.", slow=assets.file, media="text/css"),
+        _server("GET /static/{name}", "The files of the pages.", slow=assets.file, media="text/css", any_query=True),
     ]

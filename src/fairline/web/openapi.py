@@ -133,7 +133,7 @@ def security(row: Operation) -> list[dict[str, list[str]]]:
     if row.role is not None:
         names = ["adminKey", "adminCookie"]
     elif row.token == "ticket":
-        names = ["ticketToken", "ticketCookie"] + ["ticketQuery"] * any(query.name == "token" for query in row.query)
+        names = ["ticketToken", "ticketCookie", "ticketQuery"]
     elif row.token == "session":
         names = ["sessionToken", "sessionCookie", "sessionQuery"]
     else:
@@ -174,6 +174,7 @@ def _can_be_wrong(row: Operation) -> bool:
         or "ticket" in row.params
         or not _CHECKED_HEADERS.isdisjoint(row.headers)
         or any(query.type is not str for query in row.query)
+        or not row.any_query
     )
 
 
@@ -243,10 +244,11 @@ def _any_call() -> dict[str, int]:
 
 
 _ABOUT = f"""\
-JSON in and out. Unknown fields in a request are refused with 422, bodies over {BODY_LIMIT // 1024} KiB with 413,
-another method than those listed with 405. Errors are `application/problem+json` (RFC 9457) with a `code` from a fixed
-list and a `request_id`, which is also the `X-Request-Id` header; 429 and 503 carry `Retry-After`. Times are RFC 3339 in
-UTC, durations numbers of seconds. Answers about one person are never kept by a cache."""
+JSON in and out. Unknown fields in a body are refused with 422, and so are unknown names in a query, but for pages;
+bodies over {BODY_LIMIT // 1024} KiB are refused with 413, another method than those listed with 405. Errors are
+`application/problem+json` (RFC 9457) with a `code` from a fixed list and a `request_id`, which is also the
+`X-Request-Id` header; 429 and 503 carry `Retry-After`. Times are RFC 3339 in UTC, durations numbers of seconds. Answers
+about one person are never kept by a cache."""
 
 
 def _operation(row: Operation, schemas: Schemas) -> Schema:
@@ -280,17 +282,14 @@ def _parameters(row: Operation, schemas: Schemas) -> Iterator[Schema]:
     for name in row.params:
         kind, about = PARAMS.get(name, (str, ""))
         yield {"name": name, "in": "path", "required": True, "description": about, "schema": schemas.of(kind)}
-    secret = {SCHEMES[name]["name"] for proof in security(row) for name in proof if SCHEMES[name].get("in") == "query"}
     for query in row.query:
-        if query.name not in secret:
-            schema = schemas.of(query_type(query))
-            yield {
-                "name": query.name,
-                "in": "query",
-                "required": query.required,
-                "description": query.about,
-                "schema": schema,
-            }
+        yield {
+            "name": query.name,
+            "in": "query",
+            "required": query.required,
+            "description": query.about,
+            "schema": schemas.of(query_type(query)),
+        }
     for name in row.headers:
         if name in HEADERS:
             kind, about = HEADERS[name]

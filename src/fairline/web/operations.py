@@ -19,6 +19,9 @@ EVENT_STREAM = "text/event-stream"
 
 _PARAM = re.compile(r"{(\w+)}")
 
+#: The parameter of the query that a token may come in, by the kind of token.
+TOKEN_QUERIES = {"ticket": "token", "session": "fairline_session"}
+
 #: Why nobody may join, or not now.
 JOIN_REFUSALS = ("queue_not_found", "queue_full", "queue_maintenance", "queue_closed")
 #: What an answer sends that brings a ticket.
@@ -55,6 +58,9 @@ class Operation(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     """The codes it may be refused with, beside those any call may be."""
     query: tuple[Query, ...] = ()
+    any_query: bool = False
+    """Whether its query may say more than is listed: people follow links to it that others have added something to,
+    such as `utm_source`."""
     headers: tuple[str, ...] = ()
     """Request headers it looks at."""
     token: str = ""
@@ -82,6 +88,12 @@ class Operation(Struct, frozen=True):
     def params(self) -> list[str]:
         """What its path names."""
         return _PARAM.findall(self.path)
+
+    @property
+    def query_names(self) -> tuple[str, ...]:
+        """The names that its query may have."""
+        token = TOKEN_QUERIES.get(self.token)
+        return (*(query.name for query in self.query), *((token,) if token else ()))
 
 
 def fast_route(operations: Sequence[Operation]) -> Route:

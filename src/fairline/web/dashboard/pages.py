@@ -193,7 +193,7 @@ class DashboardPages:
 
 def dashboard_operations(pages: DashboardPages) -> list[Operation]:
     """The pages, and the forms of signing in and out."""
-    page = partial(Operation, group="pages", answers={200: str}, media=HTML)
+    page = partial(Operation, group="pages", answers={200: str}, media=HTML, any_query=True)
 
     def sheet(name: str, found: Sheet) -> Operation:
         async def show(request: Request) -> Response:

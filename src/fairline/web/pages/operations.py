@@ -15,7 +15,7 @@ from fairline.web.pages.waiting import WaitingPages
 
 _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
 
-_page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,))
+_page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,), any_query=True)
 
 
 def page_operations(
@@ -117,6 +117,7 @@ def _joining(joining: JoinPages) -> list[Operation]:
             "The address of the form as a QR code.",
             slow=joining.code,
             media="image/svg+xml",
+            any_query=False,
             query=(
                 Query("size", int, "pixels a side, from 64 to 4096; 400 unless told"),
                 Query("colour", str, "such as 0b6bcb, dark enough for a camera; black unless told"),

@@ -1,0 +1,45 @@
+"""No call takes a parameter of the query that it does not know: a slip in a name would change nothing, and nobody would
+notice. It is refused here for every call, on both lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from fairline.errors import InvalidRequest
+from fairline.web.http import Outcome, Request, Response, Sent
+from fairline.web.operations import Operation
+from fairline.web.problems import failure
+
+
+def strict(row: Operation) -> Operation:
+    """The call, refusing what its query must not say."""
+    if row.any_query:
+        return row
+    refusal, fast, slow = _refusal_by(row), row.fast, row.slow
+
+    def answer(request: Request) -> Outcome:
+        assert fast is not None
+        return (refusal(request) if request.query else None) or fast(request)
+
+    async def answer_slowly(request: Request) -> Sent:
+        assert slow is not None
+        return (refusal(request) if request.query else None) or await slow(request)
+
+    return msgspec.structs.replace(row, fast=answer if fast else None, slow=answer_slowly if slow else None)
+
+
+def _refusal_by(row: Operation) -> Callable[[Request], Response | None]:
+    """Answers a request whose query has a name that the call does not know."""
+    known = frozenset(row.query_names)
+    there_are = ", ".join(row.query_names) or "none"
+
+    def refusal(request: Request) -> Response | None:
+        unknown = next((name for name in request.args if name not in known), None)
+        if unknown is None:
+            return None
+        problem = f"is no parameter of this call's query. There are: {there_are}."
+        return failure(request, InvalidRequest(unknown[:80], problem), status=row.refuses_with)
+
+    return refusal
