@@ -65,6 +65,14 @@ async def test_page_views_are_counted_and_starts_are_not(venue: OpenVenue) -> No
     assert (ticket.status, ticket.page_views) == (Status.ACTIVE, 3)
 
 
+async def test_who_comes_in_without_a_page_view_is_active_in_the_view_that_is_answered(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    inside, arriving = await v.one(Status.ACTIVE), await v.one(Status.ADMITTED)
+    reply = await v.store.visit(v.queue, "visit", [Visitor(arriving, b"me", 0), Visitor(inside, b"visitor", 0)])
+    assert [type(outcome) for outcome in reply.items] == [Standing, Standing]
+    assert (reply.view.admitted, reply.view.active) == (0, 2)
+
+
 async def test_views_of_one_batch_are_all_counted(venue: OpenVenue) -> None:
     v = await venue(**SESSION)
     number = await v.one(Status.ADMITTED)

@@ -261,9 +261,11 @@ class ValkeyStore:
         view, items = await self._run("inside", queue, [part for each in asked for part in each[:2]])
         rows = list(rows_of(items, 4))
         others = [each for each, row in zip(asked, rows, strict=True) if not row[0]]
-        stepped = iter((await self._visit(queue, what, others)).items if others else ())
+        # Who starts now changes the queue: the later look at it is the one to answer with.
+        later = await self._visit(queue, what, others) if others else Reply(view, [])
+        stepped = iter(later.items)
         return Reply(
-            view,
+            later.view,
             [
                 theirs(queue, each.joined, outcome(queue, Action.START, each.number, row, view))
                 if row[0]
