@@ -198,10 +198,11 @@ async def test_close_has_nothing_to_wait_for_where_nothing_is_under_way(store: F
 
 
 async def test_nobody_is_left_waiting_when_the_loop_ends(store: FakeStore) -> None:
+    others = asyncio.all_tasks()  # the loop is that of all tests, and so are the connections to their stores
     calls = group(store, batch=2, bound=5)
     asked = [calls.call("a", n) for n in range(5)]
     await store.has(1)
-    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+    for task in asyncio.all_tasks() - others:
         task.cancel()
     assert [type(error) for error in await outcomes(asked)] == [FairlineError] * 5
     assert store.items == [0, 1]

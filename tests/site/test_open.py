@@ -18,12 +18,11 @@ def rather_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """The documented file, with what the page says to add."""
     page = (proxies.DOCS / "protect-a-site-with-nginx.md").read_text(encoding="utf-8")
     line = re.search(r"`(error_page 500 = @open;)`", page)
-    block = re.search(r"^    location @open \{.*?^    \}\n", page, re.MULTILINE | re.DOTALL)
     assert line
-    assert block
+    block = proxies.documented("protect-a-site-with-nginx.md", "conf")
     found = proxies.documented("protect-a-site-with-nginx.md", "nginx")
     changed = found.replace("error_page 401 = @fairline;", f"error_page 401 = @fairline; {line[1]}")
-    changed = changed.replace("    location @fairline {", f"{block[0]}\n    location @fairline {{", 1)
+    changed = changed.replace("    location @fairline {", f"{block}\n    location @fairline {{", 1)
     assert changed != found
     monkeypatch.setattr(proxies, "documented", lambda _page, _language: changed)
 
