@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import sys
+from collections.abc import MutableMapping
 from typing import Any, TextIO, cast
 
 import msgspec
@@ -12,12 +14,31 @@ import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
 from fairline.settings import LogFormat
+from fairline.visible import visible, visible_json, visible_lines
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def _json(line: Any, **_: Any) -> str:
-    return _encode(line).decode()
+    return visible_json(_encode(line).decode())
+
+
+def _shown(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Values that strangers wrote must not steer the terminal that shows them."""
+    return {name: visible(value) if isinstance(value, str) else value for name, value in line.items()}
+
+
+def _traceback(stream: TextIO, failure: Any) -> None:
+    written = io.StringIO()
+    structlog.dev.plain_traceback(written, failure)
+    stream.write(visible_lines(written.getvalue()))
+
+
+class _Shown(logging.Formatter):
+    """Lines of the libraries, which say what came over the network too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible_lines(super().format(record))
 
 
 class _Taken:
@@ -41,10 +62,9 @@ def set_up_logs(kind: LogFormat) -> None:
     """Write structured logs to standard error, one line each."""
     text = kind is LogFormat.TEXT or (kind is LogFormat.AUTO and sys.stderr.isatty())
     # Tracebacks go without the values of variables: phone numbers, tokens and secrets are among them.
-    frames = structlog.dev.RichTracebackFormatter(show_locals=False)
     exceptions = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(exception_formatter=frames)
+        structlog.dev.ConsoleRenderer(exception_formatter=_traceback)
         if text
         else structlog.processors.JSONRenderer(serializer=_json)
     )
@@ -52,7 +72,7 @@ def set_up_logs(kind: LogFormat) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([] if text else [exceptions]),
+            _shown if text else exceptions,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -60,4 +80,6 @@ def set_up_logs(kind: LogFormat) -> None:
         logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Taken(sys.stderr))),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Shown("%(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -31,7 +31,7 @@ def audit(
         return
     show.rows("Audit log", _COLUMNS, map(_line, found["entries"]), "Nothing was done yet.", stacks=_STACKS)
     if found["cursor"]:
-        show.console.print(f"[dim]There is more: add --before {found['cursor']}[/]")
+        show.console.print(f"[dim]There is more: add --before {show.safe(found['cursor'])}[/]")
 
 
 def _line(entry: dict[str, Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from fairline.cli.show import console
+from fairline.cli.show import console, safe
 from fairline.errors import InvalidSettings
 from fairline.settings import load
 from fairline.store import POSTGRES, embedded_server, scheme_of
@@ -52,7 +52,7 @@ def upgrade(
     else:
         console.print(f"The schema is at version {after.version} now (was: {before.version or 'none'}).")
     if role:
-        console.print(f"Role {role} may run Fairline on it.")
+        console.print(f"Role {safe(role)} may run Fairline on it.")
 
 
 @app.command()
@@ -65,7 +65,7 @@ def status(store: Store = None, data: Data = None, config: Config = None) -> Non
     found = _on_database(store, data, config, migrate.status)
     console.print(f"The schema is at version {found.version or 'none'}; this Fairline needs {migrations()[-1].number}.")
     for each in found.pending:
-        console.print(f"  to do: {each.number:04d} {each.name.replace('_', ' ')}", highlight=False)
+        console.print(f"  to do: {each.number:04d} {each.name.replace('_', ' ')}")
     if found.newer:
         console.print("It was upgraded by a newer Fairline: run that one, or a later one.")
     elif not found.current:

@@ -39,14 +39,17 @@ def create(
     if json:
         show.as_json(found)
     else:
-        show.console.print(f"{found['key']}\n[dim]Shown this once: id {found['id']}, role {found['role']}.[/]")
+        show.console.print(
+            f"{show.safe(found['key'])}\n"
+            f"[dim]Shown this once: id {show.safe(found['id'])}, role {show.safe(found['role'])}.[/]"
+        )
 
 
 @app.command()
 def remove(ctx: typer.Context, key_id: Annotated[str, typer.Argument(help="The key's id.", metavar="ID")]) -> None:
     """Take an admin key away, at once."""
     api(ctx).delete(f"/keys/{part(key_id)}")
-    show.console.print(f"Key [bold]{key_id}[/] is gone.")
+    show.console.print(f"Key [bold]{show.safe(key_id)}[/] is gone.")
 
 
 @app.command()

@@ -85,7 +85,7 @@ def history(
     )
     show.rows(f"Settings of {queue}", ("version", "when", "who", "what"), lines, "There is none.")
     if found["cursor"]:
-        show.console.print(f"[dim]There is more: add --before {found['cursor']}[/]")
+        show.console.print(f"[dim]There is more: add --before {show.safe(found['cursor'])}[/]")
 
 
 @app.command()
@@ -140,7 +140,7 @@ def kiosk(
     """A link that makes a tablet at the door a place to take numbers. It works as long as your key does."""
     made = api(ctx).post(f"/queues/{part(queue)}/kiosk", {"print": prints})
     address = made["url"] if made["url"].startswith("http") else f"{api(ctx).url}{made['url']}"
-    show.console.print(f"Open this once, on the tablet:\n{address}", soft_wrap=True, highlight=False)
+    show.console.print(f"Open this once, on the tablet:\n{address}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -153,7 +153,7 @@ def delete(
     if not yes:
         typer.confirm(f"Remove queue {queue} with everyone in it?", abort=True)
     api(ctx).delete(f"/queues/{part(queue)}")
-    show.console.print(f"Queue [bold]{queue}[/] is gone.")
+    show.console.print(f"Queue [bold]{show.safe(queue)}[/] is gone.")
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def _say_more(queue: dict[str, Any], given: dict[str, Any]) -> None:
     if given.keys() & {"ticket_prefix", "series"}:
         serial = f"{queue['series'][0]}0001" if queue["series"] else ""
         like = label(queue["ticket_prefix"] or queue["id"].upper(), 1, serial)
-        show.console.print(f"The labels of its tickets are like [bold]{like}[/].")
+        show.console.print(f"The labels of its tickets are like [bold]{show.safe(like)}[/].")
 
 
 def _who(by: dict[str, Any] | None) -> str:
@@ -201,4 +201,4 @@ def _say(queue: dict[str, Any], what: str) -> None:
             f"{inside:,} of {queue['max_active']:,} inside."
         )
     status = "" if queue["status"] in what else f"{queue['status']}, "
-    show.console.print(f"Queue [bold]{queue['id']}[/] is {what}: {status}{flow}")
+    show.console.print(f"Queue [bold]{show.safe(queue['id'])}[/] is {what}: {show.safe(status)}{flow}")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from fairline.cli import show
 from fairline.cli.client import Api, part
@@ -41,10 +40,10 @@ def report(
         raise Invalid("by", "goes with --csv")
     asked = {"day": day, "from": since, "to": until}
     if csv:
-        print(api.text(path, format="csv", by=by, **asked), end="")
+        show.as_text(api.text(path, format="csv", by=by, **asked))
     elif html is not None:
         _write(html, api.text(path, format="html", **asked))
-        show.console.print(f"The report is in [bold]{escape(str(html))}[/].")
+        show.console.print(f"The report is in [bold]{show.safe(html)}[/].")
     elif json:
         show.as_json(api.get(path, **asked))
     else:

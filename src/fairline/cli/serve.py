@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from fairline.cli import show
@@ -83,7 +82,7 @@ def run(given: dict[str, Any], beside: Beside | None = None) -> int:
 
 
 def _say_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepared, first: dict[str, str]) -> None:
-    console = Console()
+    console = show.console
     lines = dict(first)
     if supervisor.port is None:
         console.print("[bold]Fairline[/] keeps the queues. Ctrl-C ends it.")
@@ -98,7 +97,7 @@ def _say_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepa
     lines["admin key"] = _key_line(settings, prepared)
     lines["data folder"] = escape(str(settings.data.absolute()))
     for name, line in lines.items():
-        console.print(f"[dim]{name:<20}[/]  {line}", highlight=False, soft_wrap=True)
+        console.print(f"[dim]{name:<20}[/]  {line}", soft_wrap=True)
 
 
 def _key_line(settings: ServerSettings, prepared: Prepared) -> str:

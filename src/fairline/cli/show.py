@@ -13,12 +13,35 @@ from io import TextIOWrapper
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-console = Console(highlight=False)
+from fairline.visible import visible, visible_json, visible_lines
+
+
+class Terminal(Console):
+    """Where all commands print. Much of what they show was written by strangers: names, reasons, answers of servers.
+    None of it may steer the terminal, so whatever could is written out."""
+
+    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
+        super().__init__(stderr=stderr, soft_wrap=soft_wrap, highlight=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Text before it is measured: what is written out has its place in a table."""
+        return super().render_str(visible_lines(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Everything else, just before it is written. Control segments are the terminal's own."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(visible_lines(text), style)
+
+
+console = Terminal()
+aside = Terminal(stderr=True, soft_wrap=True)
 
 #: Between two columns; and what is left for a column that is folded, with its gap.
 GAP, NARROWEST = 2, 14
@@ -70,13 +93,19 @@ def warning(message: str) -> None:
 
 
 def _aside(word: str, style: str, message: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(Text.assemble((word, style), " ", message))
+    # A Text would leave out some of the control characters.
+    aside.print(Text.assemble((word, style), " ", visible_lines(message)))
 
 
 def as_json(content: Any) -> None:
     """Print for programs."""
     any_letters = (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(content, indent=2, ensure_ascii=not any_letters))
+    print(visible_json(json.dumps(content, indent=2, ensure_ascii=not any_letters)))
+
+
+def as_text(content: str) -> None:
+    """Print for programs what is not JSON: as it is, unless someone looks at it on a terminal."""
+    print(visible_lines(content) if console.is_terminal else content, end="")
 
 
 def rows(
@@ -159,6 +188,11 @@ def facts(title: str, content: dict[str, Any]) -> None:
     console.print(table)
 
 
+def safe(value: Any) -> str:
+    """A value from elsewhere within a sentence of ours, whose marks for bold and colours it must not add to."""
+    return escape(visible(str(value)))
+
+
 def plain(value: Any) -> str:
     """A value as text within a sentence."""
     match value:
@@ -188,8 +222,8 @@ def cell(value: Any) -> str:
         case float():
             return f"{value:,.6g}"
         case list() | dict():
-            return escape(json.dumps(value, ensure_ascii=False))
+            return escape(visible(json.dumps(value, ensure_ascii=False)))
         case str() if len(value) > 18 and value[4:5] == "-" and value[10:11] == "T":
             return f"{datetime.fromisoformat(value):%Y-%m-%d %H:%M:%S}"
         case _:
-            return escape(str(value))
+            return escape(visible_lines(str(value)))

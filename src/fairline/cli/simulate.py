@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 
 from fairline.cli import chart, picture, show, units
 from fairline.cli.client import Api, part
@@ -97,7 +96,7 @@ def simulate_command(
         half, most = (units.words(outcome.wait_within(share)) for share in (0.5, 0.9))
         waits = f"Half waited {half} at most, nine of ten {most}."
         picture.draw(outcome, _span(outcome), _title(wanted), waits, png)
-        Console(stderr=True, highlight=False).print(f"The picture is in [bold]{png}[/].")
+        show.aside.print(f"The picture is in [bold]{show.safe(png)}[/].")
 
 
 def _settings_of(queue: str, api: Api) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def _run(wanted: Scenario) -> Outcome:
         TextColumn("{task.fields[clock]} of the evening, {task.fields[waiting]:,} in line"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=show.aside, transient=True) as progress:
         task = progress.add_task("Simulating", total=wanted.people, clock="0:00", waiting=0)
 
         def tell(running: Simulation) -> None:

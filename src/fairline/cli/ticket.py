@@ -124,7 +124,10 @@ def transfer(
     body = {"queue": to} | ({"priority": priority} if priority is not None else {})
     found = api(ctx).post(f"{_path(ctx, queue, ticket)}/transfer", body)
     there = found["transferred_to"]
-    show.console.print(f"Ticket [bold]{found['label']}[/] is [bold]{there['label']}[/] in {there['queue']} now.")
+    show.console.print(
+        f"Ticket [bold]{show.safe(found['label'])}[/] is [bold]{show.safe(there['label'])}[/] "
+        f"in {show.safe(there['queue'])} now."
+    )
 
 
 @app.command()
@@ -228,4 +231,4 @@ def _say(ticket: dict[str, Any], more: str = "") -> None:
     place = f", at position {ticket['position']:,}" if ticket.get("position") else ""
     why = f" ({ticket['reason'].replace('_', ' ')})" if ticket.get("reason") else ""
     state = "held" if ticket.get("held") else ticket["status"]
-    show.console.print(f"Ticket [bold]{ticket['label']}[/] is {state}{why}{place}{more}.")
+    show.console.print(f"Ticket [bold]{show.safe(ticket['label'])}[/] is {show.safe(state + why + place + more)}.")

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -135,7 +134,7 @@ def frame(watch: Watch, width: int, height: int, *, hint: bool = False) -> Rende
 
 
 def _head(watch: Watch) -> Text:
-    head = Text.from_markup(f"[bold]Fairline[/] at {escape(watch.url)}   ")
+    head = Text.from_markup(f"[bold]Fairline[/] at {show.safe(watch.url)}   ")
     for name, state in ({} if watch.trouble else watch.checks).items():
         head.append(f"{name} ", style="dim")
         head.append(state, style="green" if state == "ok" else "bold red")
@@ -163,8 +162,8 @@ def _cells(name: str, seen: Seen) -> dict[str, str]:
     queue, stats = seen.queue, seen.stats
     hand = queue["admission"] == "manual"
     return {
-        "queue": f"[bold]{escape(name)}[/]",
-        "status": f"[{MARKS.get(queue['status'], 'default')}]{queue['status']}[/]",
+        "queue": f"[bold]{show.safe(name)}[/]",
+        "status": f"[{MARKS.get(queue['status'], 'default')}]{show.safe(queue['status'])}[/]",
         "waiting": f"[bold]{stats['waiting']:,}[/]",
         "inside": f"{stats['admitted'] + stats['active']:,}",
         "of": f"{queue['max_active']:,}",
@@ -186,10 +185,10 @@ def _events(events: list[Happened]) -> Table:
         at = datetime.fromisoformat(event["at"]).astimezone()
         table.add_row(
             f"[dim]{at:%H:%M:%S}[/]",
-            escape(happened.queue),
-            event["type"].replace("_", " "),
+            show.safe(happened.queue),
+            show.safe(event["type"].replace("_", " ")),
             _tickets(happened),
-            f"[dim]{escape((event['detail'] or '').replace('_', ' '))}[/]",
+            f"[dim]{show.safe((event['detail'] or '').replace('_', ' '))}[/]",
         )
     return table
 

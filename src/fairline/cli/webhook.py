@@ -53,21 +53,24 @@ def create(
     if json:
         show.as_json(found)
         return
-    show.console.print(f"{found['secret']}\n[dim]The secret, shown this once. The webhook's id is {found['id']}.[/]")
+    show.console.print(
+        f"{show.safe(found['secret'])}\n"
+        f"[dim]The secret, shown this once. The webhook's id is {show.safe(found['id'])}.[/]"
+    )
 
 
 @app.command()
 def pause(ctx: typer.Context, hook: Id) -> None:
     """Send nothing for now; what happens meanwhile waits."""
     api(ctx).patch(f"/webhooks/{part(hook)}", {"active": False})
-    show.console.print(f"Webhook [bold]{hook}[/] is paused.")
+    show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is paused.")
 
 
 @app.command()
 def resume(ctx: typer.Context, hook: Id) -> None:
     """Go on from where it was paused."""
     api(ctx).patch(f"/webhooks/{part(hook)}", {"active": True})
-    show.console.print(f"Webhook [bold]{hook}[/] is active.")
+    show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is active.")
 
 
 @app.command()
@@ -123,4 +126,4 @@ def replay(
 def remove(ctx: typer.Context, hook: Id) -> None:
     """Remove a webhook, with all that was still to be sent."""
     api(ctx).delete(f"/webhooks/{part(hook)}")
-    show.console.print(f"Webhook [bold]{hook}[/] is gone.")
+    show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is gone.")
