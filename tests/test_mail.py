@@ -14,7 +14,7 @@ from fairline.errors import InvalidRequest, InvalidSettings
 from fairline.events import EventType
 from fairline.keeper.mail import Mailer
 from fairline.look import LANGUAGES
-from fairline.mail import Relay, Security, checked_address, message, relay_of, trial
+from fairline.mail import Relay, Security, checked_address, mailbox, message, relay_of, trial
 from fairline.notices import Notice, NoticeKind, Recipient
 from fairline.notices.words import words
 from fairline.settings import load
@@ -171,6 +171,20 @@ async def test_a_connection_is_secure_and_the_server_who_it_says(tmp_path: Path,
         box.down()
     assert [(mail.to, mail.secure) for mail in box.mails] == [("ada@example.com", True)]
     assert box.signed_in == ["\0u\0p"]
+
+
+def test_one_mailbox_counts_once_however_it_is_written() -> None:
+    for address, counted in [
+        ("ada@example.com", "ada@example.com"),
+        ("Ada@Example.COM", "ada@example.com"),
+        ("ada+1@example.com", "ada@example.com"),
+        ("ada+shop+2@example.com", "ada@example.com"),
+        ("a.d.a@example.com", "a.d.a@example.com"),
+        ("A.d.a+x@gmail.com", "ada@gmail.com"),
+        ("ada@googlemail.com", "ada@gmail.com"),
+        ("+ada@example.com", "+ada@example.com"),
+    ]:
+        assert mailbox(address) == counted, address
 
 
 async def test_nothing_is_sent_to_a_server_that_offers_no_security() -> None:

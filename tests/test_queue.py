@@ -53,6 +53,8 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "one_per": ("one of client, user, phone, ip, none", ["client", "user", "phone", "ip", "none"], ["device"]),
     "join_limit_per_ip": ("a whole number from 0 to 100,000", [0, 100_000], [-1, 100_001]),
     "join_limit_per_phone": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),
+    "join_limit_per_email": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),
+    "ipv6_prefix": ("a whole number from 32 to 128", [32, 64, 128], [31, 129]),
     "ticket_prefix": ("text of at most 12 characters", ["", "A1", "A" * 12], ["A" * 13]),
     "series": (
         "a list of at most 20 texts of at most 200 characters",

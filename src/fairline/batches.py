@@ -107,7 +107,7 @@ class Batches:
     ) -> Arrival | FairlineError:
         try:
             told = settled(request, settings, by_staff=caller.staff is not None)
-            return self._identity.arrival(queue, told, caller, through)
+            return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix)
         except FairlineError as error:
             return error
 

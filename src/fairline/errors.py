@@ -327,12 +327,15 @@ class MailNotSetUp(Refused):
 
 
 class RateLimited(Refused):
-    """Too many calls of one kind by one address, phone, user or token."""
+    """Too many calls of one kind by one address, phone, e-mail address, user or token."""
 
     code = "rate_limited"
 
     def __init__(self, who: str, retry_after: float) -> None:
-        super().__init__(f"Too many tries from this {who}. Try again in {retry_after:.0f} s.", retry_after=retry_after)
+        named = "e-mail address" if who == "email" else who
+        super().__init__(
+            f"Too many tries from this {named}. Try again in {retry_after:.0f} s.", retry_after=retry_after
+        )
         self.who = who
 
 

@@ -9,9 +9,11 @@ from hashlib import blake2b
 
 import msgspec
 
+from fairline.address import counted_address
 from fairline.arrival import Caller, JoinRequest
 from fairline.errors import InvalidRequest, PassInvalid, TokenError
 from fairline.look import LANGUAGES, spoken
+from fairline.mail import mailbox
 from fairline.queue import QueueId
 from fairline.store import Arrival
 from fairline.ticket import Came, Person, Ticket
@@ -28,19 +30,20 @@ class Identity:
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # Whoever is inside comes again with every page, and many come from one address.
         self.session = lru_cache(maxsize=10_000)(partial(self.digest, "session"))
-        self._address = lru_cache(maxsize=10_000)(partial(self.digest, "address"))
+        self._address = lru_cache(maxsize=10_000)(self._address_digest)
 
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
         return hmac.compare_digest(self.digest("client", client_id).hex()[: len(digest)], digest)
 
-    def arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool) -> Arrival:
+    def arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool, ipv6_prefix: int) -> Arrival:
         """Someone who wants to join, as the store is told of them."""
-        address = self._address(caller.address)
+        address = self._address(caller.address, ipv6_prefix)
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
             user=self.digest("user", request.user_id) if request.user_id else b"",
             phone=self.digest("phone", request.phone) if request.phone else b"",
+            email=self.mailbox(request.email) if request.email else b"",
             address=address,
             key=self.key(request.idempotency_key, caller.staff or "") if request.idempotency_key is not None else b"",
             fingerprint=_form_or_body(request, caller) if request.idempotency_key else b"",
@@ -95,6 +98,13 @@ class Identity:
         if key is not None and not 1 <= len(key) <= 200:
             raise InvalidRequest("idempotency_key", "must be text of 1 to 200 characters")
         return self.digest("key", f"{caller}\n{key}") if key else b""
+
+    def mailbox(self, address: str) -> bytes:
+        """What is kept to count mail to one mailbox."""
+        return self.digest("mailbox", mailbox(address))
+
+    def _address_digest(self, address: str | None, ipv6_prefix: int) -> bytes:
+        return self.digest("address", counted_address(address, ipv6_prefix))
 
     def digest(self, kind: str, text: str | None) -> bytes:
         """What is kept of a secret or an address: enough to know it again, nothing to read it from."""

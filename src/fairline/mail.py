@@ -27,6 +27,8 @@ _ADDRESS = re.compile(
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
     re.ASCII,
 )
+#: The names of one mail service to which dots before the @ mean nothing.
+_WITHOUT_DOTS = ("gmail.com", "googlemail.com")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -41,6 +43,16 @@ def checked_address(text: str, field: str = "email") -> str:
     if not is_address(address):
         raise InvalidRequest(field, f"must be an e-mail address such as ada@example.com; got {text!r:.80}")
     return address
+
+
+def mailbox(address: str) -> str:
+    """Where mail to an address ends up, by which limits count it: the same for all the ways to write it that are common
+    or that a stranger can make up without end."""
+    local, _, domain = address.lower().rpartition("@")
+    local = local.partition("+")[0] or local
+    if domain in _WITHOUT_DOTS:
+        local, domain = local.replace(".", ""), _WITHOUT_DOTS[0]
+    return f"{local}@{domain}"
 
 
 class Security(StrEnum):

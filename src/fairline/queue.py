@@ -10,7 +10,7 @@ from typing import Annotated, Any, NewType, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from fairline.address import web_address
+from fairline.address import IPV6_PREFIX, web_address
 from fairline.bypass import check_bypass
 from fairline.desk import desk_name
 from fairline.errors import Invalid, InvalidSettings
@@ -129,6 +129,9 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """What makes two arrivals the same person, who has one place."""
     join_limit_per_ip: Annotated[int, Meta(ge=0, le=100_000, description="a minute; 0 is no limit")] = 20
     join_limit_per_phone: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
+    join_limit_per_email: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
+    ipv6_prefix: Annotated[int, Meta(ge=32, le=128)] = IPV6_PREFIX
+    """How many bits of an IPv6 address count as one address, for `one_per` `ip` and `join_limit_per_ip`."""
     ticket_prefix: Annotated[str, Meta(max_length=12)] = ""
     """Follows the R that all labels begin with: `OFF` makes `ROFF-000123`. Capital letters and digits; the id where it
     is empty."""

@@ -19,7 +19,7 @@ from fairline.ticket import LIVE, Action
 from tests.model.moves import Moves
 from tests.model.records import Entry, Holder, Issued
 
-ADDRESS_WINDOW, PHONE_WINDOW = 60_000, 3_600_000
+A_MINUTE, AN_HOUR = 60_000, 3_600_000
 
 
 class Arrivals(Moves):
@@ -105,8 +105,9 @@ class Arrivals(Moves):
         """Who is counted, under which name, how often they may, and in which window."""
         s = self.settings
         all_of_them = [
-            ("address", a.address, f"ip:{a.address.hex()}:join", s.join_limit_per_ip, ADDRESS_WINDOW),
-            ("phone", a.phone, f"phone:{a.phone.hex()}:join", s.join_limit_per_phone, PHONE_WINDOW),
+            ("address", a.address, f"ip:{a.address.hex()}:join", s.join_limit_per_ip, A_MINUTE),
+            ("phone", a.phone, f"phone:{a.phone.hex()}:join", s.join_limit_per_phone, AN_HOUR),
+            ("email", a.email, f"email:{a.email.hex()}:join", s.join_limit_per_email, AN_HOUR),
         ]
         return [(who, name, limit, window) for who, told, name, limit, window in all_of_them if told and a.limited]
 

@@ -13,10 +13,11 @@ from fairline.store import Arrival, Joined, Store
 from tests.store.venue import OpenVenue, Venue
 
 HOME: dict[str, Any] = {"address": b"home"}
-#: The two limits on joins: by what, what sets it, and its window in seconds.
+#: The limits on joins: by what, what sets it, and its window in seconds.
 KINDS = [
     ("address", "join_limit_per_ip", 60),
     ("phone", "join_limit_per_phone", 3600),
+    ("email", "join_limit_per_email", 3600),
 ]
 
 
@@ -83,12 +84,13 @@ async def test_within_one_batch_the_limit_is_exact(venue: OpenVenue) -> None:
 
 
 async def test_staff_are_neither_limited_nor_counted(venue: OpenVenue) -> None:
-    v = await venue(join_limit_per_ip=2, join_limit_per_phone=2)
-    desk = {"address": b"desk", "phone": b"desk"}
-    await v.joins(10, limited=False, **desk)
-    await v.joins(2, **desk)
-    assert await wait_of(v, **desk) > 0
-    await v.joins(10, limited=False, **desk)
+    for detail, setting, _ in KINDS:
+        v = await venue(**{setting: 2})
+        desk = {detail: b"desk"}
+        await v.joins(10, limited=False, **desk)
+        await v.joins(2, **desk)
+        assert await wait_of(v, **desk) > 0, detail
+        await v.joins(10, limited=False, **desk)
 
 
 async def test_others_are_not_limited_by_one_who_is(venue: OpenVenue) -> None:

@@ -60,6 +60,8 @@ OTHER: dict[str, Any] = {
     "one_per": "none",
     "join_limit_per_ip": 0,
     "join_limit_per_phone": 1000,
+    "join_limit_per_email": 0,
+    "ipv6_prefix": 48,
     "ticket_prefix": "RDEMO123",
     "ask_name": "required",
     "ask_phone": "no",

@@ -219,6 +219,19 @@ def test_three_numbers_an_hour_for_one_phone_in_words_people_understand(counter:
     assert len(counter.tickets(queue)) == 3
 
 
+def test_three_numbers_an_hour_for_one_mailbox_in_words_people_understand(counter: Counter) -> None:
+    queue = counter.queue(ask_email="required")
+    for number in range(3):
+        someone = counter.someone()
+        assert send(someone, queue, form_of(someone, queue), email=f"ada+{number}@example.com").status_code == 303
+    me = counter.someone()
+    answer = send(me, queue, form_of(me, queue), email="Ada@example.com")
+    assert answer.status_code == 429
+    assert dict(WRONG.findall(answer.text)) == {
+        "email": "3 numbers an hour for one e-mail address. Try again in 60 minutes, or ask at the desk."
+    }
+
+
 def test_the_limit_of_an_address_is_told_above_the_form(counter: Counter) -> None:
     queue = counter.queue(join_limit_per_ip=1)
     first, second = counter.someone(), counter.someone()

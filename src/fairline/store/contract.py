@@ -75,6 +75,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
     client: bytes = b""
     user: bytes = b""
     phone: bytes = b""
+    email: bytes = b""
+    """Of the mailbox: only to limit how often it is named."""
     address: bytes = b""
     key: bytes = b""
     """Digest of the idempotency key and its caller."""

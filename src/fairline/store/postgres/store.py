@@ -185,6 +185,7 @@ class PostgresStore:
             [a.client for a in arrivals],
             [a.user for a in arrivals],
             [a.phone for a in arrivals],
+            [a.email for a in arrivals],
             [a.address for a in arrivals],
             [a.key for a in arrivals],
             [a.fingerprint for a in arrivals],

@@ -15,9 +15,11 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
     """The script's arguments, and the keys of the limits that they name by their index."""
     limits: dict[tuple[str, bytes], int] = {}
     first = len(PARTS) + 1
-    address_keys = [
-        limits.setdefault(("ip", a.address), first + len(limits)) if a.limited and a.address else 0 for a in arrivals
-    ]
+
+    def limit_key(a: Arrival, kind: str, who: bytes) -> int:
+        return limits.setdefault((kind, who), first + len(limits)) if a.limited and who else 0
+
+    address_keys = [limit_key(a, "ip", a.address) for a in arrivals]
     args: list[Any] = [len(arrivals)]
     args += [a.client for a in arrivals]
     args += [a.address for a in arrivals]
@@ -26,25 +28,23 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
     for who, a in enumerate(arrivals, 1):
         if a.limited and not _tells_more(a):
             continue
-        phone_key = limits.setdefault(("phone", a.phone), first + len(limits)) if a.limited and a.phone else 0
-        for name, value in _more(a, phone_key).items():
+        hourly = {"phone_key": limit_key(a, "phone", a.phone), "email_key": limit_key(a, "email", a.email)}
+        for name, value in (_more(a) | hourly).items():
             if value:
                 args += (who, name, value)
     return args, [rate_key(queue, f"{kind}:{who.hex()}", "join") for kind, who in limits]
 
 
 def _tells_more(a: Arrival) -> bool:
-    return bool(
-        a.user or a.phone or a.key or a.priority or a.pass_id or a.through or a.series or a.held or a.came is not None
-    )
+    told = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.held, a.came is not None)
+    return any(told)
 
 
-def _more(a: Arrival, phone_key: int) -> dict[str, Any]:
+def _more(a: Arrival) -> dict[str, Any]:
     """What most do not tell."""
     return {
         "user": a.user,
         "phone": a.phone,
-        "phone_key": phone_key,
         "key": a.key,
         "fingerprint": a.fingerprint,
         "level": a.priority,

@@ -156,6 +156,8 @@ def refusal_in_words(error: FairlineError, settings: QueueSettings, t: Language)
         again = t.count("limit_again", minutes)
         if error.who == "phone":
             return {"phone": f"{t.count('limit_phone', settings.join_limit_per_phone)} {again}"}
+        if error.who == "email":
+            return {"email": f"{t.count('limit_email', settings.join_limit_per_email)} {again}"}
         return {"": f"{t.count('limit_address', settings.join_limit_per_ip)} {again}"}
     if isinstance(error, AlreadyInLine):
         return {"phone" if settings.ask_phone is not Ask.NO else "": t("taken_already")}

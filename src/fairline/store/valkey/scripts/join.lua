@@ -4,7 +4,7 @@
 --       4 when it is open (from-to,from-to,…; '' = always)  5 the longest line that can be served today ('' = any)
 --       6 how many come, then of all of them the clients, the addresses (digests or ''), the addresses' limit keys
 --       (index in KEYS, 0 = none) and the persons (packed); then what only some tell: who (from 1), name, value:
---       user, phone (digests)  phone_key (as that of the address)  key, fingerprint (of the idempotency key and the
+--       user, phone (digests)  phone_key, email_key (as that of the address)  key, fingerprint (of the idempotency key and the
 --       body)  level  pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)
 --       series  held (to be put aside)  came (from where, as record.py packs it)
 -- Returns for each: outcome  detail  number  rank  due  record; or for several who are new and stand in a row: row  how
@@ -15,17 +15,18 @@
 --#include head
 --#include count
 --#include place
-local PER_ADDRESS, PER_PHONE = 60000, 3600000
+local A_MINUTE, AN_HOUR = 60000, 3600000
 local DAY_AT_LEAST = 72000000 -- a change of the time zone begins no day
 read({
-  'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'label_restart', 'series',
-  'number', 'moves', 'created_at',
+  'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'join_limit_per_email',
+  'label_restart', 'series', 'number', 'moves', 'created_at',
 })
 local created = text(Q.created_at)
 --#include sliding
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
 
-local per_address, per_phone, restart = Q.join_limit_per_ip, Q.join_limit_per_phone, Q.label_restart
+local per_address, restart = Q.join_limit_per_ip, Q.label_restart
+local per_phone, per_email = Q.join_limit_per_phone, Q.join_limit_per_email or 3
 local in_maintenance, longest_line, longest_today = Q.status == 'maintenance', Q.max_queue_size, tonumber(ARGV[5])
 local last, moves = Q.number or 0, Q.moves or 0
 local waiting = waiting_before
@@ -94,7 +95,8 @@ local told = {}
 for at = TOLD + 1, #ARGV, 3 do
   local who, name, value = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
   told[who] = told[who] or setmetatable({}, {__index = NOTHING})
-  told[who][name] = name == 'level' and tonumber(value) or name == 'phone_key' and KEYS[tonumber(value)] or value
+  local is_key = name == 'phone_key' or name == 'email_key'
+  told[who][name] = name == 'level' and tonumber(value) or is_key and KEYS[tonumber(value)] or value
 end
 
 -- A table of this size: one that grows is made anew time and again. What is in it is to be overwritten.
@@ -214,10 +216,12 @@ local function refusal(address_key, more)
     if tonumber(used) >= tonumber(uses) then return 'pass', 'it is used up' end
     more.level = tonumber(level)
   end
-  local wait = address_key and blocked(address_key, per_address, PER_ADDRESS) or 0
+  local wait = address_key and blocked(address_key, per_address, A_MINUTE) or 0
   if wait > 0 then return 'limited', 'address ' .. text(wait) end
-  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, PER_PHONE) or 0
+  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, AN_HOUR) or 0
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
+  wait = more.email_key and per_email > 0 and blocked(more.email_key, per_email, AN_HOUR) or 0
+  if wait > 0 then return 'limited', 'email ' .. text(wait) end
   if more.through and not going_straight().is_free() then return 'no_room', '' end
 end
 
@@ -226,8 +230,9 @@ local function use_up(address_key, more)
     local head, used, tail = string.match(call('HGET', PASSES, more.pass), '^(%d+ %d+) (%d+)(.*)$')
     call('HSET', PASSES, more.pass, head .. ' ' .. text(tonumber(used) + 1) .. tail)
   end
-  if address_key then hit(address_key, PER_ADDRESS) end
-  if more.phone_key and per_phone > 0 then hit(more.phone_key, PER_PHONE) end
+  if address_key then hit(address_key, A_MINUTE) end
+  if more.phone_key and per_phone > 0 then hit(more.phone_key, AN_HOUR) end
+  if more.email_key and per_email > 0 then hit(more.email_key, AN_HOUR) end
 end
 
 local function join(i, address_key, more)

@@ -39,9 +39,11 @@ BEGIN
 END $$;
 
 -- What speaks against one more ticket, as an item of a join; null where nothing does. `_closed` says that it is closed
--- for them, or closing; `_ip` and `_phone` are whose joins are limited, by the minute and by the hour.
+-- for them, or closing; `_ip`, `_phone` and `_email` are whose joins are limited, the first by the minute, the others by
+-- the hour.
 CREATE FUNCTION why_not(
-  _q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text, _series text, _closed text
+  _q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text, _email text, _series text,
+  _closed text
 ) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _p passes;
@@ -72,6 +74,10 @@ BEGIN
     _wait := blocked_for(_q.key, _phone, 'join', _q.join_limit_per_phone, 3600000, _now);
     IF _wait > 0 THEN RETURN json_build_array('limited', 'phone ' || _wait, NULL); END IF;
   END IF;
+  IF _email IS NOT NULL THEN
+    _wait := blocked_for(_q.key, _email, 'join', _q.join_limit_per_email, 3600000, _now);
+    IF _wait > 0 THEN RETURN json_build_array('limited', 'email ' || _wait, NULL); END IF;
+  END IF;
   RETURN NULL;
 END $$;
 
@@ -83,9 +89,9 @@ END $$;
 -- Nothing is done where the settings are others.
 CREATE FUNCTION "join"(
   _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
-  _clients bytea[], _users bytea[], _phones bytea[], _addresses bytea[], _keys bytea[],
-  _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[], _through boolean[],
-  _series text[], _held boolean[], _came json[]
+  _clients bytea[], _users bytea[], _phones bytea[], _emails bytea[], _addresses bytea[],
+  _keys bytea[], _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[],
+  _through boolean[], _series text[], _held boolean[], _came json[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
@@ -101,6 +107,7 @@ DECLARE
   _found record;
   _ip text;
   _phone text;
+  _email text;
   _items json[] := '{}';
   _item json;
   _standing_at int[] := '{}';     -- which items tell of a ticket that was there already, and which that is
@@ -116,10 +123,10 @@ BEGIN
     RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
   END IF;
   FOR _a IN
-    SELECT * FROM unnest(_clients, _users, _phones, _addresses, _keys, _fingerprints, _levels, _passes, _limited,
-      _people, _through, _series, _held, _came)
-      WITH ORDINALITY a(client, "user", phone, address, key, fingerprint, level, pass, limited, person, through, series,
-        held, came, i)
+    SELECT * FROM unnest(_clients, _users, _phones, _emails, _addresses, _keys, _fingerprints, _levels, _passes,
+      _limited, _people, _through, _series, _held, _came)
+      WITH ORDINALITY a(client, "user", phone, email, address, key, fingerprint, level, pass, limited, person,
+        through, series, held, came, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
@@ -128,6 +135,8 @@ BEGIN
       THEN 'ip:' || encode(_a.address, 'hex') END;
     _phone := CASE WHEN _a.limited AND _a.phone <> '' AND _q.join_limit_per_phone > 0
       THEN 'phone:' || encode(_a.phone, 'hex') END;
+    _email := CASE WHEN _a.limited AND _a.email <> '' AND _q.join_limit_per_email > 0
+      THEN 'email:' || encode(_a.email, 'hex') END;
     _item := NULL;
 
     -- The same again, by its key or by its holder.
@@ -153,7 +162,7 @@ BEGIN
       CONTINUE;
     END IF;
 
-    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone, _a.series, CASE
+    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, CASE
       WHEN _a.limited AND NOT _open THEN 'closed'
       WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
     -- Nobody goes past people who wait, and room and rate are those of everyone.
@@ -247,6 +256,7 @@ BEGIN
     END IF;
     IF _ip IS NOT NULL THEN PERFORM hit(_q.key, _ip, 'join', 60000, _now); END IF;
     IF _phone IS NOT NULL THEN PERFORM hit(_q.key, _phone, 'join', 3600000, _now); END IF;
+    IF _email IS NOT NULL THEN PERFORM hit(_q.key, _email, 'join', 3600000, _now); END IF;
   END LOOP;
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;

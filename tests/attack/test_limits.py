@@ -1,0 +1,80 @@
+"""Limits that count addresses: a stranger has more of them than places in line, mails to send, or streams to open."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.attack.conftest import STORES, MakeQueue
+from tests.web.running import RunningServer
+
+NETWORK = "2001:db8:1:2"
+
+
+@pytest.fixture(scope="module", params=STORES)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Behind a proxy, which says where people come from."""
+    environ = {"FAIRLINE_TRUSTED_PROXIES": "127.0.0.1"}
+    running = RunningServer(tmp_path_factory.mktemp("limited"), store=request.param, environ=environ, workers=1)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def proxy(server: RunningServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{server.base_url}/api/v1") as client:
+        yield client
+
+
+def join(proxy: httpx.Client, queue: str, address: str, **said: Any) -> httpx.Response:
+    """Someone new joins from an address."""
+    proxy.cookies.clear()
+    said = {"client_id": secrets.token_hex(8)} | said
+    return proxy.post(f"/queues/{queue}/join", json=said, headers={"x-forwarded-for": address})
+
+
+def test_all_addresses_of_one_ipv6_network_have_the_limit_of_one(proxy: httpx.Client, make_queue: MakeQueue) -> None:
+    queue = make_queue()
+    answers = [join(proxy, queue, f"{NETWORK}:{host:x}::1") for host in range(200)]
+    assert Counter(answer.status_code for answer in answers) == {201: 20, 429: 180}
+    assert answers[-1].json()["code"] == "rate_limited"
+    assert join(proxy, queue, "2001:db8:1:3::1").status_code == 201
+
+
+def test_ipv4_written_as_ipv6_has_the_limit_of_ipv4(proxy: httpx.Client, make_queue: MakeQueue) -> None:
+    queue = make_queue(join_limit_per_ip=1)
+    addresses = ["192.0.2.7", "::ffff:192.0.2.7", "::FFFF:c000:0207", "64:ff9b::c000:207", "::ffff:192.0.2.8"]
+    assert [join(proxy, queue, each).status_code for each in addresses] == [201, 429, 429, 429, 201]
+
+
+def test_one_place_per_address_is_one_per_ipv6_network(proxy: httpx.Client, make_queue: MakeQueue) -> None:
+    queue = make_queue(one_per="ip")
+    answers = [join(proxy, queue, f"{NETWORK}::{host:x}") for host in range(1, 6)]
+    assert [answer.status_code for answer in answers] == [201, 409, 409, 409, 409]
+    assert answers[1].json()["code"] == "already_in_line"
+
+
+def test_a_queue_says_how_much_of_an_ipv6_address_counts(proxy: httpx.Client, make_queue: MakeQueue) -> None:
+    for prefix, statuses in [(128, [201, 201, 201]), (64, [201, 429, 201]), (48, [201, 429, 429])]:
+        queue = make_queue(join_limit_per_ip=1, ipv6_prefix=prefix)
+        addresses = ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:3::1"]
+        assert [join(proxy, queue, each).status_code for each in addresses] == statuses, prefix
+
+
+def test_a_mailbox_is_named_three_times_an_hour_however_it_is_written(
+    proxy: httpx.Client, make_queue: MakeQueue, operator: httpx.Client
+) -> None:
+    queue = make_queue()
+    written = ["ada@example.com", "Ada@Example.com", "ada+{n}@example.com", "ADA+{n}@EXAMPLE.COM"]
+    answers = [join(proxy, queue, f"192.0.2.{n}", email=written[n % 4].format(n=n)) for n in range(20)]
+    assert [answer.status_code for answer in answers] == [201] * 3 + [429] * 17
+    assert answers[-1].json()["detail"].startswith("Too many tries from this e-mail address.")
+    assert 3500 < int(answers[-1].headers["retry-after"]) <= 3600
+    assert join(proxy, queue, "192.0.2.1", email="ben@example.com").status_code == 201
+    by_staff = operator.post(f"/api/v1/admin/queues/{queue}/join", json={"email": "ada@example.com"})
+    assert by_staff.status_code == 201
