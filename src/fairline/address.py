@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 #: A name or an address, and perhaps a port.
 _HOST = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.~-]+)?\]|[^\[\]:]+)(?::\d*)?", re.IGNORECASE | re.ASCII)
-_USUAL_PORTS = {"http": ":80", "https": ":443"}
+USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 #: What one household or one device is given of IPv6, at least: it can use any address in it.
 IPV6_PREFIX = 64
@@ -59,7 +59,7 @@ def _has_more(parts: SplitResult) -> bool:
 
 def _origin(parts: SplitResult) -> str:
     """In small letters, and without the port that is meant anyway."""
-    host = parts.netloc.lower().removesuffix(_USUAL_PORTS.get(parts.scheme, "")).removesuffix(":")
+    host = parts.netloc.lower().removesuffix(USUAL_PORTS.get(parts.scheme, "")).removesuffix(":")
     return f"{parts.scheme}://{host}"
 
 

@@ -28,11 +28,11 @@ NewPerson = Callable[..., Person]
 
 
 @contextmanager
-def a_browser() -> Iterator[Browser]:
+def a_browser(*options: str) -> Iterator[Browser]:
     """Debian's chromium."""
     with sync_playwright() as playwright:
         # In a container there is neither a user namespace for the sandbox nor much shared memory.
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", *options]
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         yield browser
         browser.close()

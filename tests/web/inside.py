@@ -126,7 +126,7 @@ async def serving(
 ) -> AsyncIterator[Inside]:
     """Both lanes on a free port; or only the ASGI application, as another server would run it."""
     store = await open_store(url)
-    settings = settings or ServerSettings()
+    settings = settings or ServerSettings(cors_origins=[ORIGIN])
     room = Room(store, Keyring(secret), token_seconds=settings.token_seconds)
     context = Context(settings, room)
     context.hub = Hub(context)

@@ -74,7 +74,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     if metrics is not None:
         rows += metrics_operations(MetricsPage(context.room, metrics))
     rows += description_operations(Docs(rows, assets, context.settings.public_url), assets)
-    return [strict(row) for row in rows]
+    return [context.origins.guarded(strict(row)) for row in rows]
 
 
 class FullLane:

@@ -23,6 +23,7 @@ from fairline.settings import ServerSettings
 from fairline.ticket import WAITING, Standing, Status, Ticket, Went
 from fairline.token import ClientClaims, SessionClaims, TicketClaims
 from fairline.web.http import Headers, Request, cookie, other_token
+from fairline.web.origins import Origins
 from fairline.web.preference import preferred
 from fairline.web.recent import Recent
 from fairline.web.wire import TicketAnswer, TransferredTo, moment
@@ -51,6 +52,7 @@ class Context:
         self.settings = settings
         self.room = room
         self.recent = Recent(room)
+        self.origins = Origins(self)
         self.hub: Hub | None = None
         self.screens: Screens | None = None
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
@@ -83,6 +85,13 @@ class Context:
             said = (request.text(b"x-forwarded-proto") or "").rpartition(",")[2].strip()
             return said == "https" or request.secure
         return request.secure
+
+    def host(self, request: Request) -> str:
+        """The host the client asked for, with its port: as a named proxy says, or else the request itself."""
+        if self._proxies and request.peer is not None and self._trusted(request.peer):
+            said = (request.text(b"x-forwarded-host") or "").rpartition(",")[2].strip()
+            return said or request.text(b"host") or ""
+        return request.text(b"host") or ""
 
     def _trusted(self, address: str) -> bool:
         try:

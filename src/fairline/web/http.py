@@ -40,7 +40,7 @@ encode = msgspec.json.Encoder().encode
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _BEARER = b"bearer "
 #: Headers of several lines, and what goes between those. A proxy may put what it says on a line of its own.
-_SAID_IN_LINES = {b"x-forwarded-for": b", ", b"x-forwarded-proto": b", ", b"cookie": b"; "}
+_SAID_IN_LINES = {b"x-forwarded-for": b", ", b"x-forwarded-proto": b", ", b"x-forwarded-host": b", ", b"cookie": b"; "}
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ids = map(f"{os.getpid():x}-%x".__mod__, itertools.count(1))
 
@@ -88,6 +88,11 @@ class Head:
         """What it calls itself, and the language it asks for, once somebody has looked."""
         self.understood: Any = None
         """What its handler made of the head alone, if it keeps that for the next one that is the same."""
+
+    def without_cookies(self) -> Head:
+        """The same without its cookies."""
+        headers = [each for each in self._first.items() if each[0] != b"cookie"]
+        return Head(self.method, self.path, self.query, headers, self.params)
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of this name (in lower case)."""
@@ -189,6 +194,11 @@ class Request(Struct, eq=False):
     def bearer(self) -> str | None:
         """The token in the Authorization header."""
         return self.head.bearer
+
+    def without_cookies(self) -> Request:
+        """The same without its cookies. Heads are shared, so it is one of its own."""
+        head = self.head.without_cookies()
+        return Request(head, self.peer, self.secure, self.body, self.began, self.own_id)
 
     def decode(self, decoder: msgspec.json.Decoder[T], *, default: T | None = None) -> T:
         """The body by its type, or InvalidRequest naming the field. An empty body is `default`, where there is one."""

@@ -26,7 +26,7 @@ from fairline.room import Room
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import EMBEDDED, EmbeddedServer, Role, check_folder, embedded_server, open_store
 from fairline.token import Keyring
-from fairline.web.access import Access
+from fairline.web.admin_keys import AdminKeys
 from fairline.web.kept import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.web.listening import Listening
 from fairline.web.metrics_folder import FOLDER, MetricsFolder
@@ -100,7 +100,7 @@ class Supervisor:
             room = Room(store, Keyring(secret))
             queues = await room.queues()
             await self._furnish_demo(room, queues)
-            return Prepared(await self._make_first_key(Access(room)), has_demo=not queues or DEMO in queues)
+            return Prepared(await self._make_first_key(AdminKeys(room)), has_demo=not queues or DEMO in queues)
         finally:
             await store.close()
 
@@ -120,16 +120,16 @@ class Supervisor:
         """The first admin key: as it was set, or as it is kept."""
         return self._settings.admin_key or read_secret(self._settings.data, ADMIN_KEY)
 
-    async def _make_first_key(self, access: Access) -> str | None:
+    async def _make_first_key(self, keys: AdminKeys) -> str | None:
         """Make sure of the first admin key; answers it if it was made now."""
         data, made = self._settings.data, None
         text = self._settings.admin_key
         if text is None:
             made = make_secret(data, ADMIN_KEY, lambda: f"fl_{secrets.token_urlsafe(24)}")
-            if made is None and any(key.role is Role.ADMIN for key in await access.keys()):
+            if made is None and any(key.role is Role.ADMIN for key in await keys.all()):
                 return None  # it is there; or an admin has taken it away, and then it stays away
             text = made or read_secret(data, ADMIN_KEY)
-        await access.create(Role.ADMIN, "first key", text)
+        await keys.create(Role.ADMIN, "first key", text)
         return made
 
     @property

@@ -14,7 +14,7 @@ import pytest
 from fairline.errors import InvalidSettings
 from fairline.settings import ServerSettings
 from fairline.store import AdminKey, Role
-from fairline.web.access import Access, LastAdminKey
+from fairline.web.admin_keys import AdminKeys, LastAdminKey
 from fairline.web.supervisor import Supervisor
 from tests.web.admin.desk import (
     Join,
@@ -136,42 +136,42 @@ class Registry:
         return 0
 
 
-def access_over(registry: Registry) -> Access:
-    return Access(cast(Any, SimpleNamespace(store=registry, keyring=SimpleNamespace(digest_key=b""))))
+def keys_over(registry: Registry) -> AdminKeys:
+    return AdminKeys(cast(Any, SimpleNamespace(store=registry, keyring=SimpleNamespace(digest_key=b""))))
 
 
 async def test_two_admins_who_remove_each_other_at_once_do_not_lock_everyone_out() -> None:
     registry = Registry()
-    access = access_over(registry)
-    one, _ = await access.create(Role.ADMIN, "one")
-    two, _ = await access.create(Role.ADMIN, "two")
-    outcomes = await asyncio.gather(access.remove(one.id), access.remove(two.id), return_exceptions=True)
+    keys = keys_over(registry)
+    one, _ = await keys.create(Role.ADMIN, "one")
+    two, _ = await keys.create(Role.ADMIN, "two")
+    outcomes = await asyncio.gather(keys.remove(one.id), keys.remove(two.id), return_exceptions=True)
     assert registry.kept
     assert any(isinstance(outcome, LastAdminKey) for outcome in outcomes)
 
 
 async def test_a_first_key_that_was_removed_stays_away_when_the_server_starts_again(tmp_path: Path) -> None:
     registry = Registry()
-    access = access_over(registry)
+    keys = keys_over(registry)
     supervisor = Supervisor(ServerSettings(data=tmp_path))
-    assert await supervisor._make_first_key(access)
+    assert await supervisor._make_first_key(keys)
     (first,) = registry.kept
-    second, _ = await access.create(Role.ADMIN, "second")
-    await access.remove(first)
-    assert await supervisor._make_first_key(access) is None
+    second, _ = await keys.create(Role.ADMIN, "second")
+    await keys.remove(first)
+    assert await supervisor._make_first_key(keys) is None
     assert registry.kept.keys() == {second.id}
     registry.kept.clear()  # another store, with the data folder of before
-    assert await supervisor._make_first_key(access) is None
+    assert await supervisor._make_first_key(keys) is None
     assert registry.kept.keys() == {first}
 
 
 async def test_a_first_key_that_nobody_knows_is_never_made(tmp_path: Path) -> None:
     (tmp_path / "admin-key").touch(0o600)
     registry = Registry()
-    access = access_over(registry)
+    keys = keys_over(registry)
     supervisor = Supervisor(ServerSettings(data=tmp_path))
     with pytest.raises(InvalidSettings, match="admin_key: has 0 characters"):
-        await supervisor._make_first_key(access)
+        await supervisor._make_first_key(keys)
     assert not registry.kept
-    await access.create(Role.ADMIN, "another")  # with which the file is of no use
-    assert await supervisor._make_first_key(access) is None
+    await keys.create(Role.ADMIN, "another")  # with which the file is of no use
+    assert await supervisor._make_first_key(keys) is None

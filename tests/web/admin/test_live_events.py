@@ -14,9 +14,9 @@ import pytest
 from fairline.errors import StoreUnavailable
 from fairline.events import Event, EventType
 from fairline.store import Role
-from fairline.web.access import KeyInvalid
 from fairline.web.admin import records, streams
 from fairline.web.admin.records import LiveEvents
+from fairline.web.admin_keys import KeyInvalid
 from tests.backends import PATIENCE_SECONDS
 from tests.web.admin.desk import (
     ADMIN,

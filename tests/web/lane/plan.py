@@ -184,7 +184,7 @@ class Plan:
             ("origin", ORIGIN),
             ("origin", "https://elsewhere.test"),
             ("user-agent", "Agent \udc80\udcff é"),
-            ("user-agent", "another agent"),
+            *[("user-agent", "another agent")] * 6,
             ("content-type", "text/plain;charset=UTF-8"),
             ("accept", "*/*;q=0.1"),
             ("x-forwarded-for", "10.0.0.1, nonsense"),
@@ -192,4 +192,5 @@ class Plan:
             ("x-empty", ""),
         ]
         chosen = [self._choice(options) for _ in range(self._choice([0, 1, 2, 4]))]
+        chosen.append(("content-type", "application/json"))  # the first of a name counts
         return [bearer, *chosen] if self._chance(0.7) else chosen

@@ -59,7 +59,7 @@ async def sides(valkey_url: str) -> AsyncIterator[tuple[Side, Side]]:
         yield both
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [1, 4])
 async def test_both_lanes_answer_alike(sides: tuple[Side, Side], seed: int) -> None:
     plan, moves = Plan(seed), random.Random(seed)
     seen: set[tuple[int, str]] = set()

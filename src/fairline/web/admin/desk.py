@@ -108,7 +108,7 @@ class Desk:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.room = context.room
-        self.access = Access(context.room, context.settings.public_url)
+        self.access = Access(context)
         self.ledger = Ledger(context.room.store.registry)
 
     def row(

@@ -80,7 +80,7 @@ class History(Calls):
         text = call.request.args.get("before")
         before = call.version("before", text) if text else None
         past = await self._room.history(call.queue, before, call.limit(REVISIONS, USUAL_REVISIONS))
-        names = {key.id: key.name for key in await self._desk.access.keys()}
+        names = {key.id: key.name for key in await self._desk.access.keys.all()}
         revisions = [
             RevisionAnswer(
                 version=revision.version,

@@ -87,7 +87,7 @@ class Keys(Calls):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self._access = desk.access
+        self._keys = desk.access.keys
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -131,7 +131,7 @@ class Keys(Calls):
     async def create(self, call: Call) -> Response:
         """A new key."""
         body = call.take(NewKey)
-        key, text = await self._access.create(body.role, body.name)
+        key, text = await self._keys.create(body.role, body.name)
         await call.record("key.created", id=key.id, role=key.role.value)
         content = MadeKey(id=key.id, key=text, role=key.role, name=key.name, created_at=moment(key.created))
         return private(201, content)
@@ -142,12 +142,12 @@ class Keys(Calls):
 
     async def all(self, call: Call) -> Response:
         """All keys."""
-        return private(200, KeyList([*map(KeyAnswer.of, await self._access.keys())]))
+        return private(200, KeyList([*map(KeyAnswer.of, await self._keys.all())]))
 
     async def remove(self, call: Call) -> Response:
         """Take a key away."""
         key_id = call.request.params["key_id"]
-        await self._access.remove(key_id)
+        await self._keys.remove(key_id)
         await call.record("key.removed", id=key_id)
         return DONE
 

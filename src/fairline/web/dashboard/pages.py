@@ -21,9 +21,10 @@ from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreErro
 from fairline.look import LANGUAGES
 from fairline.store import AdminKey, Role
 from fairline.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
-from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyInvalid, KeyMissing, SignedOut
+from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
 from fairline.web.admin.ledger import Ledger
 from fairline.web.admin.reports import days_kept
+from fairline.web.admin_keys import KeyInvalid
 from fairline.web.assets import Assets
 from fairline.web.context import Context
 from fairline.web.dashboard.form import form
@@ -74,7 +75,7 @@ class DashboardPages:
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
         self._room = context.room
-        self._access = Access(context.room, context.settings.public_url)
+        self._access = Access(context)
         self._ledger = Ledger(context.room.store.registry)
         self._assets = assets
         self._environment = Environment(
@@ -110,7 +111,7 @@ class DashboardPages:
         form_in = dict(parse_qsl(bytes(request.body).decode("utf-8", "replace")))
         back_to = _next(form_in.get("next", ""))
         try:
-            if not self._access.is_own(request):
+            if not self._context.origins.is_own(request):
                 raise CrossSite
             text = form_in.get("key", "").strip()
             if not text:
@@ -124,7 +125,7 @@ class DashboardPages:
 
     async def sign_out(self, request: Request) -> Response:
         """Take the cookie away."""
-        cookies = (self._cookie(request, "", 0),) if self._access.is_own(request) else ()
+        cookies = (self._cookie(request, "", 0),) if self._context.origins.is_own(request) else ()
         return Response(303, headers=((b"location", HOME.encode()), *_HEADERS, *cookies))
 
     def _cookie(self, request: Request, token: str, seconds: float) -> tuple[bytes, bytes]:

@@ -13,7 +13,7 @@ from fairline.queue import QueueId
 from fairline.token import SessionClaims
 from fairline.web.context import SESSION_COOKIE
 from fairline.web.http import Request, Response, cookie, other_token
-from fairline.web.pages.door import Pages, fields_of, is_foreign, see_other
+from fairline.web.pages.door import Pages, fields_of, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, arrival_url, page_url
 from fairline.web.people import named_queue
@@ -47,7 +47,7 @@ class ArrivalPages(Pages):
         name = request.params["queue"]
         try:
             queue = named_queue(name)
-            if is_foreign(request) or fields_of(request).get("do") != "leave":
+            if self._is_foreign(request) or fields_of(request).get("do") != "leave":
                 return see_other(arrival_url(queue, self._lang(request)))
             claims, _ = self._pass(request, queue)
             await self._room.leave(queue, claims.number, claims.joined)

@@ -93,7 +93,7 @@ class Door:
         """Where we are, for what is read off a screen or a wall: as set, or as the browser has found us."""
         if self.context.settings.public_url:
             return self.context.settings.public_url
-        host = request.text(b"host") or ""
+        host = self.context.host(request)
         if not _HOST.fullmatch(host):
             return ""
         return f"{'https' if self.context.secure(request) else 'http'}://{host}"
@@ -190,11 +190,9 @@ class Pages:
         self._room = door.room
         self._counter = Counter(door.room)
 
-
-def is_foreign(request: Request) -> bool:
-    """Whether a form was sent from someone else's page: it must not take a place in a reader's name, nor give theirs
-    up."""
-    return request.text(b"sec-fetch-site") not in (None, "same-origin", "none")
+    def _is_foreign(self, request: Request) -> bool:
+        """Whether another site's page sent a form: it must not take a place in a reader's name, nor give theirs up."""
+        return not self._context.origins.is_own(request)
 
 
 def fields_of(request: Request) -> dict[str, str]:

@@ -30,7 +30,7 @@ from fairline.web import logbook
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
-from fairline.web.pages.door import Pages, fields_of, is_foreign, see_other
+from fairline.web.pages.door import Pages, fields_of, see_other
 from fairline.web.pages.form import Filled, mistakes, new_key, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.sight import FormSight, Sight, page_url
@@ -67,7 +67,7 @@ class JoinPages(Pages):
     async def join(self, request: Request) -> Response:
         """The form was sent: once or twice, it makes one ticket."""
         name = request.params["queue"]
-        if is_foreign(request):
+        if self._is_foreign(request):
             return see_other(_path(name))
         try:
             queue = named_queue(name)
@@ -185,7 +185,7 @@ class JoinPages(Pages):
     async def move(self, request: Request) -> Response:
         """The number goes on here."""
         name = request.params["queue"]
-        if is_foreign(request):
+        if self._is_foreign(request):
             return see_other(f"{_path(name)}/move")
         try:
             queue = named_queue(name)

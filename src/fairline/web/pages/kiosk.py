@@ -20,10 +20,10 @@ from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenE
 from fairline.queue import Ask, QueueId, QueueSettings
 from fairline.store import Role
 from fairline.token import KioskClaims
-from fairline.web.access import Access, Forbidden, KeyInvalid
+from fairline.web.admin_keys import AdminKeys, Forbidden, KeyInvalid
 from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import embedded
-from fairline.web.pages.door import PAGE_OF, Door, Pages, fields_of, is_foreign, see_other
+from fairline.web.pages.door import PAGE_OF, Door, Pages, fields_of, see_other
 from fairline.web.pages.form import Filled, mistakes, new_key
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Series, Sight, crowd
@@ -43,7 +43,7 @@ class KioskPages(Pages):
 
     def __init__(self, door: Door) -> None:
         super().__init__(door)
-        self._access = Access(door.room)
+        self._keys = AdminKeys(door.room)
 
     async def show(self, request: Request) -> Response:
         """The start: one button, or one for each series. A link's token is put into a cookie first, so that it does not
@@ -63,7 +63,7 @@ class KioskPages(Pages):
     async def take(self, request: Request) -> Response:
         """A press of the button: a number. The same press again, after a lost answer, gives the same one."""
         name = request.params["queue"]
-        if is_foreign(request):
+        if self._is_foreign(request):
             return see_other(_path(name))
         try:
             queue = named_queue(name)
@@ -119,7 +119,7 @@ class KioskPages(Pages):
         if not token:
             raise TokenMissing
         claims = self._checked(queue, token)
-        await self._access.still(claims.by, Role.OPERATOR)
+        await self._keys.of_id(claims.by, Role.OPERATOR)
         return claims
 
     def _checked(self, queue: QueueId, token: str) -> KioskClaims:

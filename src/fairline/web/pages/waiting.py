@@ -20,7 +20,7 @@ from fairline.ticket import LIVE, Reason, Status
 from fairline.web import logbook
 from fairline.web.context import redirect_url
 from fairline.web.http import Headers, Request, Response
-from fairline.web.pages.door import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, is_foreign, see_other
+from fairline.web.pages.door import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, form_url, page_url
 from fairline.web.people import named_queue, visitor_of
@@ -61,7 +61,7 @@ class WaitingPages(Pages):
     async def act(self, request: Request) -> Response:
         """A press of a button of the page: join, let others pass, or leave."""
         name = request.params["queue"]
-        if is_foreign(request):
+        if self._is_foreign(request):
             return self._back(request, name)
         form = fields_of(request)
         try:
