@@ -43,6 +43,24 @@ async def test_rate_and_room_are_two_gates(venue: OpenVenue) -> None:
     assert await v.admit() == []
 
 
+async def test_a_room_that_was_full_saves_up_no_more_than_the_burst(venue: OpenVenue) -> None:
+    v = await venue(admission_rate=10, burst=5, max_active=5)
+    await v.joins(40)
+    assert len(await v.admit()) == 5
+    v.clock.advance(2)
+    await v.configure(max_active=100)
+    assert len(await v.admit()) == 5
+
+
+async def test_a_late_tick_loses_nothing_of_the_rate_however_small_the_burst(venue: OpenVenue) -> None:
+    v = await venue(admission_rate=10, burst=1, max_active=100)
+    await v.joins(60)
+    assert len(await v.admit()) == 1
+    for seconds, people in ((1, 10), (2, 20), (60, 20)):  # what two intervals bring, and no more
+        v.clock.advance(seconds)
+        assert len(await v.admit()) == people, seconds
+
+
 async def test_a_rate_of_nothing_lets_in_nobody(venue: OpenVenue) -> None:
     v = await venue(admission_rate=0, burst=5)
     await v.joins(3)
