@@ -85,6 +85,9 @@ def test_a_good_pass_is_believed_and_no_other(fairline: Fairline, tmp_path: Path
     assert first[-6:] == f"{number:06d}"
     assert {what: said for what, said in zip(bad, others, strict=True) if said != "refused"} == {}
     assert good == "taken", "it would refuse anything"
+    program = NODE if name.endswith(".mjs") else sys.executable
+    refuses = [str(program), str(file), fairline.url, queue, bad["forged"]]
+    assert subprocess.run(refuses, capture_output=True, timeout=60, check=False).returncode != 0
 
 
 def test_the_page_of_options_has_every_option_and_its_default() -> None:

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -126,6 +127,16 @@ class TestTime:
             assert outcome.status == 503
             # The next ones need not find that out again.
             assert gate.at_once(asked()) is not None
+
+    def test_each_site_waits_as_long_as_it_says(self, make_gate: Any, pretender: Pretender) -> None:
+        pretender.awake.clear()
+        patient, hasty = make_gate(time_limit_seconds=60), make_gate(time_limit_seconds=0.3)
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(patient.decide, asked())
+            wait_until(lambda: bool(pretender.calls), "it does not ask")
+            gives_up = hasty.decide(asked())
+            pretender.awake.set()
+            assert (gives_up.status, waiting.result().status) == (503, 302)
 
     def test_a_site_that_is_open_on_errors_goes_on_after_the_limit(self, make_gate: Any, deaf: str) -> None:
         gate = make_gate(server=deaf, time_limit_seconds=0.3, on_error="open")

@@ -101,10 +101,13 @@ class RunningServer:
         (folder,) = (each.partition(b"=")[2] for each in said if each.startswith(f"{FOLDER}=".encode()))
         return Path(os.fsdecode(folder))
 
+    def lines(self) -> list[str]:
+        """All that it has written so far."""
+        return self._log.read_text(encoding="utf-8").splitlines()
+
     def logs(self, event: str) -> list[dict[str, Any]]:
         """The structured log lines of one event so far, oldest first."""
-        lines = self._log.read_text(encoding="utf-8").splitlines()
-        entries = [json.loads(line) for line in lines if line.startswith("{")]
+        entries = [json.loads(line) for line in self.lines() if line.startswith("{")]
         return [entry for entry in entries if entry.get("event") == event]
 
     def logged(self, event: str, seconds: float = PATIENCE_SECONDS, **fields: object) -> dict[str, Any]:
