@@ -205,7 +205,7 @@ async def test_a_batch_that_a_kill_met_is_there_whole_or_not_at_all(server: Embe
     assert len(sizes) <= len(acknowledged) + 8
 
 
-@pytest.mark.parametrize("cut", [1, 0.7])
+@pytest.mark.parametrize("cut", [1, 0.7, *(pytest.param(cut, marks=pytest.mark.long) for cut in (1000, 0.3))])
 async def test_a_batch_of_which_half_was_written_is_not_there_at_all(
     server: EmbeddedValkey, room: Room, cut: float
 ) -> None:

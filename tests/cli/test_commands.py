@@ -164,7 +164,7 @@ def test_a_setting_that_is_text_takes_what_is_typed(here: Here) -> None:
     here("queue", "create", "typed", "ticket_prefix=24", "name=2027", "one_per=none")
     made = settings()
     assert (made["ticket_prefix"], made["name"], made["one_per"]) == ("24", "2027", "none")
-    for text in ("true", "none", "null", '"Sale"', "[x]", ""):
+    for text in ("true", "none", "null", '"Sale"', "[x]", "2 = 1+1", ""):
         told, _ = here("queue", "set", "typed", f"name={text}")
         assert settings()["name"] == text
         assert ("To take it away: name=" in told) == (text in ("none", "null"))
@@ -514,6 +514,7 @@ def test_help_teaches(here: Here) -> None:
         ("serve",),
         ("doctor",),
         ("db",),
+        ("audit",),
     ):
         told = here(*words, "--help")[0]
         assert "Usage:" in told

@@ -22,7 +22,7 @@ from tests.keeper.crew import SWEEP, TICK, OpenStores, all_events, comes_true, c
 # Letting in
 
 
-@pytest.mark.parametrize("keepers", [1, 8])
+@pytest.mark.parametrize("keepers", [1, pytest.param(2, marks=pytest.mark.long), 8])
 async def test_any_number_of_keepers_together_keep_to_rate_and_room(
     open_stores: OpenStores, queue: QueueId, keepers: int
 ) -> None:
@@ -102,7 +102,7 @@ async def test_one_round_lets_in_everyone_who_may_go_in(
 # Ending
 
 
-@pytest.mark.parametrize("keepers", [1, 8])
+@pytest.mark.parametrize("keepers", [1, pytest.param(2, marks=pytest.mark.long), 8])
 async def test_the_silent_are_ended_once_however_many_keepers_there_are(
     open_stores: OpenStores, queue: QueueId, keepers: int
 ) -> None:
