@@ -14,7 +14,8 @@ from fairline.errors import FairlineError, Invalid, InvalidRequest
 from fairline.settings import ServerSettings, load
 from fairline.web.whereabouts import found_in
 
-TIMEOUT_SECONDS = 10
+#: A template is tried before it is kept, which is what takes longest.
+TIMEOUT_SECONDS = 30
 
 
 class ServerAway(FairlineError):

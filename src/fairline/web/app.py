@@ -53,13 +53,13 @@ from fairline.web.strict import strict
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every call there is."""
     people, assets = People(context), Assets()
-    boards, drawing = Boards(context, assets), Drawing(assets)
+    boards, drawing = Boards(context, assets), Drawing(assets, context.renderer)
     door = Door(context, people, drawing)
     rows = [
         *people_operations(people),
         *site_operations(Sites(context), Gate(context)),
         *public_operations(Public(context, keeper)),
-        *admin_operations(context),
+        *admin_operations(context, drawing),
         *board_operations(boards),
         *page_operations(
             HomePage(drawing),

@@ -26,6 +26,7 @@ from fairline.web.http import Headers, Request, cookie, other_token
 from fairline.web.origins import Origins
 from fairline.web.preference import preferred
 from fairline.web.recent import Recent
+from fairline.web.renderer import Renderer
 from fairline.web.wire import TicketAnswer, TransferredTo, moment
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Context:
         self.origins = Origins(self)
         self.hub: Hub | None = None
         self.screens: Screens | None = None
+        self.renderer = Renderer()
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
         self._client_token = lru_cache(REMEMBERED)(self._sign_client)

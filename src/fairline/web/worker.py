@@ -110,6 +110,7 @@ class Worker:
 
     async def _serve(self, listening: socket.socket, stack: contextlib.AsyncExitStack) -> None:
         context = Context(self._settings, self._room)
+        stack.push_async_callback(context.renderer.close)
         context.hub = Hub(context, on_pushed=self._metrics.pushed, on_streams=self._metrics.streams)
         await stack.enter_async_context(_running(context.hub.run()))
         context.screens = Screens(context)

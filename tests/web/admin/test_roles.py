@@ -11,7 +11,9 @@ import pytest
 from fairline.settings import ServerSettings
 from fairline.store import Role
 from fairline.web.admin import admin_operations
+from fairline.web.assets import Assets
 from fairline.web.context import Context
+from fairline.web.pages import Drawing
 from tests.web.admin.desk import (
     ADMIN,
     CALLS,
@@ -24,7 +26,8 @@ from tests.web.running import RunningServer
 
 def test_the_table_of_calls_is_this_one_and_each_has_its_role() -> None:
     room = SimpleNamespace(store=SimpleNamespace(registry=None), keyring=SimpleNamespace(digest_key=b""))
-    rows = admin_operations(Context(ServerSettings(), cast(Any, room)))
+    context = Context(ServerSettings(), cast(Any, room))
+    rows = admin_operations(context, Drawing(Assets(), context.renderer))
     assert {f"{row.method} {row.path.removeprefix(ADMIN)}": row.role for row in rows} == CALLS
 
 

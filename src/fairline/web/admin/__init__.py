@@ -20,15 +20,16 @@ from fairline.web.admin.tickets import Tickets
 from fairline.web.admin.webhooks import WebhookCalls
 from fairline.web.context import Context
 from fairline.web.operations import Operation
+from fairline.web.pages.drawing import Drawing
 
 __all__ = ["admin_operations"]
 
 
-def admin_operations(context: Context) -> list[Operation]:
+def admin_operations(context: Context, drawing: Drawing) -> list[Operation]:
     """The operators' calls."""
     desk = Desk(context)
     parts = (
-        Queues(desk),
+        Queues(desk, drawing),
         History(desk),
         Tickets(desk),
         Desks(desk),

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
-from fairline.queue import QueueId
+from fairline.queue import QueueId, QueueSettings, checked, queue_id
 from fairline.room import Room
 from fairline.store import Configured, Role
-from fairline.web.admin.desk import BASE, DONE, Call, Calls
+from fairline.web.admin.desk import BASE, DONE, Call, Calls, Desk
 from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
 from fairline.web.http import Headers, Response, private
 from fairline.web.operations import Operation
+from fairline.web.pages.drawing import Drawing
 
 _fields = msgspec.json.Decoder(dict[str, Any])
 #: One entity tag, or a list of them; a bare version is taken too.
@@ -25,6 +26,10 @@ _VERSION = re.compile(r'(?<!W/)"([0-9]{1,16})"|^\s*([0-9]{1,16})\s*$', re.ASCII)
 
 class Queues(Calls):
     """What operators do with a queue as a whole."""
+
+    def __init__(self, desk: Desk, drawing: Drawing) -> None:
+        super().__init__(desk)
+        self._drawing = drawing
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -99,6 +104,7 @@ class Queues(Calls):
         name = settings.pop("id", None)
         if not isinstance(name, str):
             raise InvalidSettings("id", "must be given, as text: the name of the queue in addresses")
+        await self._try_out(queue_id(name), settings, QueueSettings())
         configured = await self._room.create(name, settings, call.staff.id)
         queue = QueueId(name)
         await call.record("queue.set_up", queue=queue, settings=sorted(settings))
@@ -115,6 +121,8 @@ class Queues(Calls):
     async def change(self, call: Call) -> Response:
         """Change what is given, and nothing else."""
         changes = self._settings_in(call)
+        if changes.get("page_template"):
+            await self._try_out(call.queue, changes, (await self._room.settings(call.queue)).settings)
         expected = await expected_version(self._room, call)
         configured = await self._room.configure(call.queue, changes, expected, call.staff.id)
         await call.record("queue.configured", settings=sorted(changes), version=configured.version)
@@ -138,6 +146,11 @@ class Queues(Calls):
         configured = await self._room.configure(call.queue, {"message": call.take(Say).text}, by=call.staff.id)
         await call.record("queue.configured", settings=["message"], version=configured.version)
         return await told(self._room, call.queue, configured)
+
+    async def _try_out(self, queue: QueueId, changes: dict[str, Any], before: QueueSettings) -> None:
+        """Refuse an own template that cannot be drawn, before it is kept."""
+        if changes.get("page_template"):
+            await self._drawing.try_out(queue, checked(changes, before))
 
     def _settings_in(self, call: Call) -> dict[str, Any]:
         """The settings in a body, by name: `queue.checked` says what is wrong with them."""

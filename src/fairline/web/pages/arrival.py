@@ -40,7 +40,7 @@ class ArrivalPages(Pages):
             return see_other(page_url(name, self._lang(request)))
         path = arrival_url(queue)
         sight = Sight("arrived", queue, preferred(request), answer.settings, self._context.told(answer), path=path)
-        return self._door.drawing.draw(sight, 200, answer.settings)
+        return await self._door.drawing.draw(sight, 200, answer.settings)
 
     async def leave(self, request: Request) -> Response:
         """The button to go: the room inside is free at once."""

@@ -53,7 +53,7 @@ class BoardPages:
         self._context = context
         self._boards = boards
         self._assets = assets
-        self._drawing = Drawing(assets)
+        self._drawing = Drawing(assets, context.renderer)
 
     async def show(self, request: Request) -> Response:
         """The screen of one queue or several."""

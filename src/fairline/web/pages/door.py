@@ -145,7 +145,7 @@ class Door:
             retry = min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
         sight = self.refused(request, name, error, settings, path=path, retry_after=retry and spread(retry))
         headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
-        return self.drawing.draw(sight, status, settings, headers)
+        return await self.drawing.draw(sight, status, settings, headers)
 
     def refused(
         self,

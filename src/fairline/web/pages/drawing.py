@@ -1,31 +1,47 @@
-"""Draws pages: with our templates, or with an operator's own one in a sandbox."""
+"""Draws pages: by the built-in templates, or by an operator's own one, which is drawn apart."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
-from collections.abc import Iterator
-from functools import lru_cache
+from collections import OrderedDict
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import structlog
-from jinja2 import Environment, FunctionLoader, PackageLoader, StrictUndefined, Template
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import Environment
 from markupsafe import Markup
+from msgspec import UNSET
 
-from fairline.queue import QueueSettings
+from fairline.errors import InvalidSettings
+from fairline.look import LANGUAGES
+from fairline.queue import QueueId, QueueSettings, QueueStatus
+from fairline.ticket import Reason, Status
 from fairline.web.assets import Assets
 from fairline.web.http import Headers, Response
 from fairline.web.pages.colours import style
 from fairline.web.pages.sight import Sight
+from fairline.web.renderer import Renderer
+from fairline.web.sandbox import built_in, environment
+from fairline.web.wire import TicketAnswer
 
 log = structlog.get_logger()
 
 HTML = b"text/html; charset=utf-8"
-#: An own template that takes longer, or draws more, is taken for broken.
-OWN_SECONDS = 0.5
-OWN_CHARACTERS = 200_000
+#: The log says no more often than this that the template of a queue is not used; and of so many queues.
+SAY_SECONDS, SAID_OF = 60.0, 1000
+#: An own template is tried in these states before it is kept, those of a ticket with one; and so long, which is as long
+#: as a busy machine needs.
+TRIED: dict[str, Status | None] = {
+    "joining": None,
+    "waiting": Status.WAITING,
+    "admitted": Status.ADMITTED,
+    "expired": Status.EXPIRED,
+    "maintenance": None,
+}
+TRIAL_SECONDS = 25.0
 _HEADERS: Headers = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -39,28 +55,44 @@ _POLICY = (
 )
 
 
-class _Sandbox(ImmutableSandboxedEnvironment):
-    """Where an operator's template runs: it sees the page and our templates, and nothing else."""
-
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        return not attr.startswith("_") and super().is_safe_attribute(obj, attr, value)
-
-
 class Drawing:
     """All templates, and how a page becomes an answer."""
 
-    def __init__(self, assets: Assets) -> None:
+    def __init__(self, assets: Assets, renderer: Renderer) -> None:
         self._assets = assets
-        loader = PackageLoader("fairline.web", "templates/page")
-        self._environment = _environment(Environment, loader)
-        self._sandbox = _environment(_Sandbox, FunctionLoader(lambda name: loader.get_source(self._sandbox, name)[0]))
-        self._own = lru_cache(100)(self._sandbox.from_string)
+        self._environment = environment(Environment, built_in())
+        self._renderer = renderer
+        self._trial = asyncio.Lock()
+        self._said: OrderedDict[tuple[str, str], float] = OrderedDict()
 
-    def draw(self, sight: Sight, status: int, settings: QueueSettings | None, headers: Headers = ()) -> Response:
+    async def try_out(self, queue: QueueId, settings: QueueSettings) -> None:
+        """Refuse an own template that cannot be drawn. It is drawn in a process of its own: nobody's page waits for
+        one that has to be ended."""
+        async with self._trial:
+            renderer = Renderer(TRIAL_SECONDS)
+            try:
+                for state, status in TRIED.items():
+                    await self._try_state(renderer, queue, settings, state, status)
+            except OSError as error:  # no fault of the template, which is bounded wherever it is drawn
+                log.warning("page.template_not_drawn", queue=queue, error=str(error) or "no answer in time")
+            finally:
+                await renderer.close()
+
+    async def _try_state(
+        self, renderer: Renderer, queue: QueueId, settings: QueueSettings, state: str, status: Status | None
+    ) -> None:
+        ticket = _sample(queue, status) if status else None
+        values = self._values(Sight(state, queue, LANGUAGES[0], settings, ticket), settings, "nonce")
+        try:
+            await renderer.draw(settings.page_template, values)
+        except InvalidSettings as error:
+            raise InvalidSettings(error.field, f"{error.problem} (tried in the state {state!r})") from None
+
+    async def draw(self, sight: Sight, status: int, settings: QueueSettings | None, headers: Headers = ()) -> Response:
         """The answer that shows a page."""
         nonce = secrets.token_urlsafe(12)
         values = self._values(sight, settings, nonce)
-        body = self._drawn_by_own(settings, values) if settings and settings.page_template else None
+        body = await self._drawn_by_own(settings, values) if settings and settings.page_template else None
         if body is not None and sight.needs not in body:
             body = None  # made for the waiting alone: without what this page is for, nobody could go on
         if body is None:
@@ -104,32 +136,51 @@ class Drawing:
             "data": script,
         }
 
-    def _drawn_by_own(self, settings: QueueSettings, values: dict[str, Any]) -> str | None:
-        """The page by the operator's template; None, and a word in the log, where it is broken."""
+    async def _drawn_by_own(self, settings: QueueSettings, values: dict[str, Any]) -> str | None:
+        """The page by the operator's template; None, and a word in the log, where there is none."""
+        queue = values["page"].queue
         try:
-            return "".join(_bounded(self._own(settings.page_template), values))
-        except Exception as error:  # whatever a template does wrong, people are shown a page
-            queue = values["page"].queue
-            log.warning("page.template_broken", queue=queue, error=f"{type(error).__name__}: {error}"[:300])
-            return None
+            return await self._renderer.draw(settings.page_template, values)
+        except InvalidSettings as error:
+            if self._is_news(queue, "broken"):
+                log.warning("page.template_broken", queue=queue, error=error.problem)
+        except OSError as error:
+            if self._is_news(queue, "not drawn"):
+                log.warning("page.template_not_drawn", queue=queue, error=str(error) or "no answer in time")
+        return None
+
+    def _is_news(self, queue: str, what: str) -> bool:
+        """Whether the operator has not been told of it lately: there is no line for each of the people who come."""
+        now = time.monotonic()
+        if now - self._said.get((queue, what), -SAY_SECONDS) < SAY_SECONDS:
+            return False
+        self._said[queue, what] = now
+        self._said.move_to_end((queue, what))
+        while len(self._said) > SAID_OF:
+            self._said.popitem(last=False)
+        return True
+
+
+def _sample(queue: str, status: Status) -> TicketAnswer:
+    """Someone's ticket, to try a template with."""
+    waits = status is Status.WAITING
+    return TicketAnswer(
+        queue=queue,
+        ticket=7,
+        label="R-000007",
+        status=status,
+        reason=Reason.LEFT if status is Status.EXPIRED else UNSET,
+        position=3 if waits else None,
+        queue_length=12,
+        estimated_wait_seconds=120 if waits else None,
+        estimated_wait_range=(60, 180) if waits else None,
+        queue_status=QueueStatus.ACTIVE,
+        priority=0,
+        joined_at=datetime.now(UTC),
+        heartbeat_interval_seconds=10.0,
+    )
 
 
 def _answer(status: int, body: str, nonce: str, headers: Headers = ()) -> Response:
     policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
     return Response(status, body.encode(), HTML, (*_HEADERS, policy, *headers))
-
-
-def _environment(kind: type[Environment], loader: Any) -> Environment:
-    made = kind(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}  # half the size in Arabic
-    return made
-
-
-def _bounded(template: Template, values: dict[str, Any]) -> Iterator[str]:
-    """What a template draws, bit by bit, until it is too much."""
-    ends, left = time.monotonic() + OWN_SECONDS, OWN_CHARACTERS
-    for part in template.generate(values):
-        left -= len(part)
-        if left < 0 or time.monotonic() > ends:
-            raise OverflowError(f"it draws more than {OWN_CHARACTERS:,} characters or takes over {OWN_SECONDS} s")
-        yield part

@@ -22,4 +22,4 @@ class HomePage:
         """A word on what this is, with links for staff."""
         if "text/html" not in (request.text(b"accept") or ""):
             return problem("not_found", "There is nothing at /. See /docs for what there is.", request.id)
-        return self._drawing.draw(Sight("home", "", preferred(request), _OURS, path="/"), 200, None)
+        return await self._drawing.draw(Sight("home", "", preferred(request), _OURS, path="/"), 200, None)

@@ -60,7 +60,9 @@ class JoinPages(Pages):
                 raise refusal
             # Known before they send it: if the answer is lost on the way, they are known again when they come back.
             visitor = visitor_of(request)
-            return self._draw(request, queue, settings, view, Filled.empty(), headers=self._known(request, visitor))
+            return await self._draw(
+                request, queue, settings, view, Filled.empty(), headers=self._known(request, visitor)
+            )
         except FairlineError as error:
             return await self._door.refuse(request, name, error, settings, path=_path(name))
 
@@ -83,7 +85,9 @@ class JoinPages(Pages):
     ) -> Response:
         words = Language(preferred(request), settings.texts, counter=settings.at_counter)
         if wrong := mistakes(filled, settings, words):
-            return self._draw(request, queue, settings, view, filled, wrong, status=PROBLEMS["invalid_request"][0])
+            return await self._draw(
+                request, queue, settings, view, filled, wrong, status=PROBLEMS["invalid_request"][0]
+            )
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor, form=True)
         try:
@@ -93,7 +97,7 @@ class JoinPages(Pages):
                 return failure(request, error)
             # Its key is that of someone's call: with a new one the same form can be sent.
             anew, wrong = msgspec.structs.replace(filled, key=new_key()), {"": words("form_bad")}
-            return self._draw(request, queue, settings, view, anew, wrong, PROBLEMS[error.code][0])
+            return await self._draw(request, queue, settings, view, anew, wrong, PROBLEMS[error.code][0])
         except (RateLimited, AlreadyInLine, InvalidRequest) as error:
             if wants_json(request):
                 return failure(request, error)
@@ -102,7 +106,7 @@ class JoinPages(Pages):
             wrong = refusal_in_words(error, settings, words)
             again = error.retry_after
             headers: Headers = ((b"retry-after", str(max(1, math.ceil(again))).encode()),) if again else ()
-            return self._draw(request, queue, settings, view, filled, wrong, PROBLEMS[error.code][0], headers)
+            return await self._draw(request, queue, settings, view, filled, wrong, PROBLEMS[error.code][0], headers)
         logbook.joined(request, welcome, keyed=True)
         return self._to_ticket(request, queue, self._door.cookies(request, welcome, visitor))
 
@@ -121,7 +125,7 @@ class JoinPages(Pages):
             return ()
         return (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
 
-    def _draw(
+    async def _draw(
         self,
         request: Request,
         queue: QueueId,
@@ -133,7 +137,7 @@ class JoinPages(Pages):
         headers: Headers = (),
     ) -> Response:
         sight = FormSight(queue, preferred(request), settings, filled.shown(), wrong or {}, view, path=_path(queue))
-        return self._door.drawing.draw(sight, status, settings, headers)
+        return await self._door.drawing.draw(sight, status, settings, headers)
 
     # The code on the wall
 
@@ -180,7 +184,7 @@ class JoinPages(Pages):
             here = await self._number_here(request, queue)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
-        return self._draw_move(request, queue, settings, "move", here=here)
+        return await self._draw_move(request, queue, settings, "move", here=here)
 
     async def move(self, request: Request) -> Response:
         """The number goes on here."""
@@ -196,9 +200,9 @@ class JoinPages(Pages):
             try:
                 welcome: Welcome = await self._counter.moved(code, visitor)
             except AlreadyInLine:
-                return self._draw_move(request, queue, settings, "move_taken", status=409)
+                return await self._draw_move(request, queue, settings, "move_taken", status=409)
             except (TokenError, TicketExpired, TicketNotFound, TransitionRefused, QueueNotFound):
-                return self._draw_move(request, queue, settings, "move_over", status=410)
+                return await self._draw_move(request, queue, settings, "move_over", status=410)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
         return self._to_ticket(request, welcome.queue, self._door.cookies(request, welcome, visitor))
@@ -223,11 +227,11 @@ class JoinPages(Pages):
             return ""
         return _number(answer.standing) if answer is not None else ""
 
-    def _draw_move(
+    async def _draw_move(
         self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200, here: str = ""
     ) -> Response:
         sight = Sight(state, queue, preferred(request), settings, path=f"{_path(queue)}/move", here=here)
-        return self._door.drawing.draw(sight, status, settings)
+        return await self._door.drawing.draw(sight, status, settings)
 
 
 def _number(of: Standing | MoveClaims) -> str:

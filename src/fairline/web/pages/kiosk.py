@@ -55,7 +55,7 @@ class KioskPages(Pages):
                 return self._opened(request, queue, request.args["token"])
             claims = await self._allowed(request, queue)
         except (TokenError, KeyInvalid, Forbidden) as error:
-            return self._locked(request, name, error)
+            return await self._locked(request, name, error)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=_path(name))
         return await self._start(request, queue, claims)
@@ -74,7 +74,7 @@ class KioskPages(Pages):
             filled = Filled.of(fields_of(request))
             return await self._take(request, queue, claims, settings, filled)
         except (TokenError, KeyInvalid, Forbidden) as error:
-            return self._locked(request, name, error)
+            return await self._locked(request, name, error)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=_path(name))
 
@@ -130,12 +130,12 @@ class KioskPages(Pages):
 
     # What is shown
 
-    def _locked(self, request: Request, name: str, error: FairlineError) -> Response:
+    async def _locked(self, request: Request, name: str, error: FairlineError) -> Response:
         """Nobody has opened this kiosk, or it was closed."""
         if wants_json(request):
             return failure(request, error)
         sight = Sight("kiosk_locked", name[:80], preferred(request), path=_path(name))
-        return self._door.drawing.draw(sight, PROBLEMS["forbidden"][0], None)
+        return await self._door.drawing.draw(sight, PROBLEMS["forbidden"][0], None)
 
     async def _start(
         self, request: Request, queue: QueueId, claims: KioskClaims, refusal: FairlineError | None = None

@@ -46,15 +46,15 @@ class WaitingPages(Pages):
             except TokenMoved:
                 return await self._draw_moved(request, queue)
             if answer is not None:
-                return self._follow(request, answer) or self._draw_ticket(request, answer)
+                return self._follow(request, answer) or await self._draw_ticket(request, answer)
             view, settings = await self._room.view(queue)
             if settings.at_counter:
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
             if refusal := self._door.refusal_now(queue, settings, view):
                 raise refusal
             if view.sold_out(settings.stock):
-                return self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
-            return self._draw(request, "joining", queue, settings)
+                return await self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
+            return await self._draw(request, "joining", queue, settings)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, settings)
 
@@ -119,11 +119,11 @@ class WaitingPages(Pages):
         kept = self._context.ticket_cookies(request, queue, answer.settings, there.token)
         return self._back(request, queue, kept)
 
-    def _draw_ticket(self, request: Request, answer: Answer) -> Response:
+    async def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
         told = self._context.told(answer)
         if "move" in request.args and standing.status in LIVE and settings.at_counter:
-            return self._draw_moving(request, answer, told)
+            return await self._draw_moving(request, answer, told)
         status, again = 200, None
         if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
             # To look again is also the sign of life of someone in line whose page has nothing more to show.
@@ -143,11 +143,11 @@ class WaitingPages(Pages):
         over = state in ("expired", "finished") and settings.at_counter
         if closed := refused_now(answer.queue, settings, answer.view) if over else None:
             again = again or LONGEST_RETRY_SECONDS
-        return self._draw(
+        return await self._draw(
             request, state, answer.queue, settings, told, go_url=go_url, status=status, again=again, closed=closed
         )
 
-    def _draw(
+    async def _draw(
         self,
         request: Request,
         state: str,
@@ -172,21 +172,21 @@ class WaitingPages(Pages):
             opens=moment(closed.opens_at) if closed and closed.opens_at else None,
             closed=closed is not None,
         )
-        return self._door.drawing.draw(sight, status, settings)
+        return await self._door.drawing.draw(sight, status, settings)
 
-    def _draw_moving(self, request: Request, answer: Answer, told: TicketAnswer) -> Response:
+    async def _draw_moving(self, request: Request, answer: Answer, told: TicketAnswer) -> Response:
         """The way to another device, as a code to be read by it."""
         code = self._counter.move_code(answer.queue, answer.standing)
         link = f"{self._door.join_url(request, answer.queue)}/move#{code}"
         sight = Sight(
             "moving", answer.queue, preferred(request), answer.settings, told, retry_after=SOON_SECONDS, link=link
         )
-        return self._door.drawing.draw(sight, 200, answer.settings)
+        return await self._door.drawing.draw(sight, 200, answer.settings)
 
     async def _draw_moved(self, request: Request, queue: QueueId) -> Response:
         """The number is on another device now."""
         _, settings = await self._room.view(queue)
-        return self._draw(request, "moved", queue, settings, status=PROBLEMS["ticket_expired"][0])
+        return await self._draw(request, "moved", queue, settings, status=PROBLEMS["ticket_expired"][0])
 
     def _go_url(self, answer: Answer, back_to: str) -> str:
         """The way in: to the address of the site that was asked for, or to its front door."""
