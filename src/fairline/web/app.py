@@ -126,13 +126,13 @@ class FullLane:
         response = problem(code, detail, found.id)
 
         async def send_it(_scope: Scope, _receive: Any, send: Any) -> None:
-            more = ((b"allow", ", ".join(self._methods_at(found.path)).encode()),) if status == 405 else ()
+            more = ((b"allow", ", ".join(self._methods_at(request.scope["path"])).encode()),) if status == 405 else ()
             await respond(found, response, send, self._cors.headers(found) + more)
 
         return send_it
 
     def _methods_at(self, path: str) -> list[str]:
-        """Every method of an address: each has a route of its own."""
+        """Every method of an address as the routes have it, its %… decoded: each has a route of its own."""
         return sorted(
             {method for route in self._routes if route.path_regex.match(path) for method in route.methods or ()}
         )

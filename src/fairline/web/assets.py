@@ -18,10 +18,7 @@ _MEDIA = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
 }
-_ALWAYS: Headers = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"vary", b"Accept-Encoding"),
-)
+_ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
 #: An address with the digest of the content in it never answers anything else.
 _FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
 #: One without may change with the next version.

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle, Flow, Streaming
-from fairline.web.http import STATUS_LINE, Head, Request, Response, Takeover, header_lines
+from fairline.web.http import STATUS_LINE, Head, Headers, Request, Response, Takeover, header_lines
 from fairline.web.problems import problem
 from fairline.web.sending import Sending
 
@@ -359,7 +359,7 @@ class Connection(HttpToolsProtocol):
         self.turn.disconnected = True
         self.hand_over(request, takeover)
 
-    def refuse(self, code: str, detail: str) -> None:
+    def refuse(self, code: str, detail: str, headers: Headers = ()) -> None:
         """Answer the request that is coming in with a problem, when it is its turn, and take nothing more."""
         if self._deaf:
             return
@@ -368,14 +368,17 @@ class Connection(HttpToolsProtocol):
         self._held = b""
         cycle, self.receiving = self.receiving, None
         if not self._begun:
-            self.headers = []
-        head = Head(self.parser.get_method().decode("ascii"), "", headers=self.headers or ())
+            self.headers, self.url = [], b""
+        # Until its address has begun the parser has the method of the request before: where that was HEAD, what this
+        # answer says would be left out.
+        method = self.parser.get_method().decode("ascii") if self.url else ""
+        head = Head(method, "", headers=self.headers or ())
         refusal = FastCycle(
             head,
             self.peer,
             self.secure,
             protocol=self,
-            handler=lambda request: problem(code, detail, request.id),
+            handler=lambda request: problem(code, detail, request.id).with_headers(*headers),
             keep_alive=False,
         )
         if cycle is None:

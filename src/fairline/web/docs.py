@@ -23,7 +23,7 @@ from fairline.web.problems import PROBLEMS
 from fairline.web.samples import ALSO, BODIES, PATH, QUERY, plain, sample
 
 HTML = "text/html; charset=utf-8"
-_PUBLIC: Headers = ((b"cache-control", b"public, max-age=60"), (b"x-content-type-options", b"nosniff"))
+_PUBLIC: Headers = ((b"cache-control", b"public, max-age=60"),)
 #: The page runs nothing, asks nobody, and is framed by nobody.
 _PAGE: Headers = (
     *_PUBLIC,

@@ -241,7 +241,7 @@ class Response(Struct, frozen=True):
 
     def all_headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
         """The headers of every answer, and this one's own."""
-        fixed = [(b"x-request-id", request_id.encode())]
+        fixed = [(b"x-request-id", request_id.encode()), *EVERY_ANSWER]
         if self.status != 204:
             fixed += [(b"content-length", str(len(self.body)).encode())]
         if self.body:
@@ -259,6 +259,8 @@ class Response(Struct, frozen=True):
 
 
 NO_STORE: Headers = ((b"cache-control", b"no-store"),)
+#: A browser takes every answer for what it says it is, and for nothing that it looks like.
+EVERY_ANSWER: Headers = ((b"x-content-type-options", b"nosniff"),)
 
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -271,7 +273,8 @@ _NO_STORE = header_lines(NO_STORE)
 
 @lru_cache(maxsize=256)
 def _fixed(status: int, media: bytes) -> bytes:
-    return STATUS_LINE[status] + (header_lines([(b"content-type", media)]) if media else b"") + b"x-request-id: "
+    said = ((b"content-type", media), *EVERY_ANSWER) if media else EVERY_ANSWER
+    return STATUS_LINE[status] + header_lines(said) + b"x-request-id: "
 
 
 def private(status: int, content: Any, headers: Headers = ()) -> Response:
@@ -322,7 +325,7 @@ class Takeover:
 
     def head(self, request: Request) -> list[tuple[bytes, bytes]]:
         """The headers of this answer. It has no length: it goes on until the connection ends."""
-        return [(b"x-request-id", request.id.encode()), *self.headers]
+        return [(b"x-request-id", request.id.encode()), *EVERY_ANSWER, *self.headers]
 
 
 class Deferred(Protocol[T_co]):

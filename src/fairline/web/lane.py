@@ -33,6 +33,9 @@ URL_LIMIT = 8 * 1024
 #: Headers that say how, and to whom, the request itself is sent.
 _MINDED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
 
+#: What is there for other addresses than that of a proxy.
+_ALLOW = ((b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST"),)
+
 #: Heads that a worker remembers, and how long one may be.
 REMEMBERED = 32_768
 LONGEST_REMEMBERED = 1024
@@ -224,7 +227,7 @@ class FastLane(Connection):
         if self._length > BODY_LIMIT:
             self._refuse_body()
         elif method == "CONNECT":
-            self.refuse("method_not_allowed", "This server is no proxy.")
+            self.refuse("method_not_allowed", "This server is no proxy.", _ALLOW)
         elif version not in ("1.1", "1.0"):
             self.refuse("bad_request", f"HTTP/{version} is not spoken here. Use HTTP/1.1.")
         elif self._encoding not in (b"", b"chunked") or (self._encoding and version == "1.0"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -27,6 +25,7 @@ from fairline.web.admin.record_wire import CountsAnswer, HourAnswer
 from fairline.web.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.http import NO_STORE, Headers, Response, private
 from fairline.web.operations import Operation, Query
+from fairline.web.spreadsheet import csv_of
 from fairline.web.wire import moment
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -35,8 +34,6 @@ CSV, HTML = "text/csv", "text/html"
 STEPS = ((1, 60), (5, 72), (15, 96))
 #: The last whole hour that can be written as a time: what is asked for later than it is rounded to it.
 _LATEST = int(datetime(9999, 12, 31, 23, tzinfo=UTC).timestamp()) * 1000
-#: A cell that begins so is taken for a formula by spreadsheets.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _POLICY = "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
@@ -204,7 +201,7 @@ class Reports(Calls):
             reasons=list(Reason),
         )
         policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
-        headers: Headers = (*NO_STORE, (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+        headers: Headers = (*NO_STORE, (b"referrer-policy", b"no-referrer"))
         return Response(200, page.encode(), b"text/html; charset=utf-8", (*headers, policy))
 
 
@@ -277,36 +274,30 @@ def _asked(call: Call, name: str) -> int | None:
 
 
 def _csv(answer: ReportAnswer) -> str:
-    """A line for each hour. What people wrote never begins a formula."""
-    text, zone = io.StringIO(), zone_named(answer.time_zone)
-    writer = csv.writer(text)
-    writer.writerow(["queue", "name", "hour", "local_hour", *COLUMNS])
+    """A line for each hour."""
+    zone = zone_named(answer.time_zone)
+    rows: list[list[Any]] = [["queue", "name", "hour", "local_hour", *COLUMNS]]
     for hour in answer.hours:
         figures = (read(hour) for read in COLUMNS.values())
-        writer.writerow([_plain(answer.queue), _plain(answer.name), *_times(hour.start, zone), *figures])
-    return text.getvalue()
+        rows.append([answer.queue, answer.name, *_times(hour.start, zone), *figures])
+    return csv_of(rows)
 
 
 def _csv_by_desk(answer: ReportAnswer) -> str:
     """A line for each desk in each hour in which it did something."""
-    text, zone = io.StringIO(), zone_named(answer.time_zone)
-    writer = csv.writer(text)
-    writer.writerow(["queue", "name", "hour", "local_hour", "desk", *DESK_COLUMNS])
+    zone = zone_named(answer.time_zone)
+    rows: list[list[Any]] = [["queue", "name", "hour", "local_hour", "desk", *DESK_COLUMNS]]
     for hour in answer.desk_hours:
         times = _times(hour.start, zone)
         for desk in hour.desks:
             figures = (read(desk) for read in DESK_COLUMNS.values())
-            writer.writerow([_plain(answer.queue), _plain(answer.name), *times, _plain(desk.name), *figures])
-    return text.getvalue()
+            rows.append([answer.queue, answer.name, *times, desk.name, *figures])
+    return csv_of(rows)
 
 
 def _times(start: datetime, zone: ZoneInfo) -> tuple[str, str]:
     """When an hour began: for programs, and by the clock on the wall."""
     return f"{start:%Y-%m-%dT%H:%M:%SZ}", f"{start.astimezone(zone):%Y-%m-%dT%H:%M}"
-
-
-def _plain(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _download(name: str, text: str) -> Response:

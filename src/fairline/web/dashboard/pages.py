@@ -39,7 +39,6 @@ from fairline.webhook import Topic
 HOME = "/admin"
 _HEADERS: Headers = (
     (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
     (b"x-robots-tag", b"noindex"),
 )

@@ -44,7 +44,6 @@ TRIED: dict[str, Status | None] = {
 TRIAL_SECONDS = 25.0
 _HEADERS: Headers = (
     (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
     # Where people go on to is not told which line they come from; our own form still says it is ours.
     (b"referrer-policy", b"same-origin"),
     (b"x-robots-tag", b"noindex"),

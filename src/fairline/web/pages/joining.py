@@ -40,6 +40,13 @@ from fairline.web.problems import PROBLEMS, failure
 SVG = b"image/svg+xml"
 #: A poster says its sentence in at most so many languages: more could not be read from where one stands.
 MOST_LANGUAGES = 4
+#: How a code is kept: one made of `public_url` is the same for all. One made of what a client calls this server is for
+#: that client alone: another one must not be led where the first one said.
+_SAME_FOR_ALL: Headers = ((b"cache-control", b"public, max-age=300"),)
+_BY_HOST: Headers = (
+    (b"cache-control", b"private, max-age=300"),
+    (b"vary", b"Host, X-Forwarded-Host, X-Forwarded-Proto"),
+)
 
 
 class JoinPages(Pages):
@@ -147,8 +154,7 @@ class JoinPages(Pages):
         size, colour = asked_size(request.args.get("size", "")), asked_colour(request.args.get("colour", ""))
         await self._room.view(queue)  # a code on a wall must not lead nowhere
         body = picture(self._door.join_url(request, queue), size, colour)
-        headers: Headers = ((b"cache-control", b"public, max-age=300"), (b"x-content-type-options", b"nosniff"))
-        return Response(200, body, SVG, headers)
+        return Response(200, body, SVG, _SAME_FOR_ALL if self._context.settings.public_url else _BY_HOST)
 
     async def poster(self, request: Request) -> Response:
         """A page for the wall: the name, the code, the address in letters, and what to do."""
