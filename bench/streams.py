@@ -19,7 +19,7 @@ WANTED_BYTES, WANTED_P99 = 5 * 1024, 50.0
 async def measure(quick: bool) -> list[Table]:
     """Bytes a stream in the workers, and the heartbeats' p99 while the line moves under all of them."""
     streams = 1000 if quick else STREAMS
-    async with fairline() as served:
+    async with fairline(FAIRLINE_STREAMS_PER_ADDRESS="0") as served:
         headers = {"authorization": f"Bearer {served.admin_key}"}
         base = f"http://{HOST}:{served.port}"
         async with httpx.AsyncClient(

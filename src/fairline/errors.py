@@ -339,6 +339,19 @@ class RateLimited(Refused):
         self.who = who
 
 
+class TooManyStreams(RateLimited):
+    """As many open streams as a ticket, an address or a server may have."""
+
+    def __init__(self, who: str, most: int, retry_after: float = 30) -> None:
+        Refused.__init__(
+            self,
+            f"This {who} has {most:,} open streams already, which is the most. Close one, or do without: send "
+            f"heartbeats, or ask for the board every few seconds. A stream can be tried again in {retry_after:g} s.",
+            retry_after=retry_after,
+        )
+        self.who = who
+
+
 class TokenError(FairlineError):
     """A token that does not open what was asked for."""
 

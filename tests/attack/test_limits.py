@@ -5,21 +5,26 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
 
+from fairline.web.screens import PER_ADDRESS
 from tests.attack.conftest import STORES, MakeQueue
+from tests.backends import wait_until
 from tests.web.running import RunningServer
 
 NETWORK = "2001:db8:1:2"
+#: The streams that one address may have open here.
+STREAMS = 12
 
 
 @pytest.fixture(scope="module", params=STORES)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Behind a proxy, which says where people come from."""
-    environ = {"FAIRLINE_TRUSTED_PROXIES": "127.0.0.1"}
+    environ = {"FAIRLINE_TRUSTED_PROXIES": "127.0.0.1", "FAIRLINE_STREAMS_PER_ADDRESS": str(STREAMS)}
     running = RunningServer(tmp_path_factory.mktemp("limited"), store=request.param, environ=environ, workers=1)
     yield running
     running.stop()
@@ -78,3 +83,61 @@ def test_a_mailbox_is_named_three_times_an_hour_however_it_is_written(
     assert join(proxy, queue, "192.0.2.1", email="ben@example.com").status_code == 201
     by_staff = operator.post(f"/api/v1/admin/queues/{queue}/join", json={"email": "ada@example.com"})
     assert by_staff.status_code == 201
+
+
+# Streams
+
+
+def stream_of(server: RunningServer, streams: ExitStack, path: str, address: str, token: str = "") -> httpx.Response:
+    """Open a stream, which stays open until `streams` is closed; one that is refused is read."""
+    client = streams.enter_context(httpx.Client(base_url=f"{server.base_url}/api/v1"))
+    headers = {"x-forwarded-for": address} | ({"authorization": f"Bearer {token}"} if token else {})
+    answer = streams.enter_context(client.stream("GET", path, headers=headers))
+    if answer.status_code != 200:
+        answer.read()
+    return answer
+
+
+def opens_again(server: RunningServer, path: str, address: str, token: str = "") -> bool:
+    with ExitStack() as streams:
+        return stream_of(server, streams, path, address, token).status_code == 200
+
+
+def assert_one_too_many(answer: httpx.Response, who: str) -> None:
+    assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
+    assert answer.json()["detail"].startswith(f"This {who} has ")
+    assert int(answer.headers["retry-after"]) == 30
+
+
+def test_a_ticket_has_ten_open_streams_and_the_newest_is_refused(
+    server: RunningServer, proxy: httpx.Client, make_queue: MakeQueue
+) -> None:
+    token = join(proxy, make_queue(), "192.0.2.1").json()["token"]
+    with ExitStack() as streams:
+        answers = [stream_of(server, streams, "/stream", f"192.0.2.{n}", token) for n in range(11)]
+        assert [answer.status_code for answer in answers[:10]] == [200] * 10
+        assert_one_too_many(answers[10], "ticket")
+        beat = proxy.post("/heartbeat", headers={"authorization": f"Bearer {token}"})
+        assert beat.status_code == 200
+        answers[0].close()
+        wait_until(lambda: opens_again(server, "/stream", "192.0.2.1", token), "a stream that was closed made no room")
+
+
+def test_an_address_has_so_many_open_streams_and_ipv6_is_no_way_around(
+    server: RunningServer, proxy: httpx.Client, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(join_limit_per_ip=0)
+    tokens = [join(proxy, queue, "192.0.2.1").json()["token"] for _ in range(STREAMS + 2)]
+    with ExitStack() as streams:
+        answers = [stream_of(server, streams, "/stream", f"{NETWORK}::{n:x}", token) for n, token in enumerate(tokens)]
+        assert [answer.status_code for answer in answers] == [200] * STREAMS + [429] * 2
+        assert_one_too_many(answers[-1], "address")
+        assert stream_of(server, streams, "/stream", "2001:db8:1:3::1", tokens[-1]).status_code == 200
+
+
+def test_a_network_has_as_many_streams_of_boards_as_one_address(server: RunningServer, make_queue: MakeQueue) -> None:
+    board = f"/queues/{make_queue()}/board/stream"
+    with ExitStack() as streams:
+        answers = [stream_of(server, streams, board, f"{NETWORK}::{n:x}") for n in range(PER_ADDRESS + 1)]
+        assert [answer.status_code for answer in answers[:-1]] == [200] * PER_ADDRESS
+        assert_one_too_many(answers[-1], "address")

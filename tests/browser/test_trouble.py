@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.backends import PATIENCE_SECONDS
@@ -16,19 +17,20 @@ from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, 
 LOST = "Connection lost. Your place is kept; trying again."
 
 
-def without_streams(someone: Person, queue: Queue) -> Page:
-    """They wait where streams are blocked, and are heard of by heartbeats."""
-    someone.context.route("**/api/v1/stream*", lambda route: route.abort())
+def without_streams(someone: Person, queue: Queue, *, refused: bool = False) -> Page:
+    """They wait where streams are blocked, or refused since there are too many, and are heard of by heartbeats."""
+    someone.context.route("**/api/v1/stream*", lambda route: route.fulfill(status=429) if refused else route.abort())
     page = someone.tab(queue.url)
     shows(page, "heard").to_contain_text("Updated")
     return page
 
 
-def test_where_streams_are_blocked_heartbeats_do(venue: Venue, come: NewPerson) -> None:
+@pytest.mark.parametrize("refused", [False, True])
+def test_where_streams_are_blocked_or_refused_heartbeats_do(venue: Venue, come: NewPerson, refused: bool) -> None:
     queue = venue.queue(heartbeat_interval_seconds=1)
     queue.others(2)
     me = come()
-    page = without_streams(me, queue)
+    page = without_streams(me, queue, refused=refused)
     queue.call()
     shows(page, "position").to_have_text("2")
     queue.call()

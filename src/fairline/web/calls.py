@@ -111,6 +111,7 @@ def people_operations(people: People) -> list[Operation]:
             fast=people.stream,
             answers={200: str, 204: None},
             media=EVENT_STREAM,
+            problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
             query=(_WHICH, Query("last_event_id", str, "as the header, for clients that cannot send it")),
             headers=("Last-Event-ID",),
         ),

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from fairline.address import counted_address
 from fairline.answer import Answer
 from fairline.arrival import Caller
 from fairline.errors import TokenError, TokenInvalid, TokenMoved
@@ -79,6 +80,10 @@ class Context:
             if not self._trusted(address):
                 break
         return address
+
+    def counted_address(self, request: Request) -> str:
+        """The address that limits of the server count a call by; empty where it is not known."""
+        return counted_address(self.address(request))
 
     def secure(self, request: Request) -> bool:
         """Whether the client came by https, as far as a named proxy or the connection says: the last word is that of

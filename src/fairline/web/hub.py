@@ -9,9 +9,7 @@ the truth. An open stream is the sign of life of its ticket.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
-import socket
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from time import monotonic
@@ -19,43 +17,41 @@ from time import monotonic
 import structlog
 
 from fairline.answer import Answer
-from fairline.errors import FairlineError, QueueNotFound, StoreError
+from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
 from fairline.events import Event, EventType
 from fairline.queue import QueueId, QueueSettings
 from fairline.web.context import Context
 from fairline.web.frames import Frames
 from fairline.web.http import NO_STORE, Connection, Request, Response, Sent, Takeover
+from fairline.web.open_streams import (
+    BUFFER_LIMIT,
+    HEADERS,
+    KEEP_ALIVE_SECONDS,
+    LIFE_SECONDS,
+    RETRY,
+    RETRY_AFTER_END,
+    SLOW_SECONDS,
+    OpenStreams,
+    give_up_soon,
+)
 
 log = structlog.get_logger()
 
 POLL_SECONDS = 0.1
 REFRESH_SECONDS = 0.5
-KEEP_ALIVE_SECONDS = 15.0
-#: A stream lives at most so long, give or take a fifth; its client comes back by itself.
-LIFE_SECONDS = 3600.0
+#: Several tabs and devices may look at one ticket, and what is left of a connection that broke off counts for a while.
+#: One more is refused, and its page goes by heartbeats: if the oldest made room, its page would come back at once.
+PER_TICKET = 10
 #: How many streams are looked up at once.
 SLICE = 250
 #: For so many seconds they are written to before others have a turn: whoever calls takes several turns to be answered.
 TURN_SECONDS = 0.002
-#: A reader with more than this unread is passed over, and closed if it stays so.
-BUFFER_LIMIT = 64 * 1024
-SLOW_SECONDS = 20.0
-#: Milliseconds after which a client comes back: spread, so that they do not all come at once.
-RETRY = (1000, 4000)
-RETRY_AFTER_END = (500, 6000)
-#: Seconds without any acknowledgement from the other side before the kernel gives a connection up.
-GONE_SECONDS = 30
 EVENTS_AT_ONCE = 500
 
 #: A comment for whatever lies between, and an event for the client: browsers show comments to no script, and who hears
 #: nothing cannot tell a quiet line from a dead connection. Those who do not move hear so how many came behind them.
 ALIVE = b':\nevent: alive\ndata: {"queue_length":%d}\n\n'
 
-HEADERS = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-)
 _MOVES_THE_LINE = frozenset(
     {
         EventType.ADMITTED,
@@ -76,12 +72,25 @@ MOVED = b"id: moved\nevent: moved\ndata: {}\n\n"
 class Watcher:
     """One open stream."""
 
-    __slots__ = ("connection", "ends_at", "hub", "joined", "moved", "number", "queue", "seen", "slow_since", "started")
+    __slots__ = (
+        "address",
+        "connection",
+        "ends_at",
+        "hub",
+        "joined",
+        "moved",
+        "number",
+        "queue",
+        "seen",
+        "slow_since",
+        "started",
+    )
 
-    def __init__(self, hub: Hub, queue: QueueId, number: int, seen: tuple[str, str], started: Answer) -> None:
+    def __init__(self, hub: Hub, address: str, seen: tuple[str, str], started: Answer) -> None:
         self.hub = hub
-        self.queue = queue
-        self.number = number
+        self.address = address
+        self.queue = started.queue
+        self.number = started.standing.number
         self.seen = seen
         """The state and the message this client has been told."""
         self.joined, self.moved = started.standing.joined, started.standing.moved
@@ -165,29 +174,37 @@ class Hub:
     ) -> None:
         self.context = context
         self._on_pushed = on_pushed
-        self._on_streams = on_streams
         self.loop = asyncio.get_running_loop()
         self._streams: dict[QueueId, dict[int, list[Watcher]]] = {}
         self._kept: dict[QueueId, _Kept] = {}
-        self.open_streams = 0
+        self._open = OpenStreams(context.settings.streams_per_address, on_count=on_streams)
+
+    @property
+    def open_streams(self) -> int:
+        """How many are open."""
+        return self._open.count
 
     # Streams
 
     def open(self, request: Request, answer: Answer) -> Sent:
-        """A stream for the ticket of `answer`; what the client was told, by its Last-Event-ID, is not repeated."""
+        """A stream for the ticket of `answer`, or TooManyStreams; what the client was told, by its Last-Event-ID, is
+        not repeated."""
         last = request.text(b"last-event-id") or request.args.get("last_event_id", "")
         state, _, message = last.partition(".")
         frames = Frames(self.context, answer)
         if frames.ended and state == frames.state:
             return Response(204, headers=NO_STORE)  # told already: the browser need not come back
-        watcher = Watcher(self, answer.queue, answer.standing.number, (state, message), answer)
-        return Takeover(watcher, HEADERS)
+        if len(self._streams.get(answer.queue, {}).get(answer.standing.number, ())) >= PER_TICKET:
+            raise TooManyStreams("ticket", PER_TICKET)
+        address = self.context.counted_address(request)
+        self._open.check(address)
+        return Takeover(Watcher(self, address, (state, message), answer), HEADERS)
 
     def add(self, watcher: Watcher) -> None:
         """Begin to push to a stream."""
         watcher.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
         self._streams.setdefault(watcher.queue, {}).setdefault(watcher.number, []).append(watcher)
-        self._count(1)
+        self._open.add(watcher.address)
 
     def remove(self, watcher: Watcher) -> None:
         """Forget a stream that is over."""
@@ -195,17 +212,12 @@ class Hub:
         watchers = tickets.get(watcher.number, [])
         if watcher in watchers:
             watchers.remove(watcher)
-            self._count(-1)
+            self._open.remove(watcher.address)
             if not watchers:
                 del tickets[watcher.number]
             if not tickets:
                 del self._streams[watcher.queue]
                 self._kept.pop(watcher.queue, None)
-
-    def _count(self, more: int) -> None:
-        self.open_streams += more
-        if self._on_streams:
-            self._on_streams(self.open_streams)
 
     # The loop
 
@@ -385,11 +397,3 @@ def _close(watchers: Iterable[Watcher]) -> None:
     for watcher in list(watchers):
         if watcher.connection is not None:
             watcher.connection.close()
-
-
-def give_up_soon(connection: Connection) -> None:
-    """Let the kernel notice a client that vanished without a word."""
-    sock = getattr(connection, "get_extra_info", lambda _: None)("socket")
-    if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_USER_TIMEOUT"):
-        with contextlib.suppress(OSError):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)

@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Sequence
 
 import structlog
 
-from fairline.errors import QueueNotFound, RateLimited, StoreError
+from fairline.errors import QueueNotFound, StoreError
 from fairline.queue import QueueId
 from fairline.web.boards import Follower
 from fairline.web.context import Context
 from fairline.web.http import Connection, Takeover, encode
-from fairline.web.hub import (
+from fairline.web.open_streams import (
     BUFFER_LIMIT,
     HEADERS,
     KEEP_ALIVE_SECONDS,
@@ -27,6 +26,7 @@ from fairline.web.hub import (
     RETRY,
     RETRY_AFTER_END,
     SLOW_SECONDS,
+    OpenStreams,
     give_up_soon,
 )
 
@@ -39,8 +39,7 @@ JOINED_SECONDS = 0.5
 QUIET_SECONDS = 5.0
 #: Nobody has to prove anything to look at a board, so there is a bound to how many one address, and all, may open here.
 PER_ADDRESS = 100
-AT_MOST = 2000
-TRY_AGAIN_SECONDS = 30.0
+IN_ALL = 2000
 
 ALIVE = b":\nevent: alive\ndata: {}\n\n"
 
@@ -127,20 +126,19 @@ class Screens:
         self._room = context.room
         self._screens: dict[QueueId, list[Screen]] = {}
         self._followers: dict[QueueId, Follower] = {}
-        self._addresses: Counter[str] = Counter()
+        self._open = OpenStreams(PER_ADDRESS, IN_ALL)
         self._alive_at = 0.0
 
     def open(self, address: str, told: Sequence[tuple[QueueId, bytes]], version: str) -> Takeover:
-        """A stream for a screen that is about to be told what each of its queues shows; RateLimited where it is one too
-        many."""
-        if self._addresses[address] >= PER_ADDRESS or self._addresses.total() >= AT_MOST:
-            raise RateLimited("address", TRY_AGAIN_SECONDS)
+        """A stream for a screen that is about to be told what each of its queues shows; TooManyStreams where it is one
+        too many."""
+        self._open.check(address)
         return Takeover(Screen(self, address, told, version), HEADERS)
 
     def add(self, screen: Screen) -> None:
         """Begin to tell a screen."""
         screen.ends_at = time.monotonic() + LIFE_SECONDS * random.uniform(0.8, 1.2)
-        self._addresses[screen.address] += 1
+        self._open.add(screen.address)
         for queue in screen.queues:
             self._screens.setdefault(queue, []).append(screen)
 
@@ -156,8 +154,7 @@ class Screens:
                 self._screens.pop(queue, None)
                 self._followers.pop(queue, None)
         if here:
-            self._addresses[screen.address] -= 1
-            self._addresses += Counter()  # nothing stays of an address that has none
+            self._open.remove(screen.address)
 
     async def run(self) -> None:
         """Tell all screens until cancelled."""

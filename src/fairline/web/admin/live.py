@@ -21,7 +21,7 @@ from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
 from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
 from fairline.web.http import Connection, Sent, Takeover, encode, private
-from fairline.web.hub import HEADERS
+from fairline.web.open_streams import HEADERS
 from fairline.web.operations import Operation
 
 log = structlog.get_logger()

@@ -22,7 +22,7 @@ from fairline.web.admin.streams import (
     wants_stream,
 )
 from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
-from fairline.web.hub import HEADERS, KEEP_ALIVE_SECONDS
+from fairline.web.open_streams import HEADERS, KEEP_ALIVE_SECONDS
 from fairline.web.operations import Operation, Query
 
 log = structlog.get_logger()
