@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from fairline.web.repeats import SECONDS
 from fairline.web.screens import PER_ADDRESS
 from tests.attack.conftest import STORES, MakeQueue
 from tests.backends import wait_until
@@ -141,3 +143,25 @@ def test_a_network_has_as_many_streams_of_boards_as_one_address(server: RunningS
         answers = [stream_of(server, streams, board, f"{NETWORK}::{n:x}") for n in range(PER_ADDRESS + 1)]
         assert [answer.status_code for answer in answers[:-1]] == [200] * PER_ADDRESS
         assert_one_too_many(answers[-1], "address")
+
+
+# The log
+
+
+def test_who_is_refused_again_and_again_does_not_fill_the_log(
+    server: RunningServer, proxy: httpx.Client, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(join_limit_per_ip=1)
+    began = time.monotonic()
+    assert [join(proxy, queue, "192.0.2.1").status_code for _ in range(500)] == [201] + [429] * 499
+    minutes = 1 + int((time.monotonic() - began) / SECONDS)
+    server.restart()  # what was counted is told at the end
+
+    def lines(event: str) -> list[dict[str, Any]]:
+        return [line for line in server.logs(event) if line.get("queue") == queue]
+
+    written, told = lines("rate_limit.hit"), lines("log.repeated")
+    assert 1 <= len(written) <= minutes
+    assert len(told) <= minutes
+    assert len(written) + sum(line["times"] for line in told) == 499
+    assert {(line["of"], line["who"]) for line in told} == {("rate_limit.hit", "address")}

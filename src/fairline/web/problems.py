@@ -124,8 +124,7 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
         code = error.code if error.code in PROBLEMS else "internal_error"
         detail = error.message
         if isinstance(error, StoreError):
-            # Where our store is, and what it said, is for the log alone.
-            log.warning("http.store_trouble", code=code, error=error.message, request_id=request.id)
+            logbook.store_trouble(request, error, code)
             detail = "We cannot answer just now. Try again; with the same client_id or idempotency key that is safe."
         return problem(code, detail, request.id, retry_after=error.retry_after, status=status, **more)
     log.error("http.failed", path=request.path, request_id=request.id, exc_info=error)

@@ -27,6 +27,7 @@ from fairline.room import Room
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
 from fairline.token import Keyring
+from fairline.web import logbook
 from fairline.web.app import FullLane, operations
 from fairline.web.context import Context
 from fairline.web.cors import Cors
@@ -116,6 +117,7 @@ class Worker:
         context.screens = Screens(context)
         await stack.enter_async_context(_running(context.screens.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
+        await stack.enter_async_context(_running(logbook.tell_repeats()))
         rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)
