@@ -7,6 +7,7 @@ of a template can stop a single step that never ends.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import resource
 import signal
@@ -95,7 +96,8 @@ def main() -> None:
     for what, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)):
         _, hard = resource.getrlimit(what)
         limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (limit, limit))
+        with contextlib.suppress(ValueError):  # macOS has no limit of this kind; that of time is left
+            resource.setrlimit(what, (limit, limit))
     _serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
