@@ -58,7 +58,7 @@ test-long: test ## run the long tests too: every store, every Python, longer his
 
 attack: export FAIRLINE_LONG = 1
 attack: setup packages ## attack a running server in every way we know, at length (ARGS="-k memory")
-	$(BIN)/python -m pytest tests/attack $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --session-timeout=1800 tests/attack $(ARGS)
 
 check: setup ## formatting, lint, types; scripts, workflows and what is in deploy
 	$(BIN)/ruff format --check $(CODE)

@@ -75,6 +75,15 @@ def test_all_that_the_browser_client_can_say_at_joining_is_described() -> None:
         assert {field for field in fields if not re.search(rf"\b{field}\b", text[0])} == set()
 
 
+def test_every_test_that_the_threat_model_names_is_there() -> None:
+    text = (ROOT / "docs/explanation/threat-model.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+    assert len(named) > 20
+    for file, test in named:
+        source = (ROOT / file).read_text(encoding="utf-8")
+        assert not test or f"def {test}(" in source, f"{file}::{test}"
+
+
 def test_every_link_leads_somewhere() -> None:
     for page in PAGES:
         for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):

@@ -71,6 +71,18 @@ def store_trouble(request: Request, error: FairlineError, code: str) -> None:
         log.warning("http.store_trouble", code=code, error=error.message, request_id=request.id)
 
 
+def template_broken(queue: str, error: str) -> None:
+    """People are shown the built-in page, since the operator's own template cannot be drawn."""
+    if _repeats.is_first("page.template_broken", queue=queue):
+        log.warning("page.template_broken", queue=queue, error=error)
+
+
+def template_not_drawn(queue: str, error: str) -> None:
+    """The same, for no fault of the template."""
+    if _repeats.is_first("page.template_not_drawn", queue=queue):
+        log.warning("page.template_not_drawn", queue=queue, error=error or "no answer in time")
+
+
 async def tell_repeats() -> None:
     """Write how often things happened again, until cancelled; then what is left."""
     try:

@@ -27,7 +27,7 @@ ANSWER_SECONDS = 10.0
 LARGEST_ANSWER = 1_000_000
 #: Templates that are remembered because they had to be ended.
 REMEMBERED = 1000
-#: Ends that a template can bring about. Others are those of the machine, and of whoever looks after it.
+#: Ends that a template can bring about. Others are those of the machine, and of the people who look after it.
 _ENDS_BY_TEMPLATE = (-signal.SIGPROF, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS)
 #: Of the worker's environment, which may have secrets in it, the process is given what Python needs to start.
 _NEEDED = ("PATH", "HOME", "LANG", "LC_", "LD_", "PYTHON", "VIRTUAL_ENV")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
-from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import structlog
 from jinja2 import Environment
 from markupsafe import Markup
 from msgspec import UNSET
@@ -19,6 +16,7 @@ from fairline.errors import InvalidSettings
 from fairline.look import LANGUAGES
 from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.ticket import Reason, Status
+from fairline.web import logbook
 from fairline.web.assets import Assets
 from fairline.web.http import Headers, Response
 from fairline.web.pages.colours import style
@@ -27,11 +25,7 @@ from fairline.web.renderer import Renderer
 from fairline.web.sandbox import built_in, environment
 from fairline.web.wire import TicketAnswer
 
-log = structlog.get_logger()
-
 HTML = b"text/html; charset=utf-8"
-#: The log says no more often than this that the template of a queue is not used; and of so many queues.
-SAY_SECONDS, SAID_OF = 60.0, 1000
 #: An own template is tried in these states before it is kept, those of a ticket with one; and so long, which is as long
 #: as a busy machine needs.
 TRIED: dict[str, Status | None] = {
@@ -62,7 +56,6 @@ class Drawing:
         self._environment = environment(Environment, built_in())
         self._renderer = renderer
         self._trial = asyncio.Lock()
-        self._said: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     async def try_out(self, queue: QueueId, settings: QueueSettings) -> None:
         """Refuse an own template that cannot be drawn. It is drawn in a process of its own: nobody's page waits for
@@ -73,7 +66,7 @@ class Drawing:
                 for state, status in TRIED.items():
                     await self._try_state(renderer, queue, settings, state, status)
             except OSError as error:  # no fault of the template, which is bounded wherever it is drawn
-                log.warning("page.template_not_drawn", queue=queue, error=str(error) or "no answer in time")
+                logbook.template_not_drawn(queue, str(error))
             finally:
                 await renderer.close()
 
@@ -141,23 +134,10 @@ class Drawing:
         try:
             return await self._renderer.draw(settings.page_template, values)
         except InvalidSettings as error:
-            if self._is_news(queue, "broken"):
-                log.warning("page.template_broken", queue=queue, error=error.problem)
+            logbook.template_broken(queue, error.problem)
         except OSError as error:
-            if self._is_news(queue, "not drawn"):
-                log.warning("page.template_not_drawn", queue=queue, error=str(error) or "no answer in time")
+            logbook.template_not_drawn(queue, str(error))
         return None
-
-    def _is_news(self, queue: str, what: str) -> bool:
-        """Whether the operator has not been told of it lately: there is no line for each of the people who come."""
-        now = time.monotonic()
-        if now - self._said.get((queue, what), -SAY_SECONDS) < SAY_SECONDS:
-            return False
-        self._said[queue, what] = now
-        self._said.move_to_end((queue, what))
-        while len(self._said) > SAID_OF:
-            self._said.popitem(last=False)
-        return True
 
 
 def _sample(queue: str, status: Status) -> TicketAnswer:
