@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from fairline.arrival import Caller, JoinRequest
 from fairline.counter import Counter as Desk
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
+from fairline.keeper.notices import MOST_NOTICES
 from fairline.keeper.outbox import ROUND_SECONDS, Patience
 from fairline.mail import Relay, Security
 from fairline.queue import QueueId, checked
@@ -155,6 +157,31 @@ async def test_nobody_hears_that_it_is_nearly_their_turn_before_they_hear_their_
         await until(lambda: len(receiver.letters) == 16)
     heard = told(receiver)
     assert [n for n in range(1, 9) if heard.index(("nearly", n)) < heard.index(("joined", n))] == []
+
+
+async def test_one_mailbox_and_one_phone_are_told_so_often_an_hour_over_all_queues(
+    room: Room, queue: QueueId, queue_settings: dict[str, Any], receiver: Receiver, mailbox: Mailbox
+) -> None:
+    await gateway(room.store, receiver)
+    queues = [queue, QueueId(f"{queue}-2")]
+    await room.store.create(queues[1], checked(queue_settings))
+    unlimited = {"notices": ("joined",), "join_limit_per_phone": 0, "join_limit_per_email": 0}
+    for each in queues:
+        await room.configure(each, unlimited)
+    name, phone = f"ada{secrets.token_hex(6)}", "+41446681800"
+    async with kept(room, 2, mailer=mailer(mailbox)) as outcomes:
+        for number in range(MOST_NOTICES + 6):
+            email = f"{name}+{number}@example.com"
+            await join(room, queues[number % 2], f"p{number}", email=email, phone=phone)
+        await until(lambda: outcomes["mail", "limited"] == outcomes["webhook", "limited"] == 6)
+        assert outcomes["mail", "sent"] == outcomes["webhook", "sent"] == MOST_NOTICES
+        await join(room, queue, "Bob", email="bob@example.com", phone="+41446681801")
+        await join(room, queue, "guest", staff=True, email=f"{name}@example.com", phone=phone)
+        await until(lambda: mailbox.texts("bob@example.com") and mailbox.texts(f"{name}@example.com"))
+        await until(lambda: outcomes["webhook", "sent"] == MOST_NOTICES + 2)
+        await until_empty(room.store, BOX)
+    assert len(mailbox.mails) == len(receiver.letters) == MOST_NOTICES + 2
+    await room.store.delete(queues[1])
 
 
 async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(

@@ -15,7 +15,7 @@ import aiosmtplib
 from fairline.events import Event
 from fairline.keeper.notices import Scribe
 from fairline.keeper.outbox import Outcome
-from fairline.mail import Relay, Security, message
+from fairline.mail import Relay, Security, mailbox, message
 from fairline.notices import unpacked
 from fairline.queue import QueueId
 from fairline.store import Delivery, Parcel
@@ -116,8 +116,8 @@ class MailBox:
         return await self._scribe.parcels(self.id, queue, events, lambda person: bool(person.email), whole=True)
 
     async def send(self, delivery: Delivery) -> Outcome:
-        """Send one, if it is still true."""
+        """Send one, if it is still true and not one too many."""
         notice = unpacked(delivery.payload)
-        if not await self._scribe.is_true(notice):
-            return Outcome(sent=False, overtaken=True)
-        return await self._mailer.send(message(notice, self._mailer.sender))
+        to = mailbox(notice.to.email) if notice.to and notice.to.email else ""
+        unsent = await self._scribe.unsent(self.id, delivery, notice, to)
+        return unsent or await self._mailer.send(message(notice, self._mailer.sender))

@@ -10,15 +10,20 @@ from fairline.answer import printed
 from fairline.counter import Counter, move_path
 from fairline.errors import QueueNotFound
 from fairline.events import Event, EventType
+from fairline.keeper.outbox import Outcome
 from fairline.look import LANGUAGES
 from fairline.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_true
 from fairline.notices.words import Wording
 from fairline.queue import QueueId, QueueSettings
 from fairline.room import Room
-from fairline.store import Parcel
+from fairline.store import Delivery, Parcel
 from fairline.ticket import Person, Ticket
 from fairline.webhook import delivery_id
 
+#: The most notices that one phone or mailbox is sent in an hour, over all queues, of tickets that people took
+#: themselves: a stranger who names somebody else's could do so in every queue.
+MOST_NOTICES = 20
+HOUR_SECONDS = 3600.0
 #: How long the link works by which someone without a device of their own takes up their ticket: a day's wait.
 LINK_SECONDS = 86_400
 #: Where the detail of an event is the desk.
@@ -30,6 +35,7 @@ class Scribe:
 
     def __init__(self, room: Room, public_url: str = "") -> None:
         self._store = room.store
+        self._identity = room.identity
         self._counter = Counter(room)
         self._public_url = public_url
 
@@ -59,13 +65,25 @@ class Scribe:
                 parcels.append(Parcel(notice.id, notice.packed(), f"{queue} {ticket.number}"))
         return parcels
 
-    async def is_true(self, notice: Notice) -> bool:
-        """Whether there is still a point in sending it."""
+    async def unsent(self, box: str, delivery: Delivery, notice: Notice, to: str) -> Outcome | None:
+        """What became of a notice that is not to be sent: it is not true any more, or this box has sent enough to the
+        phone or mailbox it goes `to` (empty where it does not say). Only its first try counts. None where it is to be
+        sent."""
         try:
             (ticket,) = (await self._store.look_up(QueueId(notice.queue), [notice.ticket])).items
         except QueueNotFound:
-            return False
-        return is_true(notice, ticket)
+            ticket = None
+        if ticket is None or not is_true(notice, ticket):
+            return Outcome(sent=False, overtaken=True)
+        by_themselves = bool(ticket.client)  # whoever staff put in line has no client
+        if to and by_themselves and delivery.tries == 1 and not await self._is_allowed(box, to):
+            return Outcome(sent=False, limited=True)
+        return None
+
+    async def _is_allowed(self, box: str, to: str) -> bool:
+        """Count one more notice to someone who has not been sent enough."""
+        who = self._identity.digest("notices", to).hex()
+        return await self._store.registry.limit(who, f"notices:{box}", MOST_NOTICES, HOUR_SECONDS) == 0
 
     async def _written(
         self, box: str, queue: QueueId, settings: QueueSettings, event: Event, ticket: Ticket, whole: bool

@@ -45,6 +45,8 @@ class Outcome(Struct, frozen=True):
     """Trying again is of no use."""
     overtaken: bool = False
     """It was not sent, since it is not true any more: nobody needs to know, and nothing failed."""
+    limited: bool = False
+    """It was not sent, since whom it is for was told enough already."""
     retry_after: float | None = None
     """The receiver asks to be left alone so long."""
 
@@ -67,7 +69,7 @@ class Patience(Struct, frozen=True):
 
 
 class Courier:
-    """Sends from outboxes. `kind` names them in logs and figures; `on_outcome` hears `sent`, `overtaken`,
+    """Sends from outboxes. `kind` names them in logs and figures; `on_outcome` hears `sent`, `overtaken`, `limited`,
     `retried` or `dead`."""
 
     def __init__(
@@ -148,8 +150,8 @@ class Courier:
 
     async def _settle(self, box: str, delivery: Delivery, outcome: Outcome) -> None:
         error = outcome.error[:ERROR_LENGTH]
-        if outcome.sent or outcome.overtaken:
-            became = "sent" if outcome.sent else "overtaken"
+        if outcome.sent or outcome.overtaken or outcome.limited:
+            became = "sent" if outcome.sent else "overtaken" if outcome.overtaken else "limited"
             noted = await self._outbox.settle_sent(box, delivery)
         elif outcome.final or delivery.tries >= self._patience.tries:
             became, noted = "dead", await self._outbox.settle_dead(box, delivery, error)
@@ -161,8 +163,12 @@ class Courier:
         told = {"kind": self._kind, "box": box, "delivery": delivery.id, "tries": delivery.tries, "error": error}
         if became == "dead":
             log.warning("delivery.dead", **told)
-        elif became != "sent":
-            log.info("delivery.overtaken" if became == "overtaken" else "delivery.retried", **told)
+        elif became == "overtaken":
+            log.info("delivery.overtaken", **told)
+        elif became == "limited":
+            log.info("delivery.limited", **told)
+        elif became == "retried":
+            log.info("delivery.retried", **told)
         if self._on_outcome:
             self._on_outcome(self._kind, became)
 

@@ -14,7 +14,8 @@ from fairline.events import Event
 from fairline.keeper.notices import Scribe
 from fairline.keeper.outbound import send
 from fairline.keeper.outbox import Outcome
-from fairline.notices import NOTICE, unpacked
+from fairline.mail import mailbox
+from fairline.notices import NOTICE, Recipient, unpacked
 from fairline.queue import QueueId
 from fairline.store import Delivery, Parcel, Store
 from fairline.ticket import Person, Ticket, label
@@ -89,10 +90,13 @@ class HookBox:
         return parcels
 
     async def send(self, delivery: Delivery) -> Outcome:
-        """Post one; a notice only while it is still true."""
-        if _kind(delivery.payload).type == NOTICE and not await self._scribe.is_true(unpacked(delivery.payload)):
-            return Outcome(sent=False, overtaken=True)
-        return await post(self._hook, self._private, delivery)
+        """Post one; a notice only while it is still true, and not one too many."""
+        unsent = await self._unsent(delivery) if _kind(delivery.payload).type == NOTICE else None
+        return unsent or await post(self._hook, self._private, delivery)
+
+    async def _unsent(self, delivery: Delivery) -> Outcome | None:
+        notice = unpacked(delivery.payload)
+        return await self._scribe.unsent(self.id, delivery, notice, _counted(notice.to))
 
     async def _told(self, queue: QueueId, events: list[Event]) -> list[Parcel]:
         if not events:
@@ -112,6 +116,13 @@ class HookBox:
         numbers = sorted({event.ticket for event in events if event.ticket is not None})
         found = (await self._store.look_up(queue, numbers)).items if numbers else []
         return {ticket.number: ticket for ticket in found if ticket is not None}
+
+
+def _counted(to: Recipient | None) -> str:
+    """Whom a gateway writes to, as it is counted: the phone, or where there is none the mailbox."""
+    if to is None:
+        return ""
+    return to.phone or (mailbox(to.email) if to.email else "")
 
 
 def _reached(person: Person) -> bool:

@@ -172,7 +172,8 @@ class Metrics:
         self._deliveries = Tally(
             registry,
             "fairline_deliveries_total",
-            "Tries to deliver by the keepers of this server: sent, overtaken by what came after, retried, given up.",
+            "Tries to deliver by the keepers of this server: sent, overtaken by what came after, over a limit, "
+            "retried, given up.",
             "kind",
             "outcome",
         )
@@ -318,7 +319,7 @@ class Metrics:
             self._store_errors.begin(call)
         for kind in (webhooks.KIND, mail.KIND):
             self._lost.begin(kind)
-            for outcome in ("sent", "overtaken", "retried", "dead"):
+            for outcome in ("sent", "overtaken", "limited", "retried", "dead"):
                 self._deliveries.begin(kind, outcome)
 
     def _begin_queue(self, queue: str) -> None:
