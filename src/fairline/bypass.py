@@ -12,7 +12,9 @@ from urllib.parse import unquote
 from fairline.errors import InvalidSettings
 
 MOST = 50
-_PATTERN = re.compile(r"[/*][!-~]*")
+#: The least of a name that a user agent is known by: less is in nearly every one.
+SHORTEST_AGENT = 3
+PATH = re.compile(r"[/*][!-~]*")
 
 
 def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequence[str]) -> None:
@@ -21,11 +23,14 @@ def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequenc
         if len(rules) > MOST:
             raise InvalidSettings(field, f"must be at most {MOST}; got {len(rules)}")
     for path in paths:
-        if not _PATTERN.fullmatch(path):
+        if not PATH.fullmatch(path):
             raise InvalidSettings("bypass_paths", f"must be patterns such as /static/* or *.css; got {path!r:.80}")
     for agent in agents:
-        if len(agent.strip()) < 3:
-            raise InvalidSettings("bypass_agents", f"must be parts of names, of 3 letters or more; got {agent!r:.80}")
+        if len(agent.strip()) < SHORTEST_AGENT:
+            raise InvalidSettings(
+                "bypass_agents",
+                f"must be parts of names, of {SHORTEST_AGENT} letters or more; got {agent!r:.80}",
+            )
     for address in addresses:
         try:
             _network(address)

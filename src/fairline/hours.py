@@ -21,7 +21,7 @@ MOST_SPANS, MOST_DATES = 10, 400
 LOOK_AHEAD_DAYS = 400
 _LOOK_BACK_DAYS = 10
 _TWO_DAYS = 2 * 86_400_000
-_SPAN = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|(24):(00))", re.ASCII)
+SPAN = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|(24):(00))", re.ASCII)
 _ALL_DAY = "00:00-24:00"
 
 Span = tuple[int, int]
@@ -62,7 +62,7 @@ def check_hours(time_zone: str, opening_hours: Mapping[str, Sequence[str]], clos
 
 def _parsed(span: str) -> tuple[int, int]:
     """The minutes of a day from which and until which; past midnight the end is above 1,440."""
-    found = _SPAN.fullmatch(span)
+    found = SPAN.fullmatch(span)
     if not found:
         raise InvalidSettings("opening_hours", f"must have spans such as 09:00-12:30; got {span!r:.80}")
     numbers = [int(number) for number in found.groups() if number is not None]

@@ -33,9 +33,9 @@ TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "f
 NOTICE_TEXTS = tuple(f"notice_{kind}" for kind in NoticeKind)
 
 #: What a series of labels is for, by its name, such as `series_A`: on the form and the kiosk.
-_SERIES = re.compile(r"series_[A-Z0-9]{0,3}[A-Z]", re.ASCII)
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-_IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|(;charset=utf-8)?,[!-~]+)")
+SERIES_TEXT = re.compile(r"series_[A-Z0-9]{0,3}[A-Z]", re.ASCII)
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|(;charset=utf-8)?,[!-~]+)")
 MOST_TEXTS = 50
 
 
@@ -43,19 +43,19 @@ def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict
     """Refuse what no page could show, naming the setting."""
     if opens_at:
         opening_time(opens_at)
-    if logo and not _IMAGE.fullmatch(logo):
+    if logo and not IMAGE.fullmatch(logo):
         raise InvalidSettings(
             "logo", f"must be a PNG, JPEG, WebP, GIF or SVG image as a data: address; got {logo!r:.80}"
         )
     for name, colour in colours.items():
-        if colour and not _COLOUR.fullmatch(colour):
+        if colour and not COLOUR.fullmatch(colour):
             raise InvalidSettings(name, f"must be a colour such as #0b6bcb; got {colour!r:.80}")
     if len(texts) > MOST_TEXTS:
         raise InvalidSettings("texts", f"must be at most {MOST_TEXTS}; got {len(texts)}")
     known = (*TEXTS, *NOTICE_TEXTS)
     for name in texts:
         text, _, language = name.partition(".")
-        if not (text in known or _SERIES.fullmatch(text)) or (language not in LANGUAGES if "." in name else False):
+        if not (text in known or SERIES_TEXT.fullmatch(text)) or (language not in LANGUAGES if "." in name else False):
             raise InvalidSettings(
                 "texts",
                 f"has no {name!r:.80}. There are: {', '.join(known)}, and series_A for a series A; each alone, or "

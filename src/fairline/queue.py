@@ -23,11 +23,13 @@ from fairline.spelling import did_you_mean
 
 QueueId = NewType("QueueId", str)
 
+#: The most room in line that a queue can be given.
+LONGEST_LINE = 10_000_000
 ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _ID = re.compile(ID_PATTERN, re.ASCII)
 #: A series that ends with a letter can never be taken for another one with more digits.
-_SERIES = re.compile(r"[A-Z0-9]{0,3}[A-Z]", re.ASCII)
-_PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
+SERIES = re.compile(r"[A-Z0-9]{0,3}[A-Z]", re.ASCII)
+PREFIX = re.compile(r"[A-Z0-9]{0,12}", re.ASCII)
 
 
 class QueueStatus(StrEnum):
@@ -97,7 +99,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     burst: Annotated[float, Meta(ge=1, le=100_000, description="most let in at once; unset is the rate")] | None = None
     max_active: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
     """Room inside: people let in and not gone yet."""
-    max_queue_size: Annotated[int, Meta(ge=1, le=10_000_000)] = 50_000
+    max_queue_size: Annotated[int, Meta(ge=1, le=LONGEST_LINE)] = 50_000
     """Room in line."""
     stock: Annotated[int, Meta(ge=0, le=1_000_000_000, description="unset sells without end")] | None = None
     stock_url: Url | None = None
@@ -337,12 +339,12 @@ def _check_together(settings: QueueSettings) -> None:
         url = getattr(settings, field)
         if url and web_address(url) is None:
             raise InvalidSettings(field, f"must be an http:// or https:// address; got {url!r:.80}")
-    if not _PREFIX.fullmatch(settings.ticket_prefix):
+    if not PREFIX.fullmatch(settings.ticket_prefix):
         raise InvalidSettings(
             "ticket_prefix", f"must be at most 12 capital letters or digits; got {settings.ticket_prefix!r}"
         )
     for name in settings.series:
-        if not _SERIES.fullmatch(name):
+        if not SERIES.fullmatch(name):
             rule = "1 to 4 capital letters or digits, the last one a letter"
             raise InvalidSettings("series", f"must have names of {rule}; got {name!r:.80}")
     for name in settings.counters:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from fairline.web.assets import Assets
 from fairline.web.boards import Boards
 from fairline.web.docs import HTML, Docs
 from fairline.web.figures import MEDIA, MetricsPage
 from fairline.web.gate import Gate
-from fairline.web.operations import EVENT_STREAM, JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
+from fairline.web.operations import EVENT_STREAM, JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query, QueueName
 from fairline.web.people import People
 from fairline.web.public import Public
 from fairline.web.sites import Sites
@@ -33,7 +33,8 @@ from fairline.web.wire import (
     TurnedAway,
 )
 
-_WHICH = Query("queue", str, "which queue's cookie is meant, where a browser is in line in several")
+_ID = "must be the id of a queue"
+_WHICH = Query("queue", QueueName, "which queue's cookie is meant, where a browser is in line in several", _ID)
 _SIGNED = ("token_missing", "token_invalid", "token_expired")
 _TOKEN = (*_SIGNED, "token_moved")
 
@@ -58,7 +59,7 @@ def people_operations(people: People) -> list[Operation]:
             fast=people.join,
             takes=JoinRequest,
             answers={201: TicketAnswer, 200: TicketAnswer},
-            query=(Query("queue", str, "the queue of the path once more: clients add it to every call, see there"),),
+            query=(Query("queue", QueueName, "the queue of the path: clients add it to every call", _ID),),
             headers=("Idempotency-Key",),
             sends={201: TOKEN_COOKIE, 200: TOKEN_COOKIE},
             problems=(
@@ -145,11 +146,12 @@ def site_operations(sites: Sites, gate: Gate) -> list[Operation]:
             problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found"),
             answers={200: None, 302: None, 307: None, 503: TurnedAway},
             query=(
-                Query("queue", str, "the queue that guards the path"),
+                Query("queue", QueueName, "the queue that guards the path", _ID),
                 Query(
                     "answer",
-                    str,
+                    Literal["redirect", "refused"],
                     "who reads the answer: the browser, where it is no (`redirect`), or in any case (`refused`)",
+                    "must be redirect or refused",
                 ),
             ),
             headers=("X-Original-URI", "X-Forwarded-Uri"),

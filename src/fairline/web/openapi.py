@@ -13,12 +13,11 @@ from msgspec import Meta
 
 import fairline
 from fairline.queue import ID_PATTERN
-from fairline.room import PAGE
 from fairline.store import Role
-from fairline.web.admin.wire import LARGEST_TICKET
+from fairline.web.admin.wire import LARGEST_TICKET, Version
 from fairline.web.boards import MOST_QUEUES
 from fairline.web.http import BODY_LIMIT, PROBLEM
-from fairline.web.operations import EVENT_STREAM, Operation, Query
+from fairline.web.operations import EVENT_STREAM, Operation
 from fairline.web.problems import PROBLEMS
 from fairline.web.samples import BODIES
 from fairline.web.schemas import Schema, Schemas
@@ -54,6 +53,10 @@ PARAMS: dict[str, tuple[Any, str]] = {
         f"The ids of one queue or several, at most {MOST_QUEUES}, with commas between them.",
     ),
     "ticket": (Annotated[int, Meta(ge=1, le=LARGEST_TICKET)], "The ticket's number."),
+    "version": (Version, "The version of the settings."),
+    "webhook": (Annotated[str, Meta(min_length=1, max_length=64)], "The webhook's id."),
+    "delivery": (Annotated[str, Meta(min_length=1, max_length=64)], "The delivery's id."),
+    "name": (Annotated[str, Meta(min_length=1, max_length=100)], "The file's name."),
     "pass_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The pass's id, not its text."),
     "key_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The key's id, not the key."),
 }
@@ -70,9 +73,6 @@ HEADERS: dict[str, tuple[Any, str]] = {
     ),
     "Last-Event-ID": (str, "The last event the client had; it is not told again."),
 }
-
-#: What the query of any call means by a name, more exactly than its row says.
-_QUERIES: dict[str, Any] = {"limit": Annotated[int, Meta(ge=1, le=PAGE)]}
 
 #: What the answers of these statuses carry beside their body.
 _STATUS_HEADERS = {
@@ -178,11 +178,6 @@ def _can_be_wrong(row: Operation) -> bool:
     )
 
 
-def query_type(query: Query) -> Any:
-    """What a parameter of the query may be."""
-    return _QUERIES.get(query.name, query.type)
-
-
 def media_types(row: Operation) -> list[str]:
     """What a success may be; a call that looks at `Accept` can also be had as a stream."""
     return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else []), *row.also]
@@ -194,7 +189,7 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
         if row.takes is not None:
             yield row.takes
         yield from (kind for kind in row.answers.values() if kind is not None)
-        yield from (query_type(query) for query in row.query)
+        yield from (query.type for query in row.query)
         yield from (PARAMS[name][0] for name in row.params if name in PARAMS)
         yield from (HEADERS[name][0] for name in row.headers if name in HEADERS)
     yield str
@@ -286,9 +281,9 @@ def _parameters(row: Operation, schemas: Schemas) -> Iterator[Schema]:
         yield {
             "name": query.name,
             "in": "query",
-            "required": query.required,
+            "required": False,
             "description": query.about,
-            "schema": schemas.of(query_type(query)),
+            "schema": schemas.of(query.type),
         }
     for name in row.headers:
         if name in HEADERS:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from fairline.queue import ID_PATTERN
 from fairline.store import Role
 from fairline.web.http import Handler, SlowHandler
 from fairline.web.lane import Route, Routed
@@ -28,13 +29,19 @@ JOIN_REFUSALS = ("queue_not_found", "queue_full", "queue_maintenance", "queue_cl
 TOKEN_COOKIE = {"Set-Cookie": "The token, for browsers."}
 
 
+#: The id of a queue, as a query may have it.
+QueueName = Annotated[str, Meta(pattern=f"^{ID_PATTERN}$")]
+
+
 class Query(Struct, frozen=True):
     """A parameter of the query."""
 
     name: str
     type: Any
     about: str
-    required: bool = False
+    rule: str = ""
+    """What it must be, in words: then it is refused before the call where its type does not allow it. Without, the call
+    itself says what is wrong with it."""
 
 
 class Operation(Struct, frozen=True):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from fairline.queue import SETTINGS, QueueSettings
+from fairline.web.limits import LIMITS, limit
 
 Schema = dict[str, Any]
 
@@ -52,14 +53,16 @@ def _describe(node: Any, schema: Schema) -> None:
         schema |= {"type": "string", "enum": [member.value for member in node.cls]}
         schema["description"] = first_sentence(schema.get("description", ""))
     elif isinstance(node, msgspec.inspect.StructType):
-        words = field_words(node.cls)
-        if node.cls.__struct_fields__ == SETTINGS:
-            words = field_words(QueueSettings)
+        told_by = QueueSettings if node.cls.__struct_fields__ == SETTINGS else node.cls
+        words = field_words(told_by)
+        limits = {name: more for base in told_by.__mro__ for name, more in LIMITS.get(base.__name__, {}).items()}
         for field in node.fields:
             own = schema["properties"][field.encode_name]
             if field.name in words:
                 own.setdefault("description", words[field.name])
             _lift(own)
+            if field.name in limits:
+                limit(own, limits[field.name])
             if any(isinstance(inner, msgspec.inspect.DateTimeType) for inner in _nodes((field.type,))):
                 for option in own.get("anyOf", [own]):
                     if option.get("type") == "string":

@@ -1,5 +1,5 @@
 """No call takes a parameter of the query that it does not know: a slip in a name would change nothing, and nobody would
-notice. It is refused here for every call, on both lanes."""
+notice. It is refused here for every call, on both lanes, and so is a value that breaks the rule of its parameter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from fairline.errors import InvalidRequest
 from fairline.web.http import Outcome, Request, Response, Sent
-from fairline.web.operations import Operation
+from fairline.web.operations import Operation, Query
 from fairline.web.problems import failure
 
 
@@ -31,15 +31,31 @@ def strict(row: Operation) -> Operation:
 
 
 def _refusal_by(row: Operation) -> Callable[[Request], Response | None]:
-    """Answers a request whose query has a name that the call does not know."""
+    """Answers a request whose query has a name that the call does not know, or a value that it does not allow."""
     known = frozenset(row.query_names)
     there_are = ", ".join(row.query_names) or "none"
+    ruled = [query for query in row.query if query.rule]
 
     def refusal(request: Request) -> Response | None:
         unknown = next((name for name in request.args if name not in known), None)
-        if unknown is None:
-            return None
-        problem = f"is no parameter of this call's query. There are: {there_are}."
-        return failure(request, InvalidRequest(unknown[:80], problem), status=row.refuses_with)
+        if unknown is not None:
+            problem = f"is no parameter of this call's query. There are: {there_are}."
+            return refused(request, unknown[:80], problem)
+        for query in ruled:
+            text = request.args.get(query.name)
+            if text is not None and not _allows(query, text):
+                return refused(request, query.name, f"{query.rule}; got {text!r:.80}")
+        return None
+
+    def refused(request: Request, name: str, problem: str) -> Response:
+        return failure(request, InvalidRequest(name, problem), status=row.refuses_with)
 
     return refusal
+
+
+def _allows(query: Query, text: str) -> bool:
+    try:
+        msgspec.convert(text, query.type)
+    except msgspec.ValidationError:
+        return False
+    return True

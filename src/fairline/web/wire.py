@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fairline.arrival import JoinRequest
-from fairline.queue import QueueStatus
+from fairline.queue import LONGEST_LINE, QueueStatus
 from fairline.ticket import Reason, Status
 
 
@@ -46,7 +46,7 @@ class PassRequest(Strict, frozen=True):
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
     """How many others."""
-    position: Annotated[int, Meta(ge=1)] | None = None
+    position: Annotated[int, Meta(ge=1, le=LONGEST_LINE)] | None = None
     """The position one saw oneself at. Whoever is further back already has done so: a second tap changes nothing."""
 
 

@@ -10,8 +10,9 @@ from msgspec import Struct
 from fairline.room import PAGE
 from fairline.store import Entry, Role
 from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.wire import Cursor, limit_query
 from fairline.web.http import Response, private
-from fairline.web.operations import Operation, Query
+from fairline.web.operations import Operation, Query, QueueName
 from fairline.web.wire import moment
 
 USUAL_ENTRIES = 50
@@ -75,9 +76,14 @@ class Audit(Calls):
                 self.all,
                 {200: EntryList},
                 query=(
-                    Query("queue", str, "only what was done to this queue; it may be gone by now"),
-                    Query("before", str, "only entries before this one: the cursor of the page before"),
-                    Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_ENTRIES} unless told"),
+                    Query(
+                        "queue",
+                        QueueName,
+                        "only what was done to this queue; it may be gone by now",
+                        "must be the id of a queue",
+                    ),
+                    Query("before", Cursor, "only entries before this one: the cursor of the page before"),
+                    limit_query(PAGE, USUAL_ENTRIES),
                 ),
             )
         ]

@@ -13,7 +13,7 @@ from fairline.keeper.outbox import Outcome
 from fairline.notices import NoticeKind
 from fairline.store import Delivery, DeliveryPage, DeliveryState, Role
 from fairline.web.admin.desk import Desk, StaffHandler
-from fairline.web.admin.wire import Nothing
+from fairline.web.admin.wire import Cursor, Nothing, limit_query
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
 
@@ -21,8 +21,8 @@ from fairline.web.wire import moment
 PAGE = 100
 _QUERY = (
     Query("state", DeliveryState, "pending, or dead; pending unless told"),
-    Query("limit", int, f"at most so many, up to {PAGE}; {PAGE} unless told"),
-    Query("cursor", str, "where the last page ended"),
+    limit_query(PAGE, PAGE),
+    Query("cursor", Cursor, "where the last page ended"),
 )
 
 

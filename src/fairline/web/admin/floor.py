@@ -17,8 +17,9 @@ from fairline.ticket import Ticket
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskAnswer
 from fairline.web.admin.ticket_wire import AdminTicket
+from fairline.web.admin.wire import limit_query
 from fairline.web.http import Response, private
-from fairline.web.operations import Operation, Query
+from fairline.web.operations import Operation
 from fairline.web.pages.languages import Language
 from fairline.web.wire import moment
 
@@ -98,7 +99,7 @@ class Floors(Calls):
                 "The counter at a glance: its desks, who waits, is called, is served, is put aside or did not come.",
                 self.floor,
                 {200: FloorAnswer},
-                query=(Query("limit", int, f"at most so many of each, up to {PAGE}; {USUAL_FLOOR} unless told"),),
+                query=(limit_query(PAGE, USUAL_FLOOR, " of each"),),
                 problems=("invalid_request",),
             )
         ]

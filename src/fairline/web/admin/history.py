@@ -11,7 +11,7 @@ from fairline.store import Role
 from fairline.web.admin.desk import Call, Calls
 from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, told
-from fairline.web.admin.wire import Nothing
+from fairline.web.admin.wire import Nothing, Version, limit_query
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.wire import moment
@@ -59,8 +59,8 @@ class History(Calls):
                 self.all,
                 {200: RevisionList},
                 query=(
-                    Query("before", int, "only versions before this one: the cursor of the page before"),
-                    Query("limit", int, f"at most so many, up to {REVISIONS}; {USUAL_REVISIONS} unless told"),
+                    Query("before", Version, "only versions before this one: the cursor of the page before"),
+                    limit_query(REVISIONS, USUAL_REVISIONS),
                 ),
             ),
             row(

@@ -21,6 +21,7 @@ from fairline.web.admin.streams import (
     still_allowed,
     wants_stream,
 )
+from fairline.web.admin.wire import Cursor, limit_query
 from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
 from fairline.web.open_streams import HEADERS, KEEP_ALIVE_SECONDS
 from fairline.web.operations import Operation, Query
@@ -54,8 +55,8 @@ class Records(Calls):
                 self.events,
                 {200: EventList},
                 query=(
-                    Query("after", str, f"the id of an event, or '{LATEST}'; from the oldest kept unless told"),
-                    Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_EVENTS} unless told"),
+                    Query("after", Cursor, f"the id of an event, or '{LATEST}'; from the oldest kept unless told"),
+                    limit_query(PAGE, USUAL_EVENTS),
                 ),
                 headers=("Accept", "Last-Event-ID"),
                 streams=True,

@@ -6,12 +6,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from fairline.counter import Counter
 from fairline.errors import InvalidRequest
@@ -68,6 +68,11 @@ DESK_COLUMNS: dict[str, Callable[[DeskFiguresAnswer], Any]] = {
     "average_claim_seconds": lambda desk: desk.average_claim_seconds,
     "average_service_seconds": lambda desk: desk.average_service_seconds,
 }
+
+
+Form = Literal["json", "csv", "html"]
+Line = Literal["hour", "desk"]
+_Time = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "date-time"})]
 
 
 class ReportAnswer(Struct, frozen=True, kw_only=True):
@@ -131,13 +136,13 @@ class Reports(Calls):
                 query=(
                     Query(
                         "day",
-                        str,
+                        Annotated[str, Meta(pattern="^(today|yesterday|[0-9]{4}-[0-9]{2}-[0-9]{2})?$")],
                         "one of the last nine days by the queue's time zone: today, yesterday, or its date",
                     ),
-                    Query("from", str, "from this time on, such as 2027-01-15T18:00:00Z; whole hours"),
-                    Query("to", str, "up to this time; whole hours"),
-                    Query("format", str, "json, csv or html; json unless told"),
-                    Query("by", str, "with format=csv, a line for each hour or for each desk and hour: hour or desk"),
+                    Query("from", _Time, "from this time on, such as 2027-01-15T18:00:00Z; whole hours"),
+                    Query("to", _Time, "up to this time; whole hours"),
+                    Query("format", Form, "json, csv or html; json unless told", "must be json, csv or html"),
+                    Query("by", Line, "with format=csv, a line for each hour or for each desk and hour: hour or desk"),
                 ),
                 problems=("invalid_request",),
                 also=(CSV, HTML),
@@ -146,9 +151,7 @@ class Reports(Calls):
 
     async def report(self, call: Call) -> Response:
         """The report in the form asked for."""
-        form = call.request.args.get("format") or "json"
-        if form not in ("json", "csv", "html"):
-            raise InvalidRequest("format", f"must be json, csv or html; got {form!r:.80}")
+        form = call.request.args.get("format", "json")
         by = call.request.args.get("by") or "hour"
         if by not in ("hour", "desk") or (by == "desk" and form != "csv"):
             raise InvalidRequest("by", f"must be hour, or desk with format=csv; got {by!r:.80}")

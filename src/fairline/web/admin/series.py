@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from fairline.errors import InvalidRequest
 from fairline.preview import Outlook, Why
-from fairline.queue import QueueId
+from fairline.queue import QueueId, QueueSettings
 from fairline.store import Point, Role
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
@@ -38,13 +38,14 @@ STEPS = {Range.HOUR: (1, 60), Range.SIX_HOURS: (5, 72), Range.DAY: (15, 96)}
 
 #: The settings that a preview may change, each with a word on it.
 PREVIEWED = {
-    "admission_rate": (float, "people a second"),
-    "max_active": (int, "room inside"),
-    "burst": (float, "most let in at once"),
-    "stock": (int, "how much there is to sell in all"),
-    "status": (str, "active, paused or maintenance"),
-    "admission": (str, "auto or manual"),
+    "admission_rate": "people a second",
+    "max_active": "room inside",
+    "burst": "most let in at once",
+    "stock": "how much there is to sell in all",
+    "status": "active, paused or maintenance",
+    "admission": "auto or manual",
 }
+_KINDS = get_type_hints(QueueSettings, include_extras=True)
 
 
 class PointAnswer(Struct, frozen=True, kw_only=True):
@@ -144,7 +145,7 @@ class Series(Calls):
                 "What a change of settings would do to the line, without making it.",
                 self.preview,
                 {200: PreviewAnswer},
-                query=tuple(Query(name, kind, about) for name, (kind, about) in PREVIEWED.items()),
+                query=tuple(Query(name, _KINDS[name], about) for name, about in PREVIEWED.items()),
                 problems=("invalid_settings",),
             ),
         ]

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from fairline.answer import printed
 from fairline.arrival import JoinRequest
-from fairline.queue import QueueId, QueueSettings
+from fairline.queue import LONGEST_LINE, QueueId, QueueSettings
 from fairline.ticket import Reason, Status, Ticket, Went
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
 from fairline.web.wire import Strict, moment
@@ -40,7 +40,7 @@ class LetPass(Strict, frozen=True):
     """How many others go first."""
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
-    position: Annotated[int, Meta(ge=1)] | None = None
+    position: Annotated[int, Meta(ge=1, le=LONGEST_LINE)] | None = None
     """The position that was seen: where they are further back already, nothing is done. So a press can be repeated."""
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import Annotated
+
+from msgspec import Meta
 
 from fairline.arrival import Caller
 from fairline.counter import Counter
 from fairline.errors import InvalidRequest
 from fairline.queue import QueueId
 from fairline.room import PAGE
-from fairline.search import AT_MOST
+from fairline.search import AT_MOST, LONGEST
 from fairline.store import Role
 from fairline.ticket import Action, Reason, Status, Ticket
 from fairline.web.admin.desk import Call, Calls, Desk
@@ -27,7 +30,7 @@ from fairline.web.admin.ticket_wire import (
     TicketList,
     Transfer,
 )
-from fairline.web.admin.wire import Nothing
+from fairline.web.admin.wire import Cursor, Nothing, limit_query
 from fairline.web.http import Response, private
 from fairline.web.operations import Operation, Query
 from fairline.web.people import named_queue
@@ -106,12 +109,12 @@ class Tickets(Calls):
                     Query("status", Status, "only tickets in this state"),
                     Query(
                         "search",
-                        str,
+                        Annotated[str, Meta(max_length=LONGEST, pattern=r"^$|\S")],
                         f"a ticket's number or label; or a part of a name, a phone or a user id. Looks at {AT_MOST:,} "
                         "tickets at most: a page may be short, and the cursor goes on",
                     ),
-                    Query("limit", int, f"at most so many, up to {PAGE}; {USUAL_PAGE} unless told"),
-                    Query("cursor", str, "what the page before answered"),
+                    limit_query(PAGE, USUAL_PAGE),
+                    Query("cursor", Cursor, "what the page before answered"),
                 ),
             ),
             row(Role.VIEWER, f"GET {ticket}", "One ticket.", self.one, one),

@@ -8,12 +8,25 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from fairline.web.operations import Query
 from fairline.web.wire import Strict, moment
 
 #: Ticket numbers are exact in every client: no more than a double holds.
 LARGEST_TICKET = 2**53 - 1
 
 Level = Annotated[int, Meta(ge=1, le=3)]
+
+
+#: A version of the settings.
+Version = Annotated[int, Meta(ge=1, le=10**16 - 1)]
+#: What a page of a listing answered for the next one.
+Cursor = Annotated[str, Meta(max_length=200)]
+
+
+def limit_query(most: int, usual: int, each: str = "") -> Query:
+    """How many a listing answers."""
+    about = f"at most so many{each}, up to {most}; {usual} unless told"
+    return Query("limit", Annotated[int, Meta(ge=1, le=most)], about)
 
 
 class Nothing(Strict, frozen=True):

@@ -17,7 +17,7 @@ SMALLEST, USUAL, LARGEST = 64, 400, 4096
 READABLE = 3.0
 #: The quiet border that readers need, in modules.
 BORDER = 4
-_COLOUR = re.compile(r"#?([0-9a-fA-F]{6})")
+COLOUR = re.compile(r"#?([0-9a-fA-F]{6})")
 _SIZE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
@@ -32,7 +32,7 @@ def asked_size(text: str) -> int:
 
 def asked_colour(text: str) -> str:
     """The colour a query asks for; on white it has to be dark enough for a camera."""
-    found = _COLOUR.fullmatch(text or "#000000")
+    found = COLOUR.fullmatch(text or "#000000")
     if found is None:
         raise InvalidRequest("colour", f"must be a colour such as 0b6bcb; got {text!r:.80}")
     colour = f"#{found[1]}"

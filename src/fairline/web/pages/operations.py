@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
+
+from msgspec import Meta
 
 from fairline.web.docs import HTML
 from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
 from fairline.web.pages.arrival import ArrivalPages
 from fairline.web.pages.board import BoardPages
+from fairline.web.pages.codes import COLOUR, LARGEST, SMALLEST, USUAL
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
 from fairline.web.pages.waiting import WaitingPages
 
+_Colour = Annotated[str, Meta(pattern=f"^({COLOUR.pattern})?$")]
 _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
 
 _page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,), any_query=True)
@@ -119,8 +124,12 @@ def _joining(joining: JoinPages) -> list[Operation]:
             media="image/svg+xml",
             any_query=False,
             query=(
-                Query("size", int, "pixels a side, from 64 to 4096; 400 unless told"),
-                Query("colour", str, "such as 0b6bcb, dark enough for a camera; black unless told"),
+                Query("size", Annotated[int, Meta(ge=SMALLEST, le=LARGEST)], f"pixels a side; {USUAL} unless told"),
+                Query(
+                    "colour",
+                    _Colour,
+                    "such as 0b6bcb, dark enough for a camera; black unless told",
+                ),
             ),
             problems=("queue_not_found", "invalid_request"),
         ),
