@@ -17,7 +17,7 @@ import msgspec
 from tests.backends import HOST
 
 SECONDS = 30
-_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n")
+_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 
 
 class Answer(msgspec.Struct):
