@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Dialog, expect
 
 from tests.backends import HOST, wait_until
 from tests.browser.conftest import CHROMIUM, a_browser
@@ -263,7 +263,12 @@ def test_nothing_runs_in_a_browser(house: House, browser: Browser) -> None:
     context = browser.new_context()
     context.set_default_timeout(60_000)
     troubles: list[str] = []
-    context.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def note(dialog: Dialog) -> None:
+        troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    context.on("dialog", note)
     context.on("console", lambda said: troubles.append(said.text) if "Security Policy" in said.text else None)
     context.on("weberror", lambda error: troubles.append(str(error.error)))
     cookies = house.staff | house.cookie_of(house.tickets[3])
