@@ -22,7 +22,7 @@ from fairline.notices.words import direction, words
 
 LONGEST_ADDRESS = 254
 #: What every server of mail takes. Signs that mean something in a header are not among it, whatever stands before them.
-ADDRESS = re.compile(
+_ADDRESS = re.compile(
     r"(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
     re.ASCII,
@@ -34,7 +34,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 def is_address(text: str) -> bool:
     """Whether mail can be sent there."""
-    return len(text) <= LONGEST_ADDRESS and ADDRESS.fullmatch(text) is not None
+    return len(text) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
 
 
 def checked_address(text: str, field: str = "email") -> str:

@@ -48,6 +48,7 @@ BEYOND_SCHEMA = {
     "counters",
     "cursor",
     "day",
+    "email",
     "from",
     "heartbeat_timeout_seconds",
     "name",

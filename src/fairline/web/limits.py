@@ -12,13 +12,13 @@ from typing import Any
 from fairline import bypass, hours, look
 from fairline.arrival import METADATA_BYTES
 from fairline.look import LANGUAGES
-from fairline.mail import ADDRESS
 from fairline.notices import NoticeKind
 from fairline.queue import ID_PATTERN, PREFIX, SERIES
 
 Schema = dict[str, Any]
 
 WEB_ADDRESS: Schema = {"pattern": "^https?://[^/]", "format": "uri"}
+MAIL_ADDRESS: Schema = {"pattern": "^[^@]+@[^@]+$", "format": "email"}
 QUEUE: Schema = {"pattern": f"^{ID_PATTERN}$"}
 _TEXT_NAMES = "|".join((*look.TEXTS, *look.NOTICE_TEXTS, look.SERIES_TEXT.pattern))
 
@@ -62,13 +62,13 @@ LIMITS: dict[str, dict[str, Schema]] = {
     },
     "NewQueue": {"id": QUEUE},
     "JoinRequest": {
-        "email": _whole(ADDRESS),
+        "email": MAIL_ADDRESS,
         "language": {"pattern": f"^(?:{'|'.join(LANGUAGES)})(?:-.*)?$"},
         "series": _whole(SERIES),
         "metadata": {"maxProperties": METADATA_BYTES // len('"":0,')},
     },
     "Transfer": {"queue": QUEUE},
-    "MailTrial": {"to": _whole(ADDRESS)},
+    "MailTrial": {"to": MAIL_ADDRESS},
     "NewWebhook": {"url": WEB_ADDRESS, "queue": QUEUE},
     "WebhookChanges": {"url": WEB_ADDRESS},
 }
