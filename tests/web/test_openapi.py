@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import httpx
@@ -26,6 +27,7 @@ from fairline.web import openapi
 from fairline.web.app import operations
 from fairline.web.context import Context
 from fairline.web.docs import Docs
+from fairline.web.limits import LIMITS
 from fairline.web.metrics import Metrics
 from fairline.web.operations import Operation
 from fairline.web.problems import PROBLEMS
@@ -144,6 +146,55 @@ def test_fields_have_the_words_beside_them_in_the_source(document: dict[str, Any
     assert fields["joined_at"] == {"type": "string", "format": "date-time"}
     changes = document["components"]["schemas"]["QueueChanges"]["properties"]
     assert changes["claim_seconds"]["description"]
+
+
+#: What says nothing of its limits: clocks of clients, which are not relied on; where a stream goes on, which is only
+#: compared. The names in the queries of pages are free, and what they mean to nobody is ignored.
+UNLIMITED = {"HeartbeatRequest.timestamp", "last_event_id", "Last-Event-ID"}
+
+
+def test_every_field_and_every_parameter_says_what_it_allows(document: dict[str, Any]) -> None:
+    components = document["components"]["schemas"]
+    fields = {
+        f"{row.takes.__name__}.{name}": schema
+        for row in ROWS
+        if row.takes is not None
+        for name, schema in components[row.takes.__name__].get("properties", {}).items()
+    }
+    found = [*fields.items()]
+    for row in ROWS:
+        operation = document["paths"][row.path][row.method.lower()]
+        named = ((each["name"], each["schema"]) for each in operation["parameters"])
+        found += [each for each in named if not row.any_query]
+        assert row.takes is None or components[row.takes.__name__]["additionalProperties"] is False
+    assert len(found) > 200
+    open_ended = {name for name, schema in found if not _is_limited(schema)}
+    assert open_ended == UNLIMITED
+
+
+def _is_limited(schema: dict[str, Any]) -> bool:
+    """Whether a schema says what is too long, too large or of the wrong kind, down to what is in lists and objects."""
+    if "anyOf" in schema:
+        return all(map(_is_limited, schema["anyOf"]))
+    if schema.keys() & {"$ref", "enum", "const"}:
+        return True
+    match schema.get("type"):
+        case "string":
+            return bool(schema.keys() & {"maxLength", "pattern"}) or schema.get("format") == "date-time"
+        case "integer" | "number":
+            return schema.keys() >= {"minimum", "maximum"}
+        case "array":
+            return "maxItems" in schema and all(map(_is_limited, [schema["items"]] if schema.get("items") else []))
+        case "object":
+            inner = schema.get("additionalProperties")
+            return "maxProperties" in schema and (not isinstance(inner, dict) or not inner or _is_limited(inner))
+    return True
+
+
+def test_every_limit_is_one_of_a_field_there_is(document: dict[str, Any]) -> None:
+    types = {kind.__name__: kind for row in ROWS if row.takes is not None for kind in row.takes.__mro__}
+    for name, fields in LIMITS.items():
+        assert fields.keys() <= set(types[name].__struct_fields__), name
 
 
 def test_examples_of_bodies_are_taken() -> None:
@@ -310,9 +361,10 @@ def _excused(answer: schemathesis.Response) -> list[CheckFunction]:
     return [positive_data_acceptance] if beyond else []
 
 
-@pytest.fixture(scope="module")
-def wild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wild]:
-    running = RunningServer(tmp_path_factory.mktemp("wild"), environ={"FAIRLINE_LOG_FORMAT": "json"})
+@contextmanager
+def a_wild_server(folder: Path) -> Iterator[Wild]:
+    """A server that answers whatever comes; at the end, nothing must have failed in it."""
+    running = RunningServer(folder, environ={"FAIRLINE_LOG_FORMAT": "json"})
     try:
         wild = Wild(running)
         yield wild
@@ -322,19 +374,34 @@ def wild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wild]:
     assert running.logs("http.failed") == []
 
 
-#: For each call: how many of the requests that go through all that the document says, spread over them evenly; and how
-#: many random ones.
-COVERED, EXAMPLES = (10_000, 60) if os.environ.get("FAIRLINE_LONG") else (12, 3)
+@pytest.fixture(scope="module")
+def wild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wild]:
+    with a_wild_server(tmp_path_factory.mktemp("wild")) as found:
+        yield found
+
+
+class Amount(msgspec.Struct):
+    """How much is tried of each call."""
+
+    covered: int
+    """How many of the requests that go through all that the document says, spread over them evenly."""
+    examples: int
+    """How many random ones."""
+
+
+#: All of it is tried by tests/attack, where long tests are asked for.
+SHORT = Amount(12, 3)
 
 
 @pytest.mark.parametrize("group", openapi.GROUPS)
 def test_whatever_is_sent_the_answer_is_a_documented_one(wild: Wild, group: str) -> None:
     for row in ROWS:
         if row.group == group and row.path not in STREAMS:
-            _answers_as_documented(wild, row)
+            answers_as_documented(wild, row, SHORT)
 
 
-def _answers_as_documented(wild: Wild, row: Operation) -> None:
+def answers_as_documented(wild: Wild, row: Operation, amount: Amount) -> None:
+    """Try a call with what the document allows, and with what it does not."""
     operation = wild.api[row.path][row.method]
     modes = [GenerationMode.POSITIVE]
     if operation.body or operation.query or operation.headers or operation.path_parameters:
@@ -342,11 +409,15 @@ def _answers_as_documented(wild: Wild, row: Operation) -> None:
     cases = list(
         wild.api.iter_coverage_cases(operation, generation_modes=modes, generation_config=wild.api.config.generation)
     )
-    for case in cases[:: -(-len(cases) // COVERED) or 1]:
+    for case in cases[:: -(-len(cases) // amount.covered) or 1]:
         wild.check(case)
 
     @settings(
-        max_examples=EXAMPLES, database=None, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck]
+        max_examples=amount.examples,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[*HealthCheck],
     )
     @given(strategies.one_of([operation.as_strategy(generation_mode=mode) for mode in modes]))
     def check_some(case: Case) -> None:
