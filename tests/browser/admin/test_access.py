@@ -66,6 +66,14 @@ def test_a_wrong_key_is_slowed_down_and_told_so(night: Night, come: Come) -> Non
     expect(page.get_by_role("button", name="Sign in")).to_be_disabled()
 
 
+def test_a_link_to_a_tab_opens_it_after_signing_in_also_after_a_wrong_key(night: Night, come: Come) -> None:
+    page = come(f"/queues/{SALE}#people", role="")
+    sign_in(page, "fl_wrong")
+    expect(page.get_by_role("alert")).to_be_visible()
+    sign_in(page, night.keys["viewer"])
+    expect(page.get_by_role("tab", name="People")).to_have_attribute("aria-selected", "true")
+
+
 # What can happen
 
 

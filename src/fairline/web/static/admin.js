@@ -13,8 +13,10 @@ const PAGES = {
   audit: () => import("./admin-audit.js"),
 };
 
-/** Count down to the next try, and look whether someone is signed in already who came here by a link. */
+/** Keep the tab of the address, count down to the next try, and look whether someone is signed in already who came here by
+ *  a link. */
 async function signIn() {
+  document.querySelector("form").action += location.hash; // a redirect keeps what follows the # in the address
   const button = document.querySelector('[data-do="sign-in"]'), told = show("told");
   let left = page.wait;
   if (left) {
