@@ -3,7 +3,9 @@ worker."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import signal
 from pathlib import Path
 
 import httpx
@@ -76,18 +78,52 @@ def test_a_template_that_takes_too_much_for_some_people_stops_nobody(
         wait_until(lambda: visitor.get(f"/q/{queue}").text == "Changed", "the changed template is drawn")
 
 
-async def test_the_worker_answers_while_a_template_is_ended() -> None:
+def test_people_are_shown_a_page_when_what_draws_templates_is_killed(
+    server: RunningServer, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(page_template="Ours")
+    with httpx.Client(base_url=server.base_url, timeout=60) as visitor:
+
+        def shown() -> str:
+            page = visitor.get(f"/q/{queue}")
+            assert page.status_code == 200
+            assert page.text == "Ours" or "/static/waiting.js" in page.text
+            return page.text
+
+        for _ in range(3):
+            wait_until(lambda: shown() == "Ours", "the template is drawn")
+            for pid in drawing_processes(server):
+                os.kill(pid, signal.SIGKILL)
+            shown()
+        wait_until(lambda: shown() == "Ours", "the template is drawn again")
+
+
+def drawing_processes(server: RunningServer) -> list[int]:
+    children = [
+        pid
+        for worker in server.worker_pids()
+        for file in Path(f"/proc/{worker}/task").glob("*/children")
+        for pid in map(int, file.read_text().split())
+    ]
+    return [pid for pid in children if b"fairline.web.sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+async def test_a_template_that_was_ended_ends_nothing_the_next_time() -> None:
     renderer = Renderer(60)
     try:
         assert await renderer.draw("{{ 1 + 1 }}", {}) == "2"
         process = renderer._process
         assert process is not None
-        for _ in range(2):
-            with pytest.raises(InvalidSettings, match="takes too much"):
-                await renderer.draw(ENDLESS["a power"], {})
+        with pytest.raises(InvalidSettings, match="takes too much"):
+            await renderer.draw(ENDLESS["a power"], {})
         assert process.returncode is not None
-        assert renderer._process is None  # the second time nothing was started for it
         assert await renderer.draw("{{ 1 + 1 }}", {}) == "2"
+        process = renderer._process
+        assert process is not None
+        with pytest.raises(InvalidSettings, match="takes too much"):
+            await renderer.draw(ENDLESS["a power"], {})
+        assert renderer._process is process  # the second time nobody else's template was ended with it
+        assert process.returncode is None
     finally:
         await renderer.close()
 

@@ -63,7 +63,16 @@ class Renderer:
         try:
             if template in self._ended:
                 raise _took_too_much()
-            mark, text = await self._answer(pickle.dumps((source, values)))
+            mark, text = await self._answer_or_end(template, pickle.dumps((source, values)))
+        finally:
+            self._turn.release()
+        if mark != sandbox.DRAWN:
+            raise InvalidSettings("page_template", f"cannot be drawn: {text}")
+        return text
+
+    async def _answer_or_end(self, template: bytes, request: bytes) -> tuple[bytes, str]:
+        try:
+            return await self._answer(request)
         except asyncio.IncompleteReadError:
             code = await self._code()
             if code not in _ENDS_BY_TEMPLATE:
@@ -71,21 +80,19 @@ class Renderer:
             self._remember(template)
             raise _took_too_much() from None
         except BaseException:
-            await self.close()
+            await self.close()  # what it still answers would be taken for the next answer
             raise
-        finally:
-            self._turn.release()
-        if mark != sandbox.DRAWN:
-            raise InvalidSettings("page_template", f"cannot be drawn: {text}")
-        return text
 
     async def _answer(self, request: bytes) -> tuple[bytes, str]:
         async with asyncio.timeout(self._answer_seconds):
-            process = self._process = self._process or await _started()
+            process = self._process
+            if process is None or process.returncode is not None:
+                process = self._process = await _started()
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(len(request).to_bytes(sandbox.LENGTH_BYTES) + request)
-            with contextlib.suppress(ConnectionError):  # it has ended, and what is read says so
+            # Where it has ended meanwhile, what is read says so. Of a closed pipe uvloop raises a RuntimeError.
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                process.stdin.write(len(request).to_bytes(sandbox.LENGTH_BYTES) + request)
                 await process.stdin.drain()
             head = await process.stdout.readexactly(1 + sandbox.LENGTH_BYTES)
             length = int.from_bytes(head[1:])
