@@ -45,14 +45,14 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     """Where notices of this place are sent."""
     language: Annotated[str, Meta(max_length=35)] | None = None
     """In which language, such as `de`; by the browser's settings where it is left out."""
-    party_size: Annotated[int, Meta(ge=1, le=1000)] = 1
-    """How many people come together."""
+    party_size: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """How many people come together; one where it is left out."""
     series: Annotated[str, Meta(max_length=4)] | None = None
     """Which of the queue's series the label counts in; the first where it is left out."""
     metadata: dict[str, Any] | None = None
     """Anything the site wants to find again; at most 4 KiB of JSON."""
     idempotency_key: Identifier | None = None
-    """As the header `Idempotency-Key`."""
+    """As the header `Idempotency-Key`. It counts for one client: by its id, its cookie, or its address."""
 
 
 class JoinBody(JoinRequest, frozen=True):
@@ -126,7 +126,7 @@ def settled(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = F
     around it, the phone number as it is dialled from anywhere, the e-mail address as mail is sent there. Else an error
     that says what to type."""
     most = max(settings.max_party_size, LARGEST_BY_STAFF) if by_staff else settings.max_party_size
-    if request.party_size > most:
+    if request.party_size is not None and request.party_size > most:
         instead = "A larger party joins in parts" + ("" if by_staff else ", or asks the staff")
         raise InvalidRequest(
             "party_size", f"must be a whole number from 1 to {most}; got {request.party_size}. {instead}"
@@ -139,6 +139,11 @@ def settled(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = F
     phone = normalised(request.phone, settings.phone_region) if request.phone else None
     email = checked_address(request.email) if request.email else None
     return msgspec.structs.replace(request, name=name or None, phone=phone, email=email)
+
+
+def left_out(request: JoinRequest, settings: QueueSettings) -> str:
+    """A field that the queue requires and the request does not have; '' where there is none."""
+    return next((field for field in settings.required if not getattr(request, field)), "")
 
 
 def shows_as_written(name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fairline.activity import Activity
 from fairline.answer import Answer, Welcome
-from fairline.arrival import Caller, JoinRequest, settled
+from fairline.arrival import Caller, JoinRequest, left_out, settled
 from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SettingsChanged, TicketExpired, TokenMoved
 from fairline.estimate import Forecast
 from fairline.identity import Identity
@@ -31,6 +31,8 @@ Asking = tuple[JoinRequest, Caller, bool]
 #: A ticket by its number, and by when it was taken where whoever asks holds its token: in a queue made anew the number
 #: is somebody else's.
 Whose = tuple[int, int | None]
+#: The same, and who asks, where only their own session may be ended (see fairline.store.Visitor).
+Acting = tuple[int, int | None, bytes]
 #: So many times a join is worked out anew where the settings change under it.
 TRIES = 5
 
@@ -106,8 +108,10 @@ class Batches:
         self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
     ) -> Arrival | FairlineError:
         try:
-            told = settled(request, settings, by_staff=caller.staff is not None)
-            return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix)
+            by_staff = caller.staff is not None
+            told = settled(request, settings, by_staff=by_staff)
+            missing = "" if by_staff else left_out(told, settings)
+            return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix, missing)
         except FairlineError as error:
             return error
 
@@ -184,12 +188,13 @@ class Batches:
         visitors = [Visitor(number, by, count, joined) for (number, by, joined), count in views.items()]
         await self._store.visit(queue, "touch", visitors)
 
-    async def acts(self, key: tuple[QueueId, Action], tickets: list[Whose]) -> list[Answer | FairlineError]:
+    async def acts(self, key: tuple[QueueId, Action], tickets: list[Acting]) -> list[Answer | FairlineError]:
         """One action on many tickets."""
         queue, action = key
         await self._activity.write(queue)  # of those who go now nothing could be written later
-        numbers, joined = [number for number, _ in tickets], [joined for _, joined in tickets]
-        return await self._answers(queue, await self._store.act(queue, action, numbers, joined), _as_it_is)
+        numbers, joined = [number for number, _, _ in tickets], [joined for _, joined, _ in tickets]
+        by = [by for _, _, by in tickets]
+        return await self._answers(queue, await self._store.act(queue, action, numbers, joined, by), _as_it_is)
 
     async def _answers(
         self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]

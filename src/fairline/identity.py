@@ -29,15 +29,27 @@ class Identity:
         self._keyring = keyring
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # Whoever is inside comes again with every page, and many come from one address.
-        self.session = lru_cache(maxsize=10_000)(partial(self.digest, "session"))
+        self.session = lru_cache(maxsize=10_000)(self._session)
         self._address = lru_cache(maxsize=10_000)(self._address_digest)
+
+    def _session(self, by: str) -> bytes:
+        """Who comes to a session: what it is told with, part by part (see fairline.store.Visitor)."""
+        return b"".join(self.digest("session", part) for part in by.split(" "))
 
     def is_client(self, client_id: str, digest: str) -> bool:
         """Whether a client id has a digest that begins so."""
         return hmac.compare_digest(self.digest("client", client_id).hex()[: len(digest)], digest)
 
-    def arrival(self, queue: QueueId, request: JoinRequest, caller: Caller, through: bool, ipv6_prefix: int) -> Arrival:
-        """Someone who wants to join, as the store is told of them."""
+    def arrival(
+        self,
+        queue: QueueId,
+        request: JoinRequest,
+        caller: Caller,
+        through: bool,
+        ipv6_prefix: int,
+        missing: str = "",
+    ) -> Arrival:
+        """Someone who wants to join, as the store is told of them; `missing` is a required field they left out."""
         address = self._address(caller.address, ipv6_prefix)
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
@@ -45,20 +57,21 @@ class Identity:
             phone=self.digest("phone", request.phone) if request.phone else b"",
             email=self.mailbox(request.email) if request.email else b"",
             address=address,
-            key=self.key(request.idempotency_key, caller.staff or "") if request.idempotency_key is not None else b"",
+            key=self.key(request.idempotency_key, _bound_to(request, caller)),
             fingerprint=_form_or_body(request, caller) if request.idempotency_key else b"",
             priority=caller.priority,
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
             limited=caller.staff is None,
             through=through,
             series=request.series or "",
+            missing=missing,
             person=Person(
                 user_id=request.user_id,
                 name=request.name,
                 phone=request.phone,
                 email=request.email,
                 language=_language(request, caller),
-                party_size=request.party_size,
+                party_size=request.party_size or 1,
                 address=address.hex() or None,
                 user_agent=_storable(caller.user_agent[:300]) if caller.user_agent else None,
                 metadata=request.metadata,
@@ -93,6 +106,11 @@ class Identity:
             raise PassInvalid("it is for another queue")
         return claims.id
 
+    def visitor(self, key: str, address: str | None) -> str:
+        """The secret for a browser that has none and comes with an idempotency key: the same for the same call made
+        again from the same address, since the first answer may have been lost with its cookie."""
+        return self.digest("visitor", f"{address}\n{key}").hex()
+
     def key(self, key: str | None, caller: str) -> bytes:
         """An idempotency key counts for its caller alone: nobody can be answered by another's."""
         if key is not None and not 1 <= len(key) <= 200:
@@ -113,6 +131,17 @@ class Identity:
         digest = self._begun(kind).copy()  # what is done with the key alone is done once
         digest.update(text.encode(errors="replace"))
         return digest.digest()
+
+
+def _bound_to(request: JoinRequest, caller: Caller) -> str:
+    """Whose idempotency key it is: a weak one must hand nobody the token of someone else. That of a form is made by us
+    and too long to be guessed: it counts also where the cookies were lost."""
+    if caller.staff is not None:
+        return caller.staff
+    if caller.form:
+        return "form"
+    client = request.client_id or caller.visitor
+    return f"client\n{client}" if client else ""
 
 
 def _begun(key: bytes, kind: str) -> blake2b:

@@ -76,6 +76,11 @@ class Ask(StrEnum):
     REQUIRED = "required"
 
 
+#: For the same reason.
+_REQUIRED = Ask.REQUIRED
+#: What a queue may ask for: fields of a join.
+_ASKED = ("name", "phone", "email", "party_size")
+
 Text = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=2000)]
 Url = Annotated[str, Meta(max_length=2000)]
@@ -162,7 +167,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     max_party_size: Annotated[int, Meta(ge=1, le=1000)] = 20
     """The most people who come together; staff may add parties of up to 100."""
     ask_name: Ask = Ask.OPTIONAL
-    """Whether the form for taking a number asks for a name."""
+    """Whether the form for taking a number asks for a name. What is `required`, every join must bring, but for those by
+    staff."""
     ask_phone: Ask = Ask.OPTIONAL
     """Whether it asks for a phone number."""
     ask_email: Ask = Ask.NO
@@ -207,6 +213,12 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     def at_counter(self) -> bool:
         """Whether people are called to a counter: staff call them, and there is no site for them to go on to."""
         return self.by_hand and not self.target_url
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """What nobody is taken without, as fields of a join."""
+        asked = (self.ask_name, self.ask_phone, self.ask_email, self.ask_party_size)
+        return tuple(field for field, ask in zip(_ASKED, asked, strict=True) if ask is _REQUIRED)
 
     @property
     def calendar(self) -> Calendar:

@@ -17,7 +17,7 @@ import msgspec
 
 from fairline.answer import Answer, Welcome, printed
 from fairline.arrival import Caller, JoinRequest, check_join
-from fairline.batches import Asking, Batches, Whose
+from fairline.batches import Acting, Asking, Batches, Whose
 from fairline.desk import desk_name
 from fairline.errors import (
     FairlineError,
@@ -83,7 +83,7 @@ class Room:
         self._ranks = Grouping[QueueId, int, Answer](batches.look, on_sent=heard("rank"))
         self._unloads = Grouping[QueueId, int, Answer](batches.unloads, on_sent=heard("unload"))
         self._visits = Grouping[tuple[QueueId, Visit], Visitor, Answer](batches.visits, on_sent=heard("visit"))
-        self._acts = Grouping[tuple[QueueId, Action], Whose, Answer](batches.acts, on_sent=heard("act"))
+        self._acts = Grouping[tuple[QueueId, Action], Acting, Answer](batches.acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
@@ -114,9 +114,9 @@ class Room:
         """The page was closed: they have the grace to come back."""
         return Asked(self._unloads, queue, number)
 
-    def leave(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[Answer]:
-        """Leave for good, from the line or from inside."""
-        return Asked(self._acts, (queue, Action.LEAVE), (number, joined))
+    def leave(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[Answer]:
+        """Leave for good, from the line or from inside; a session only by the client `by`, where that is said."""
+        return Asked(self._acts, (queue, Action.LEAVE), (number, joined, self.identity.session(by)))
 
     async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
         """Where many tickets stand, in one call; with `beat`, a sign of life of each (for open streams)."""
@@ -136,9 +136,9 @@ class Room:
         """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
         return Asked(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), 0, joined))
 
-    def complete(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[Answer]:
-        """Done inside: the room is free at once."""
-        return Asked(self._acts, (queue, Action.COMPLETE), (number, joined))
+    def complete(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[Answer]:
+        """Done inside: the room is free at once. By the client that is inside alone, where it is said who asks."""
+        return Asked(self._acts, (queue, Action.COMPLETE), (number, joined, self.identity.session(by)))
 
     # Staff
 
@@ -160,7 +160,7 @@ class Room:
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
         """Recall, return, complete, cancel, no-show, terminate, hold, release or reinstate; answers the ticket as it is
         now."""
-        await Asked(self._acts, (queue, action), (number, None))
+        await Asked(self._acts, (queue, action), (number, None, b""))
         return await self.ticket(queue, number)
 
     async def begin(self, queue: QueueId, number: int) -> Ticket:

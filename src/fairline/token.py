@@ -107,7 +107,7 @@ class PriorityClaims(QueueClaims, frozen=True, kw_only=True):
 
 
 class SessionClaims(QueueClaims, frozen=True, kw_only=True):
-    """The pass that the protected site checks."""
+    """The pass that the protected site checks. That of a link has no client: it is exchanged once for one that has."""
 
     issuer: str = field(name="iss", default="fairline")
     subject: str = field(name="sub")
@@ -115,6 +115,8 @@ class SessionClaims(QueueClaims, frozen=True, kw_only=True):
     number: int = field(name="n")
     joined: int = field(name="j")
     issued: int = field(name="iat")
+    client: str = field(name="c", default="")
+    """Which client it was handed to: whoever has it is that client."""
 
 
 C = TypeVar("C", bound=Claims)

@@ -68,7 +68,7 @@ def _check_arrival(someone: httpx.Client, admin: httpx.Client, base: str) -> Non
     assert (arrived.status_code, arrived.headers["location"]) == (303, "/arrived/demo")
     assert someone.get(f"{base}/arrived/demo").headers["x-fairline-state"] == "arrived"
     with httpx.Client(headers={"user-agent": "Another/1.0"}) as thief:
-        assert thief.get(answer["redirect_url"]).headers["location"] == "/q/demo"
+        assert thief.get(answer["redirect_url"]).headers["x-fairline-state"] == "link_used"
     left = someone.post(f"{base}/arrived/demo", data={"do": "leave"})
     assert left.headers["location"] == "/q/demo"
     assert someone.get(f"{base}/api/v1/status", headers=headers).json()["reason"] == "left"

@@ -97,11 +97,11 @@ class TestWithoutAPass:
         assert answers == dict.fromkeys(dots, 302)
 
     def test_nobody_is_led_to_another_site(self, site: Site) -> None:
-        token, _ = site.fairline.admitted(site.queue)
         for path in ("//evil.test/x", "/%5Cevil.test/x", "/\\evil.test", "///evil.test"):
             onward = raw(site, path).headers["location"].partition("?return=")[2]
             assert onward.startswith("%2F"), path
             assert not onward.startswith(("%2F%2F", "%2F%5C")), path
+            token, _ = site.fairline.admitted(site.queue)
             arrival = raw(site, f"{path}?fairline_session={token}").headers["location"]
             assert arrival.startswith("/"), path
             assert arrival[1] not in "/\\", path
@@ -184,10 +184,13 @@ class TestWithABadPass:
     def test_the_link_of_another_person_is_refused(self, site: Site) -> None:
         token, number = site.fairline.admitted(site.queue)
         with site.arrive(token) as first:
+            used = f"{site.fairline.waiting_page(site.queue, '/seats')}&taken=1"
+            with site.visitor() as alike:
+                assert alike.get("/seats", params={"fairline_session": token}).headers["location"] == used
             for second in (site.visitor(user_agent="Browser/2"), site.visitor(address=OTHER_ADDRESS)):
                 with second:
                     answer = second.get("/seats", params={"fairline_session": token})
-                    assert answer.headers["location"] == site.fairline.waiting_page(site.queue, "/seats")
+                    assert answer.headers["location"] == used
                     second.cookies.set("fairline_session", token)
                     assert site.is_refused(second)
                     second.cookies.set("fairline_client", "made.up.here")
@@ -199,6 +202,13 @@ class TestWithABadPass:
         with site.arrive(token) as first, site.visitor(address=OTHER_ADDRESS, user_agent="Browser/2") as moved:
             moved.cookies = first.cookies
             assert moved.get("/seats").status_code == 200
+
+    def test_the_same_browser_may_come_by_its_link_again(self, site: Site) -> None:
+        token, number = site.fairline.admitted(site.queue)
+        with site.arrive(token) as visitor:
+            for _ in range(2):
+                answer = visitor.get("/seats", params={"fairline_session": token}, follow_redirects=True)
+                assert f"Ticket {number} is inside." in answer.text
 
     def test_a_revoked_one_is_refused(self, site: Site) -> None:
         token, number = site.fairline.admitted(site.queue)

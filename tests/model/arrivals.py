@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
+    InvalidRequest,
     NoRoom,
     PassInvalid,
     PassNotFound,
@@ -39,12 +40,16 @@ class Arrivals(Moves):
     def _holder_of(self, a: Arrival) -> Holder | None:
         kind = self.settings.one_per
         told = {OnePer.CLIENT: a.client, OnePer.USER: a.user, OnePer.PHONE: a.phone, OnePer.IP: a.address}
-        return (kind, told[kind]) if told.get(kind) else None
+        if told.get(kind):
+            return kind, told[kind]
+        return (OnePer.CLIENT, a.client) if a.client and kind is not OnePer.NONE else None
 
     def _refusal(self, a: Arrival) -> FairlineError | None:
         waiting = len(self.line())
         if self.settings.status is QueueStatus.MAINTENANCE:
             return QueueMaintenance(self.queue)
+        if a.missing:
+            return InvalidRequest(a.missing, "is missing: this queue takes nobody without it")
         if waiting >= self.settings.max_queue_size:
             return QueueFull(self.queue, waiting)
         if a.pass_id:

@@ -61,11 +61,39 @@ async def test_the_pass_leaves_the_address(venue: Venue, site: Site) -> None:
 
 async def test_a_link_that_was_passed_on_lets_nobody_else_in(venue: Venue, site: Site) -> None:
     venue.queue(site.url)
-    async with Visitor(site, "holder") as holder, Visitor(site, "friend") as friend:
+    for name in ("friend", "holder"):  # also where they share the kind of browser and the address
+        async with Visitor(site, "holder") as holder, Visitor(site, name) as friend:
+            way_in = await let_in(holder)
+            assert (await holder.goes_in(way_in)).status_code == 200
+            page, said = waiting_page(await friend.asks(way_in))
+            assert (page, said["taken"]) == (f"{site.fairline_url}/q/shop", ["1"])
+            shown = await friend.asks(f"{page}?taken=1")
+            assert (shown.status_code, shown.headers["x-fairline-state"]) == (409, "link_used")
+            assert "This link has been used" in shown.text
+            assert (await holder.asks("/")).status_code == 200
+            assert (await holder.goes_in(way_in)).status_code == 200, "a reload, or back"
+
+
+async def test_of_many_who_come_at_once_by_one_link_one_is_let_in(venue: Venue, site: Site) -> None:
+    venue.queue(site.url)
+    async with Visitor(site) as holder:
         way_in = await let_in(holder)
-        assert (await holder.goes_in(way_in)).status_code == 200
-        waiting_page(await friend.asks(way_in))
-        assert (await holder.asks("/")).status_code == 200
+        friends = [Visitor(site) for _ in range(8)]
+        await asyncio.gather(*(friend.asks(way_in) for friend in friends))
+        after = await asyncio.gather(*(friend.asks("/lamp") for friend in friends))
+        assert sorted(answer.status_code for answer in after) == [200] + [302] * 7
+        for friend in friends:
+            await friend.browser.aclose()
+            await friend._line.aclose()
+    assert venue.stats()["active"] == 1
+
+
+async def test_the_parts_of_the_first_page_are_let_in_together(venue: Venue, site: Site) -> None:
+    venue.queue(site.url)
+    async with Visitor(site) as someone:
+        await someone.asks(await let_in(someone))
+        answers = await asyncio.gather(*(someone.asks("/lamp") for _ in range(8)))
+        assert [answer.status_code for answer in answers] == [200] * 8
 
 
 async def test_a_bad_pass_is_as_good_as_none(venue: Venue, site: Site) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from fairline.errors import IdempotencyConflict, QueueFull, QueueMaintenance
+from fairline.errors import IdempotencyConflict, InvalidRequest, QueueFull, QueueMaintenance
 from fairline.queue import OnePer, QueueStatus
 from fairline.store import Arrival, Joined
 from fairline.ticket import LIVE, Action, Person, Status, Ticket
@@ -157,7 +157,33 @@ async def test_only_the_detail_the_queue_goes_by_makes_two_people_one(venue: Ope
     for one_per in DETAIL:
         v = await venue(one_per=one_per)
         alike = {detail: b"same" for detail in DETAIL.values() if detail != DETAIL[one_per]}
-        assert await v.joins(3, **alike) == [1, 2, 3], one_per
+        tickets = [await v.join(**alike, **{DETAIL[one_per]: b"%d" % n}) for n in range(3)]
+        assert [joined.ticket.number for joined in tickets] == [1, 2, 3], one_per
+
+
+async def test_where_the_detail_is_left_out_the_client_counts(venue: OpenVenue) -> None:
+    for one_per in DETAIL:
+        v = await venue(one_per=one_per)
+        await v.join(client=b"you", **({} if one_per is OnePer.CLIENT else {DETAIL[one_per]: b"other"}))
+        first = await v.join(client=b"me")
+        items = (await v.store.join(v.queue, [Arrival(client=b"me")] * 2)).items
+        again = [(item.ticket, item.created, item.proven) for item in items if isinstance(item, Joined)]
+        assert again == [(first.ticket, False, True)] * 2, one_per
+        await v.act(Action.LEAVE, first.ticket.number)
+        assert (await v.join(client=b"me")).created, one_per
+        assert await v.joins(2, client=b"") == [4, 5], f"{one_per}: nothing tells them apart"
+
+
+async def test_whoever_leaves_out_what_is_required_is_given_no_ticket(venue: OpenVenue) -> None:
+    v = await venue()
+    before = await v.everything()
+    refused = await v.try_join(client=b"me", missing="phone", key=b"k", fingerprint=b"f")
+    assert isinstance(refused, InvalidRequest)
+    assert refused.field == "phone"
+    assert await v.everything() == before
+    first = await v.join(client=b"me")
+    again = await v.join(client=b"me", missing="phone")
+    assert (again.created, again.ticket) == (False, first.ticket), "they have a ticket already"
 
 
 async def test_no_detail_makes_two_people_one_where_the_queue_goes_by_none(venue: OpenVenue) -> None:

@@ -6,7 +6,7 @@ from itertools import product
 
 from fairline.errors import SessionTaken, TicketNotFound, TokenInvalid, TransitionRefused
 from fairline.store import Visit, Visitor
-from fairline.ticket import Action, Reason, Standing, Status
+from fairline.ticket import LIVE, Action, Reason, Standing, Status
 from tests.store.venue import OpenVenue, Venue
 
 SESSION = {"session_seconds": 600, "session_max_seconds": 1500, "heartbeat_timeout_seconds": 0}
@@ -198,3 +198,38 @@ async def test_nor_is_it_ended_by_them(venue: OpenVenue) -> None:
         for done in (theirs, other):
             assert isinstance(done, Standing), action
             assert done.held or done.status is not status, action
+
+
+async def test_the_end_of_who_started_goes_on_and_never_starts(venue: OpenVenue) -> None:
+    v = await venue(**SESSION)
+    number = await v.one(Status.ADMITTED)
+    await v.start(number, b"secret,browser")
+    assert isinstance(await v.start(number, b"secret,browser"), Standing)
+    for other in (b"browser", b"other!,browser", b"secret", b"the secret,browser", b""):
+        assert isinstance(await v.start(number, other), SessionTaken), other
+    for what in ("touch", "visit"):
+        for views in (0, 1):
+            for by in (b"secret,browser", b"browser"):
+                (theirs,) = (await v.store.visit(v.queue, what, [Visitor(number, by, views)])).items
+                assert isinstance(theirs, Standing), (what, views, by)
+            for other in (b"secret", b"other!,browser", b"", b"the secret,browser"):
+                (outcome,) = (await v.store.visit(v.queue, what, [Visitor(number, other, views)])).items
+                assert isinstance(outcome, SessionTaken), (what, views, other)
+
+
+async def test_nobody_ends_the_session_of_someone_else(venue: OpenVenue) -> None:
+    for action in (Action.COMPLETE, Action.LEAVE):
+        v = await venue(**SESSION)
+        numbers = [await v.one(Status.ADMITTED) for _ in range(4)]
+        for number in numbers[:3]:
+            await v.start(number, b"secret,browser")
+        before = await v.everything()
+        asked = [numbers[0], numbers[1], numbers[1], 99]
+        items = (await v.store.act(v.queue, action, asked, by=[b"stranger", b"secret", b"x", b"x"])).items
+        assert [type(item) for item in items] == [SessionTaken] * 3 + [TicketNotFound], action
+        assert await v.everything() == before, action
+        mine = [b"secret,browser", b"browser", b""]
+        items = (await v.store.act(v.queue, action, numbers[:3], by=mine)).items
+        assert all(isinstance(item, Standing) and item.status not in LIVE for item in items), action
+        (waits,) = (await v.store.act(v.queue, Action.LEAVE, numbers[3:], by=[b"stranger"])).items
+        assert isinstance(waits, Standing), "nobody is inside yet"

@@ -53,6 +53,10 @@ def open_kiosk(counter: Counter, queue: str, **body: Any) -> httpx.Client:
     return tablet
 
 
+#: The key of one press: as long as those that the page has.
+SAME = "the same press twice"
+
+
 def press(tablet: httpx.Client, queue: str, key: str = "", **fields: str) -> httpx.Response:
     return tablet.post(f"/join/{queue}/kiosk", data={"key": key or secrets.token_hex(8), **fields})
 
@@ -77,7 +81,7 @@ def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(counter: Counter
         labels += re.findall(r"</small>(B\d+)</p>", taken.text)[:1]
         assert "set-cookie" not in taken.headers, "the tablet holds nobody's ticket"
     assert labels == [f"B000{n}" for n in range(1, 6)]
-    first, again = press(tablet, queue, "same"), press(tablet, queue, "same")
+    first, again = press(tablet, queue, SAME), press(tablet, queue, SAME)
     assert (first.status_code, again.status_code) == (201, 200)
     assert len(counter.tickets(queue)) == 6
     assert counter.tickets(queue)[0]["party_size"] == 4
@@ -89,11 +93,11 @@ def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(counter: Counter
 def test_a_press_whose_number_went_along_on_a_phone_leads_to_the_start(counter: Counter) -> None:
     queue = counter.queue()
     tablet = open_kiosk(counter, queue)
-    assert press(tablet, queue, "same").status_code == 201
+    assert press(tablet, queue, SAME).status_code == 201
     (ticket,) = counter.tickets(queue)
     code = code_on_paper(counter, queue, ticket)
     assert counter.someone().post(f"/join/{queue}/move", data={"code": code}).status_code == 303
-    again = press(tablet, queue, "same")
+    again = press(tablet, queue, SAME)
     assert (again.status_code, again.headers["location"]) == (303, f"/join/{queue}/kiosk")
     assert tablet.get(f"/join/{queue}/kiosk").headers["x-fairline-state"] == "start"
     assert len(counter.tickets(queue)) == 1

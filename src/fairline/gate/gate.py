@@ -10,6 +10,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
+from secrets import token_hex
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -155,8 +157,8 @@ class Gate:
         """Someone comes with the pass in the address: it goes into a cookie, and they to the address without it."""
         cookies: list[Header] = []
         try:
-            session, cookies = self._let_in(request, token)
-            cookies.append(self._cookie(request, SESSION_COOKIE, token, session.says.expires - time.time()))
+            session, cookies = self._let_in(request, token, token_hex(16))
+            cookies.append(self._cookie(request, SESSION_COOKIE, session.token, session.says.expires - time.time()))
         except PassRefused as refused:
             if request.token is None:
                 return self._turned_away(request, refused)
@@ -171,13 +173,14 @@ class Gate:
         answer.headers += cookies
         return answer
 
-    def _let_in(self, request: Request, token: str | None) -> tuple[Session, list[Header]]:
-        """The session of this visitor and the cookie that names them, or PassRefused, or ServerAway."""
+    def _let_in(self, request: Request, token: str | None, arrival: str = "") -> tuple[Session, list[Header]]:
+        """The session of this visitor and the cookie that names them, or PassRefused, or ServerAway. `arrival` is the
+        key of one that comes by a link, which lets one in, however alike those are who have it."""
         if not token:
             raise _missing()
         says = self._checker.check(token, time.time())
         visitor = request.visitor
-        session = self._sessions.find(token, visitor)
+        session = None if arrival and not visitor.client else self._sessions.find(token, visitor)
         if session is None:
             session = Session(token, says, visitor)
         elif not session.good and not self._may_ask_again(session):
@@ -185,16 +188,17 @@ class Gate:
         elif self._stands(session):
             return session, []
         try:
-            known = self._begin(session)
+            known = self._begin(session, arrival)
         except ServerAway:
             if session.refused:
                 raise session.refused from None
             # A cookie cannot be checked here; but what the server has said of this pass still holds.
-            other = self._sessions.of_pass(token)
+            other = self._sessions.of_ticket(says)
             if other is not None and other is not session:
                 raise other.refused or _taken() from None
             # Whoever brings the server's cookie was let in before, by another process of the site perhaps.
-            if not visitor.client and session.confirmed_at is None and self.options.on_error == "closed":
+            named = visitor.client or says.client
+            if not named and session.confirmed_at is None and self.options.on_error == "closed":
                 raise
             self._sessions.keep(session, visitor)
             return session, []
@@ -206,13 +210,18 @@ class Gate:
             return session, []
         return session, [self._cookie(request, CLIENT_COOKIE, known.client, says.expires - time.time())]
 
-    def _begin(self, session: Session) -> Visitor:
+    def _begin(self, session: Session, arrival: str = "") -> Visitor:
         """Ask the server to begin the session, or whether this visitor did."""
+        visitor = session.visitor
+        # Who holds a pass that no client has been handed is known by the browser, in every process of the site.
+        key = arrival or sha256(visitor.name.encode("utf-8", "surrogateescape")).hexdigest()
         try:
-            session.visitor = self._server.start(session.token, session.visitor)
+            theirs, session.visitor = self._server.start(session.token, visitor, key)
         except PassRefused as refused:
             session.refuse(refused, time.monotonic())
             raise
+        if arrival:
+            session.token = theirs
         session.confirm(time.monotonic())
         session.reported_at = time.monotonic()
         return session.visitor
@@ -277,6 +286,8 @@ class Gate:
     def _shown_the_line(self, request: Request, refused: PassRefused, state: dict[str, Any]) -> Answer:
         """To the waiting page; programs are told the state of the queue."""
         page = f"{self.waiting_page}?return={quote(request.address_without_pass, safe='')}"
+        if refused.reason is Refusal.TAKEN and request.arrived_with is not None:
+            page += "&taken=1"  # it says that the link has been used
         if request.wants_page:
             return _redirect(page)
         wait = state.get("estimated_wait_seconds")

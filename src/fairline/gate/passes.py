@@ -29,12 +29,16 @@ class Pass:
 
     queue: str
     ticket: int
+    joined: int
+    """When the ticket was taken: tells apart two of one number where a queue was deleted and created again."""
     label: str
     """The ticket's number as a counter prints it."""
     issued: float
     expires: float
     key: str
     """The id of the key that signed it."""
+    client: str = ""
+    """Which client it was handed to; empty in a link."""
 
 
 class Checker:
@@ -86,10 +90,12 @@ def _pass(claims: dict[str, Any], key: str) -> Pass:
         return Pass(
             queue=str(claims["q"]),
             ticket=int(claims["n"]),
+            joined=int(claims["j"]),
             label=str(claims["sub"]),
             issued=float(claims["iat"]),
             expires=float(claims["exp"]),
             key=key,
+            client=str(claims.get("c", "")),
         )
     except (KeyError, TypeError, ValueError):
         raise _damaged() from None

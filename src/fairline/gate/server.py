@@ -76,11 +76,15 @@ class FairlineServer:
         """The queue as everyone may see it."""
         return self._expected(*self._call("GET", f"/api/v1/queues/{quote(queue, safe='')}", {}))
 
-    def start(self, token: str, visitor: Visitor) -> Visitor:
-        """Begin the session for this visitor, or find that they began it. The visitor, with the server's cookie."""
-        response, body = self._session("start", token, visitor)
+    def start(self, token: str, visitor: Visitor, key: str) -> tuple[str, Visitor]:
+        """Begin the session for this visitor, or find that they began it. The pass that is theirs alone, and the
+        visitor with the server's cookie. Of all who come without one, those with this key are the same."""
+        response, body = self._session("start", token, visitor, {"Idempotency-Key": key})
         self._settled(response, body)
-        return replace(visitor, client=_client(response) or visitor.client)
+        theirs = _json(body).get("session_token")
+        return theirs if isinstance(theirs, str) else token, replace(
+            visitor, client=_client(response) or visitor.client
+        )
 
     def activity(self, token: str, visitor: Visitor) -> None:
         """Keep the session alive."""
@@ -97,8 +101,10 @@ class FairlineServer:
         while self._idle:
             self._idle.pop()[0].close()
 
-    def _session(self, what: str, token: str, visitor: Visitor) -> tuple[HTTPResponse, bytes]:
-        headers = {"Authorization": f"Bearer {token}", "User-Agent": visitor.agent[:LONGEST_AGENT]}
+    def _session(
+        self, what: str, token: str, visitor: Visitor, more: dict[str, str] | None = None
+    ) -> tuple[HTTPResponse, bytes]:
+        headers = {"Authorization": f"Bearer {token}", "User-Agent": visitor.agent[:LONGEST_AGENT], **(more or {})}
         if visitor.client:
             headers["Cookie"] = f"{CLIENT_COOKIE}={visitor.client}"
         if _is_address(visitor.address):

@@ -57,7 +57,7 @@ class Sessions:
     def __init__(self, limit: int = REMEMBERED) -> None:
         self._limit = limit
         self._found: OrderedDict[bytes, Session] = OrderedDict()
-        self._by_pass: OrderedDict[bytes, Session] = OrderedDict()
+        self._by_ticket: OrderedDict[tuple[int, int], Session] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, token: str, visitor: Visitor) -> Session | None:
@@ -69,10 +69,10 @@ class Sessions:
                 self._found.move_to_end(key)
             return session
 
-    def of_pass(self, token: str) -> Session | None:
-        """What the server has said of a pass, whoever brought it."""
+    def of_ticket(self, says: Pass) -> Session | None:
+        """What the server has said of a ticket, whoever brought its pass."""
         with self._lock:
-            return self._by_pass.get(_key(token))
+            return self._by_ticket.get((says.ticket, says.joined))
 
     def keep(self, session: Session, *visitors: Visitor) -> None:
         """Remember it, under each of the ways in which the visitor may come again."""
@@ -80,11 +80,12 @@ class Sessions:
             for visitor in visitors:
                 self._found[_key(session.token, visitor)] = session
             if session.confirmed_at is not None:
-                self._by_pass[_key(session.token)] = session
-            for kept in (self._found, self._by_pass):
-                while len(kept) > self._limit:
-                    kept.popitem(last=False)
+                self._by_ticket[session.says.ticket, session.says.joined] = session
+            while len(self._found) > self._limit:
+                self._found.popitem(last=False)
+            while len(self._by_ticket) > self._limit:
+                self._by_ticket.popitem(last=False)
 
 
-def _key(token: str, visitor: Visitor | None = None) -> bytes:
-    return sha256(f"{token}\n{visitor.name if visitor else ''}".encode("utf-8", "surrogateescape")).digest()
+def _key(token: str, visitor: Visitor) -> bytes:
+    return sha256(f"{token}\n{visitor.name}".encode("utf-8", "surrogateescape")).digest()

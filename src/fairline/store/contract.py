@@ -92,6 +92,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
     """Which of the queue's series its label counts in; the first where it is empty."""
     held: bool = False
     """Joins put aside, to be released later."""
+    missing: str = ""
+    """A field that the queue requires and that was left out: whoever has no ticket yet is given none."""
     came: Came | None = None
     """The ticket of another queue that this one takes the place of: remembered until it is released, or ends."""
     person: Person = Person()
@@ -207,7 +209,11 @@ class Shown(NamedTuple):
 
 class Visitor(NamedTuple):
     """Someone who comes to the inside: the ticket, the digest of who it is, and how many page views that were. With
-    `joined`, only to the ticket that was taken then: in a queue made anew its number is somebody else's."""
+    `joined`, only to the ticket that was taken then: in a queue made anew its number is somebody else's.
+
+    Who it is has one part or two: a secret that one client alone has, then the browser at its address. A session is
+    that of `by` where it was started by the same, or by what ends so: a client without its secret is known by the
+    browser. To start it once more takes the whole."""
 
     number: int
     by: bytes
@@ -329,10 +335,16 @@ class Store(Protocol):
         visit of a session that runs already only asks whether it may: nothing is written."""
 
     async def act(
-        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: Sequence[int | None] = ()
+        self,
+        queue: QueueId,
+        action: Action,
+        numbers: Sequence[int],
+        joined: Sequence[int | None] = (),
+        by: Sequence[bytes] = (),
     ) -> Reply[Standing | FairlineError]:
         """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS.
-        `joined` says when each ticket was taken, where that is known (as of a Visitor)."""
+        `joined` says when each ticket was taken, where that is known (as of a Visitor). `by` says who asks, as of a
+        Visitor too: a session of anyone else is SessionTaken; empty, as for staff, it may be anyone's."""
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
         """End a ticket whose holder has another one in another queue now. To do it again changes nothing."""

@@ -55,6 +55,8 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
         case "series":
             names = f"one of {detail}" if detail else "left out: this queue has no series"
             return InvalidRequest("series", f"must be {names}")
+        case "missing":
+            return InvalidRequest(str(detail), "is missing: this queue takes nobody without it")
         case _:
             who, _, wait = str(detail).partition(" ")
             return RateLimited(who, float(wait) / 1000)

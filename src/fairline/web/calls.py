@@ -130,7 +130,12 @@ def site_operations(sites: Sites, gate: Gate) -> list[Operation]:
         problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_expired"),
     )
     return [
-        session("POST /api/v1/session/start", "Begin the session, for this client alone.", fast=sites.start),
+        session(
+            "POST /api/v1/session/start",
+            "Begin the session, for this client alone.",
+            fast=sites.start,
+            headers=("Idempotency-Key",),
+        ),
         session("POST /api/v1/session/activity", "Keep the session alive.", fast=sites.activity),
         session("POST /api/v1/session/complete", "Done inside: the room is free at once.", fast=sites.complete),
         session(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 SESSION_COOKIE = "fairline_session"
 CLIENT_COOKIE = "fairline_client"
+#: In the query of a waiting page: who is sent there came with a link that somebody else has used.
+TAKEN = "taken=1"
 VISITOR_COOKIE = "fairline_visitor"
 VISITOR_SECONDS = 31_536_000
 #: Session tokens made lately, by ticket: reading a status again gives the same one.
@@ -255,20 +259,40 @@ class Context:
             token = other_token(request, SESSION_COOKIE, SESSION_COOKIE)
         return signer.check(token, time.time())
 
-    def bound_as(self, request: Request, claims: SessionClaims) -> str | None:
-        """Which client it is, if it brings the cookie that names it for this session."""
-        token = request.head.cookies.get(CLIENT_COOKIE)
-        if not token:
-            return None
-        try:
-            client = self.room.keyring.clients.check(token, time.time())
-        except TokenError:
-            return None
-        return client.by if (client.queue, client.number) == (claims.queue, claims.number) else None
+    def bound_as(self, request: Request, claims: SessionClaims, pass_cookie: str = SESSION_COOKIE) -> str | None:
+        """Which client it is, if that is proven: by the pass it was handed, or by the cookie that names it for this
+        session."""
+        if claims.client:
+            return claims.client
+        cookies, now = request.head.cookies, time.time()
+        if token := cookies.get(CLIENT_COOKIE):
+            with suppress(TokenError):
+                client = self.room.keyring.clients.check(token, now)
+                if (client.queue, client.number) == (claims.queue, claims.number):
+                    return client.by
+        if token := cookies.get(pass_cookie):
+            with suppress(TokenError):
+                held = self.room.keyring.sessions.check(token, now)
+                if (held.queue, held.number, held.joined) == (claims.queue, claims.number, claims.joined):
+                    return held.client or None
+        return None
 
     def visitor(self, request: Request, claims: SessionClaims) -> str:
-        """Which client comes: the one our cookie names, or else this browser at this address."""
+        """Which client comes: the one that is proven, or else this browser at this address."""
         return self.bound_as(request, claims) or self.seen_as(request)
+
+    def arriving(self, request: Request, claims: SessionClaims, pass_cookie: str = SESSION_COOKIE) -> str:
+        """Which client comes to be let in: the one that is proven, or else a new one, so that a link lets one in
+        however many have it. The same call made again is the same client, by its idempotency key."""
+        if bound := self.bound_as(request, claims, pass_cookie):
+            return bound
+        key = request.head.text(b"idempotency-key")
+        secret = self.room.identity.key(key, "start").hex() if key else token_hex(12)
+        return f"{secret} {self.seen_as(request)}"
+
+    def handed_to(self, claims: SessionClaims, by: str) -> str:
+        """The pass of a link, exchanged for the one of the client that came with it."""
+        return self.room.keyring.sessions.sign(replace(claims, client=by))
 
     def seen_as(self, request: Request) -> str:
         """A client without our cookie: this browser at this address."""

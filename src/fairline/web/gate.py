@@ -1,9 +1,9 @@
 """The gate of a protected site: may this request go on? For nginx `auth_request` and every kind of forward-auth.
 
 A proxy asks before it passes a request on, and says which address was asked for (`X-Original-URI`, `X-Forwarded-Uri`).
-Whoever has a pass goes on. Whoever arrives with one in the address is given it as a cookie and sent to the same address
-without it. Whoever has none may be let straight through, or is sent to the waiting page and from there back to the
-address they asked for.
+Whoever has a pass goes on. The pass of a link is exchanged for one of that browser alone, as a cookie, and the browser
+sent to the same address without it: once, so that a link that was passed on lets nobody else in. Whoever has no pass
+may be let straight through, or is sent to the waiting page and from there back to the address they asked for.
 
 Proxies differ in what they do with a refusal. nginx wants 401, and then asks us once more for an answer to the browser
 (`answer=refused`); others hand our first answer to the browser as it is (`answer=redirect`).
@@ -22,11 +22,19 @@ from msgspec import Struct
 from fairline.answer import Answer
 from fairline.arrival import JoinRequest
 from fairline.bypass import address_passes, agent_passes, decoded, path_passes
-from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenError, TokenInvalid
+from fairline.errors import (
+    FairlineError,
+    QueueNotFound,
+    SessionTaken,
+    StoreError,
+    TokenError,
+    TokenInvalid,
+    TransitionRefused,
+)
 from fairline.queue import QueueId, QueueSettings
-from fairline.ticket import Status
+from fairline.ticket import Action, Status
 from fairline.token import SessionClaims
-from fairline.web.context import SESSION_COOKIE, Context, local
+from fairline.web.context import SESSION_COOKIE, TAKEN, Context, local
 from fairline.web.http import (
     NO_STORE,
     Head,
@@ -142,21 +150,30 @@ class Gate:
         return claims
 
     def _arrival(self, request: Request, errand: Errand, claims: SessionClaims) -> Outcome:
-        """The pass begins its session. One that does not is someone else's: it must not take the place of a pass that
-        the browser has already."""
-        by = self._context.visitor(request, claims)
-        settled: Headers = (self._pass_cookie(request, errand.arriving, claims.expires),)
-        if errand.answer == "refused" and not self._context.bound_as(request, claims):
-            settled += self._context.visitor_cookies(request, claims, by)
+        """The pass of a link begins its session, once, and is exchanged for one of this client alone. One that does not
+        is someone else's: it must not take the place of a pass that the browser has already."""
+        queue, by = QueueId(claims.queue), self._context.arriving(request, claims)
         named = msgspec.structs.replace(errand, queue=claims.queue)
+
+        def settled(_: Answer) -> Response:
+            token = self._context.handed_to(claims, by)
+            return self._settle_in(request, errand, (self._pass_cookie(request, token, claims.expires),))
 
         def refused(error: FairlineError) -> Outcome:
             if SESSION_COOKIE in request.cookies and not isinstance(error, StoreError):
                 return self._settle_in(request, errand, ())
             return self._without_pass(request, named, error)
 
-        visit = self._room.visit(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(visit, lambda _: self._settle_in(request, errand, settled), recover=refused)
+        if errand.answer:
+            return Pending(self._room.start(queue, claims.number, by, claims.joined), settled, recover=refused)
+
+        def looked(answer: Answer) -> Outcome:
+            proven = self._context.bound_as(request, claims) is not None
+            trouble = _in_the_way(answer, claims, proven=proven)
+            return refused(trouble) if trouble else settled(answer)
+
+        # A proxy that wants an answer for the browser asks once more: this call must not use up the link.
+        return Pending(self._room.status(queue, claims.number), looked, recover=refused)
 
     def _settle_in(self, request: Request, errand: Errand, cookies: Headers) -> Response:
         """The pass goes into a cookie and out of the address, where it could be copied."""
@@ -207,26 +224,32 @@ class Gate:
                 return None
             token = self._context.session_token(welcome)
             claims = self._room.keyring.sessions.check(token, time.time())
-            answer = await self._room.visit(queue, claims.number, self._context.visitor(request, claims))
+            by = self._context.visitor(request, claims)
+            answer = await self._room.visit(queue, claims.number, by)
         except StoreError:
             raise
         except FairlineError:
             return None  # no room, a limit, someone else's session: they can wait like everyone
-        return _yes(errand, (*_who(answer), self._pass_cookie(request, token, claims.expires)))
+        held = self._context.handed_to(claims, by)
+        return _yes(errand, (*_who(answer), self._pass_cookie(request, held, claims.expires)))
 
     def _turned_away(self, request: Request, errand: Errand, error: FairlineError, state: State | None) -> Response:
         """No: with the way to the waiting page, and from there back."""
         page = self._page(errand)
+        if errand.arriving and isinstance(error, SessionTaken):
+            page += ("&" if "?" in page else "?") + TAKEN
         if errand.answer and state is not None:
-            return self._told(request, page, state)
+            return self._told(request, page, state, error)
         refusal = failure(request, error, status=401)
         return refusal.with_headers((b"x-fairline-redirect", page.encode())) if errand.queue else refusal
 
-    def _told(self, request: Request, page: str, state: State) -> Response:
+    def _told(self, request: Request, page: str, state: State, error: FairlineError) -> Response:
         """The answer for whoever asked: a browser goes to the page, a program or a script is told of the queue."""
         navigates = request.text(b"sec-fetch-mode") in (None, "navigate")
         if navigates and not wants_json(request):
             return Response(302, headers=((b"location", page.encode()), *NO_STORE))
+        if isinstance(error, SessionTaken):
+            return failure(request, error)
         wait = state.told.estimated_wait_seconds or 0
         retry = min(max(wait, RETRY_SECONDS[0]), RETRY_SECONDS[1])
         base = self._context.settings.public_url
@@ -255,6 +278,18 @@ def _once_more(errand: Errand, headers: Headers) -> Response:
 def _check_queue(claims: SessionClaims, errand: Errand) -> None:
     if errand.queue and claims.queue != errand.queue:
         raise TokenInvalid(f"it is for queue {claims.queue!r}, not {errand.queue!r}")
+
+
+def _in_the_way(answer: Answer, claims: SessionClaims, *, proven: bool) -> FairlineError | None:
+    """Why the pass of a link would begin no session, as far as it can be told before it is tried."""
+    standing = answer.standing
+    if standing.joined != claims.joined:
+        return TokenInvalid("it is for a queue that is no more")
+    if standing.status is Status.ADMITTED or (standing.status is Status.ACTIVE and proven):
+        return None
+    if standing.status is Status.ACTIVE:
+        return SessionTaken()
+    return TransitionRefused(Action.START, standing.found, standing.reason)
 
 
 def _who(answer: Answer) -> Headers:

@@ -358,7 +358,7 @@ class Pending(Struct, Generic[T], frozen=True, eq=False):
     """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
 
     deferred: Deferred[T]
-    render: Callable[[T], Sent]
+    render: Callable[[T], Outcome]
     recover: Callable[[FairlineError], Outcome] | None = None
 
     def sent(self, outcome: T | Exception) -> Outcome:

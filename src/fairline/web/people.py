@@ -61,7 +61,19 @@ def named_queue(name: str) -> QueueId:
 
 def visitor_of(request: Request) -> str:
     """The secret in a cookie of ours, by which a browser that names no client id is known again; or a new one."""
-    return request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR] or secrets.token_urlsafe(16)
+    return _known_visitor(request) or secrets.token_urlsafe(16)
+
+
+def visitor_with(request: Request, key: str | None, context: Context) -> str:
+    """The same, for a join with an idempotency key: a browser without a cookie that sends the call again is given the
+    same secret again."""
+    if not key:
+        return visitor_of(request)
+    return _known_visitor(request) or context.room.identity.visitor(key, context.address(request))
+
+
+def _known_visitor(request: Request) -> str:
+    return request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR]
 
 
 class People:
@@ -76,7 +88,7 @@ class People:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
         body = join_request(request)
-        visitor = None if body.client_id else visitor_of(request)
+        visitor = None if body.client_id else visitor_with(request, body.idempotency_key, self._context)
         asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fairline.answer import Answer
 from fairline.errors import FairlineError, TicketExpired, TicketNotFound
@@ -29,42 +30,53 @@ class Sites:
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
+        by = self._context.arriving(request, claims)
         asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer, by), recover=_gone)
+        return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._claims(request)
         by = self._context.visitor(request, claims)
         asked = self._room.touch(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=_gone)
+        return Pending(asked, _told, recover=_gone)
 
     def leave(self, request: Request) -> Outcome:
         """Gone without having done what they came for: the room is free at once, and nothing is used up."""
         claims = self._claims(request)
-        asked = self._room.leave(QueueId(claims.queue), claims.number, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=_gone)
+        by = self._context.visitor(request, claims)
+        asked = self._room.leave(QueueId(claims.queue), claims.number, claims.joined, by)
+        return Pending(asked, _told, recover=_gone)
 
     def complete(self, request: Request) -> Outcome:
         """Done: the room is free at once."""
         claims = self._claims(request)
-        asked = self._room.complete(QueueId(claims.queue), claims.number, claims.joined)
-        return Pending(asked, lambda answer: self._told(request, claims, answer), recover=_gone)
+        by = self._context.visitor(request, claims)
+        asked = self._room.complete(QueueId(claims.queue), claims.number, claims.joined, by)
+        return Pending(asked, _told, recover=_gone)
 
     def _claims(self, request: Request) -> SessionClaims:
         request.decode(_nothing, default=Strict())
         return self._context.session_claims(request)
 
-    def _told(self, request: Request, claims: SessionClaims, answer: Answer, by: str | None = None) -> Response:
-        standing = answer.standing
-        content = SessionAnswer(
-            status=standing.status,
-            queue=answer.queue,
-            ticket=standing.number,
-            expires_at=moment(standing.deadline) if standing.status is Status.ACTIVE and standing.deadline else None,
-        )
-        return private(200, content, self._context.visitor_cookies(request, claims, by) if by else ())
+    def _begun(self, request: Request, claims: SessionClaims, answer: Answer, by: str) -> Response:
+        token = self._context.handed_to(claims, by)
+        return private(200, _content(answer, token), self._context.visitor_cookies(request, claims, by))
+
+
+def _told(answer: Answer) -> Response:
+    return private(200, _content(answer))
+
+
+def _content(answer: Answer, token: str | UnsetType = UNSET) -> SessionAnswer:
+    standing = answer.standing
+    return SessionAnswer(
+        status=standing.status,
+        queue=answer.queue,
+        ticket=standing.number,
+        expires_at=moment(standing.deadline) if standing.status is Status.ACTIVE and standing.deadline else None,
+        session_token=token,
+    )
 
 
 def _gone(error: FairlineError) -> NoReturn:

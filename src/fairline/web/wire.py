@@ -204,6 +204,8 @@ class SessionAnswer(Struct, kw_only=True, frozen=True):
     ticket: int
     expires_at: datetime | None
     """When it ends unless there is activity."""
+    session_token: str | UnsetType = UNSET
+    """Only of a start: the pass of this client, to be sent from now on in place of the one of the link."""
 
 
 class Health(Struct, frozen=True):

@@ -197,6 +197,7 @@ class PostgresStore:
             [a.series for a in arrivals],
             [a.held for a in arrivals],
             [_json(a.came).decode() if a.came else None for a in arrivals],
+            [a.missing for a in arrivals],
         )
         view, rows = await self._call("join", queue, *_terms(terms), *columns)
         if terms is not None and terms.version != view[2]:
@@ -286,12 +287,18 @@ class PostgresStore:
         return outcomes(queue, Action.TOUCH if what == "touch" else Action.START, numbers, answer)
 
     async def act(
-        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: Sequence[int | None] = ()
+        self,
+        queue: QueueId,
+        action: Action,
+        numbers: Sequence[int],
+        joined: Sequence[int | None] = (),
+        by: Sequence[bytes] = (),
     ) -> Reply[Standing | FairlineError]:
         check_batch(numbers)
         check_act(action)
-        why, taken = REASONS.get(action), list(joined or [None] * len(numbers))
-        answer = await self._call("act", queue, action.value, why.value if why else None, list(numbers), taken)
+        why, many = REASONS.get(action), len(numbers)
+        whose = (list(numbers), list(joined or [None] * many), list(by or [b""] * many))
+        answer = await self._call("act", queue, action.value, why.value if why else None, *whose)
         return outcomes(queue, action, numbers, answer)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:

@@ -36,8 +36,8 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
 
 
 def _tells_more(a: Arrival) -> bool:
-    told = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.held, a.came is not None)
-    return any(told)
+    told = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.held, a.missing)
+    return any(told) or a.came is not None
 
 
 def _more(a: Arrival) -> dict[str, Any]:
@@ -54,4 +54,5 @@ def _more(a: Arrival) -> dict[str, Any]:
         "series": a.series,
         "held": int(a.held),
         "came": pack_came(a.came),
+        "missing": a.missing,
     }

@@ -281,12 +281,17 @@ class ValkeyStore:
         return outcomes(queue, action, [each.number for each in asked], items, view)
 
     async def act(
-        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: Sequence[int | None] = ()
+        self,
+        queue: QueueId,
+        action: Action,
+        numbers: Sequence[int],
+        joined: Sequence[int | None] = (),
+        by: Sequence[bytes] = (),
     ) -> Reply[Standing | FairlineError]:
         check_batch(numbers)
         check_act(action)
-        taken = joined or [None] * len(numbers)
-        args = [part for number, at in zip(numbers, taken, strict=True) for part in (number, at or "")]
+        taken, whose = joined or [None] * len(numbers), by or [b""] * len(numbers)
+        args = [part for each in zip(numbers, (at or "" for at in taken), whose, strict=True) for part in each]
         view, items = await self._run("act", queue, [action.value, *args])
         return outcomes(queue, action, numbers, items, view)
 

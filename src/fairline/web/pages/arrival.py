@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from fairline.errors import FairlineError, QueueNotFound, StoreError, TokenInvalid
+from fairline.errors import FairlineError, QueueNotFound, SessionTaken, StoreError, TokenInvalid
 from fairline.queue import QueueId
 from fairline.token import SessionClaims
 from fairline.web.context import SESSION_COOKIE
@@ -27,15 +27,17 @@ class ArrivalPages(Pages):
         name = request.params["queue"]
         try:
             queue = named_queue(name)
-            claims, token = self._pass(request, queue)
-            by = self._context.seen_as(request)
+            claims = self._pass(request, queue)
             if SESSION_COOKIE in request.args:
+                by = self._context.arriving(request, claims, _cookie(queue))
                 await self._room.start(queue, claims.number, by, claims.joined)
-                kept = cookie(_cookie(queue), token, claims.expires - time.time(), secure=self._context.secure(request))
+                token, lasts = self._context.handed_to(claims, by), claims.expires - time.time()
+                kept = cookie(_cookie(queue), token, lasts, secure=self._context.secure(request))
                 return see_other(arrival_url(queue, self._lang(request)), (kept,))
+            by = claims.client or self._context.seen_as(request)
             answer = await self._room.touch(queue, claims.number, by, claims.joined)
-        except (QueueNotFound, StoreError) as error:
-            return await self._door.refuse(request, name, error, path=arrival_url(name))
+        except (QueueNotFound, StoreError, SessionTaken) as error:
+            return await self._door.refuse(request, name, error, path=page_url(name))
         except FairlineError:
             return see_other(page_url(name, self._lang(request)))
         path = arrival_url(queue)
@@ -49,20 +51,21 @@ class ArrivalPages(Pages):
             queue = named_queue(name)
             if self._is_foreign(request) or fields_of(request).get("do") != "leave":
                 return see_other(arrival_url(queue, self._lang(request)))
-            claims, _ = self._pass(request, queue)
-            await self._room.leave(queue, claims.number, claims.joined)
+            claims = self._pass(request, queue)
+            by = claims.client or self._context.seen_as(request)
+            await self._room.leave(queue, claims.number, claims.joined, by)
         except (QueueNotFound, StoreError) as error:
             return await self._door.refuse(request, name, error, path=arrival_url(name))
         except FairlineError:  # gone already, and the waiting page says so
             pass
         return see_other(page_url(name, self._lang(request)))
 
-    def _pass(self, request: Request, queue: QueueId) -> tuple[SessionClaims, str]:
+    def _pass(self, request: Request, queue: QueueId) -> SessionClaims:
         token = other_token(request, _cookie(queue), SESSION_COOKIE)
         claims: SessionClaims = self._room.keyring.sessions.check(token, time.time())
         if claims.queue != queue:
             raise TokenInvalid("it is for another queue")
-        return claims, token
+        return claims
 
     def _lang(self, request: Request) -> str:
         return preferred(request) if "lang" in request.args else ""

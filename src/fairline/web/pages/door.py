@@ -44,6 +44,7 @@ PAGE_OF = {
     "queue_maintenance": "maintenance",
     "queue_closed": "closed",
     "already_in_line": "elsewhere",
+    "session_taken": "link_used",
     "token_moved": "moved",
     "rate_limited": "limited",
 }

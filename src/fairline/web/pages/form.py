@@ -17,8 +17,8 @@ from fairline.web.pages.languages import Language
 LONGEST_NAME = 100
 LONGEST_PHONE = 40
 EMAIL_EXAMPLE = "ada@example.com"
-#: A press of the form has a key of about so many characters; longer ones are none of ours.
-LONGEST_KEY = 64
+#: A press of the form has a key of about so many characters; others are none of ours. A short one could be guessed.
+SHORTEST_KEY, LONGEST_KEY = 16, 64
 #: As much of what was filled in as is shown again.
 SHOWN = 200
 
@@ -44,7 +44,7 @@ class Filled(Struct, frozen=True, kw_only=True):
         """What a browser has sent. One that sends no key of ours cannot be known again, and is a new form."""
         key = fields.get("key", "")
         told = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
-        return cls(key=key if 1 <= len(key) <= LONGEST_KEY else new_key(), **told)
+        return cls(key=key if SHORTEST_KEY <= len(key) <= LONGEST_KEY else new_key(), **told)
 
     def request(self, settings: QueueSettings) -> JoinRequest:
         """The join it asks for, of what the queue asks; to be checked before."""
@@ -52,7 +52,7 @@ class Filled(Struct, frozen=True, kw_only=True):
             name=_asked(self.name, settings.ask_name),
             phone=_asked(self.phone, settings.ask_phone),
             email=_asked(self.email, settings.ask_email),
-            party_size=self.party(settings) or 1,
+            party_size=self.party(settings),
             series=self.series if self.series in settings.series else "",
             idempotency_key=self.key,
         )

@@ -12,7 +12,6 @@ from fairline.answer import Welcome
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
-    IdempotencyConflict,
     InvalidRequest,
     QueueNotFound,
     RateLimited,
@@ -31,7 +30,7 @@ from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
 from fairline.web.pages.door import Pages, fields_of, see_other
-from fairline.web.pages.form import Filled, mistakes, new_key, refusal_in_words
+from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.sight import FormSight, Sight, page_url
 from fairline.web.people import named_queue, visitor_of
@@ -99,12 +98,6 @@ class JoinPages(Pages):
         caller = self._context.caller(request, queue, visitor=visitor, form=True)
         try:
             welcome = await self._room.join(queue, filled.request(settings), caller)
-        except IdempotencyConflict as error:
-            if wants_json(request):
-                return failure(request, error)
-            # Its key is that of someone's call: with a new one the same form can be sent.
-            anew, wrong = msgspec.structs.replace(filled, key=new_key()), {"": words("form_bad")}
-            return await self._draw(request, queue, settings, view, anew, wrong, PROBLEMS[error.code][0])
         except (RateLimited, AlreadyInLine, InvalidRequest) as error:
             if wants_json(request):
                 return failure(request, error)

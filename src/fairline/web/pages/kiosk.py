@@ -163,7 +163,7 @@ class KioskPages(Pages):
         about = sight.words.series(series)
         taken = {
             "code": embedded(link),
-            "party_size": asked.party_size,
+            "party_size": asked.party_size or 1,
             "joined": told.joined_at,
             "about": about if about != series else "",
         }

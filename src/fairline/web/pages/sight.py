@@ -158,8 +158,8 @@ class Sight:
 
     @property
     def rejoins(self) -> bool:
-        """Whether someone whose place is over is offered a new one: not at a counter that is closed."""
-        return self.state in ("expired", "finished") and not (self.counter and self._closed)
+        """Whether someone who has no place, or whose place is over, is offered one: not at a counter that is closed."""
+        return self.state in ("expired", "finished", "link_used") and not (self.counter and self._closed)
 
     @property
     def code(self) -> str:

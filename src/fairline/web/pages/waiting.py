@@ -1,8 +1,8 @@
 """The waiting page: what someone who comes to a queue's address is shown, and what its forms do.
 
 Looking never joins: links are fetched by previews, crawlers and browsers that think ahead, and none of them should take
-a place. The page's script joins as soon as it runs; without scripts there is a button. At a counter one takes a number
-first (see joining): whoever comes without one is sent there.
+a place. The page's script joins as soon as it runs; without scripts there is a button. At a counter, and where a queue
+requires a name or the like, one fills in the form first (see joining): whoever comes without a ticket is sent there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import UnsetType
 
 from fairline.answer import Answer
 from fairline.arrival import JoinRequest
-from fairline.errors import FairlineError, QueueClosed, TokenMoved, TransitionRefused
+from fairline.errors import FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
 from fairline.queue import QueueId, QueueSettings, QueueStatus
 from fairline.terms import refused_now
 from fairline.ticket import LIVE, Reason, Status
@@ -48,7 +48,9 @@ class WaitingPages(Pages):
             if answer is not None:
                 return self._follow(request, answer) or await self._draw_ticket(request, answer)
             view, settings = await self._room.view(queue)
-            if settings.at_counter:
+            if "taken" in request.args:
+                raise SessionTaken
+            if _asks_first(settings):
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
             if refusal := self._door.refusal_now(queue, settings, view):
                 raise refusal
@@ -82,7 +84,7 @@ class WaitingPages(Pages):
         if answer is not None and answer.standing.status in LIVE:
             return self._back(request, queue)
         _, settings = await self._room.view(queue)
-        if settings.at_counter:
+        if _asks_first(settings):
             return see_other(form_url(queue, preferred(request)))
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
@@ -193,3 +195,8 @@ class WaitingPages(Pages):
         if answer.standing.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
         return redirect_url(answer.settings.target_url, self._context.session_token(answer), back_to)
+
+
+def _asks_first(settings: QueueSettings) -> bool:
+    """Whether one gets a place by the form alone."""
+    return settings.at_counter or bool(settings.required)

@@ -1,7 +1,8 @@
 -- act.lua: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release,
 -- reinstate.
--- ARGV  1 now  2 action  then for each: number  joined (when it was taken; '' = any)
--- Returns for each: outcome (done, refused, missing, another; of reinstate also no_room, held)  rank  due  record.
+-- ARGV  1 now  2 action  then for each: number  joined (when it was taken; '' = any)  by (whose session it has to be, if
+-- there is one, digest; '' = anyone's)
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also no_room, held)  rank  due  record.
 --#include step
 local action, reply = ARGV[2], {}
 
@@ -51,8 +52,9 @@ local function reinstate(t)
   return 'done'
 end
 
-local function act(t, joined)
+local function act(t, joined, by)
   if is_another(t, joined) then return 'another' end
+  if by ~= '' and t.state == STATUS.active and not is_by(t.by, by) then return 'taken' end
   if not goes_to(t, action) then return 'refused' end
   if action == 'reinstate' then return reinstate(t) end
   if action == 'hold' and t.state == STATUS.admitted then return_to_hold(t) end
@@ -64,9 +66,9 @@ local function act(t, joined)
   return 'done'
 end
 
-for i = 3, #ARGV, 2 do
+for i = 3, #ARGV, 3 do
   local t = fetch(ARGV[i])
-  reply[#reply + 1] = t and act(t, ARGV[i + 1]) or 'missing'
+  reply[#reply + 1] = t and act(t, ARGV[i + 1], ARGV[i + 2]) or 'missing'
   put(reply, ARGV[i], call('HGET', TICKETS, ARGV[i]))
 end
 return answer(reply)

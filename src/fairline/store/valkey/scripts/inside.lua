@@ -11,7 +11,7 @@ local dues = #numbers > 0 and call('ZMSCORE', DUE, unpack(numbers)) or {}
 for i, number in ipairs(numbers) do
   local record, outcome = records[i], ''
   if record and string.byte(record, 1) == STATUS.active then
-    outcome = started_by(record) == ARGV[2 * i + 1] and 'done' or 'taken'
+    outcome = is_by(started_by(record), ARGV[2 * i + 1]) and 'done' or 'taken'
   end
   reply[#reply + 1] = outcome
   put(reply, number, record, dues[i])

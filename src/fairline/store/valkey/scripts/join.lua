@@ -6,11 +6,11 @@
 --       (index in KEYS, 0 = none) and the persons (packed); then what only some tell: who (from 1), name, value:
 --       user, phone (digests)  phone_key, email_key (as that of the address)  key, fingerprint (of the idempotency key and the
 --       body)  level  pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)
---       series  held (to be put aside)  came (from where, as record.py packs it)
+--       series  held (to be put aside)  came (from where, as record.py packs it)  missing (the field they left out)
 -- Returns for each: outcome  detail  number  rank  due  record; or for several who are new and stand in a row: row  how
 -- many  number, rank, due and place of the first. Outcomes: joined, held (by its holder), again (by its
 -- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
--- closed, closing, series. Nothing at all where the terms are those of other settings.
+-- closed, closing, series, missing (detail: the field). Nothing at all where the terms are those of other settings.
 -- What a batch in a rush does not need is defined inside what needs it: a script is defined anew with each call.
 --#include head
 --#include count
@@ -90,7 +90,7 @@ end
 -- Where those who come stand in ARGV. `told` has what most do not tell.
 local MANY = tonumber(ARGV[6])
 local CLIENTS, ADDRESSES, ADDRESS_KEYS, PERSONS, TOLD = 6, 6 + MANY, 6 + 2 * MANY, 6 + 3 * MANY, 6 + 4 * MANY
-local NOTHING = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = ''}
+local NOTHING = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = '', missing = ''}
 local told = {}
 for at = TOLD + 1, #ARGV, 3 do
   local who, name, value = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
@@ -105,13 +105,18 @@ local function sized(size)
 end
 
 -- What makes two of them the same person here, as fields of the holders, and who holds a ticket by it: one for each who
--- comes ('' where nothing makes them the same), then those of the idempotency keys.
+-- comes, then those of the idempotency keys. Where someone leaves out what the queue goes by, their client counts; ''
+-- where nothing makes them the same.
 local one_per, KIND = Q.one_per, string.sub(Q.one_per, 1, 1)
 local DIGESTS = ({client = CLIENTS, ip = ADDRESSES})[one_per]
 local fields = sized(MANY)
 for i = 1, MANY do
   local digest = DIGESTS and ARGV[DIGESTS + i] or told[i] and told[i][one_per] or ''
-  fields[i] = digest ~= '' and KIND .. digest or ''
+  if digest ~= '' then
+    fields[i] = KIND .. digest
+  else
+    fields[i] = one_per ~= 'none' and ARGV[CLIENTS + i] ~= '' and 'c' .. ARGV[CLIENTS + i] or ''
+  end
 end
 for _, more in pairs(told) do
   if more.key ~= '' then
@@ -143,7 +148,7 @@ local function add_new(i, number, more)
   local place, field = next_place(number + moves, more.level), fields[i]
   local flags = (more.held and IS_HELD or 0) + (has_serials and HAS_EXTRA or 0)
   local record = packed_head(STATUS.waiting, 0, more.level, flags, place, now, ARGV[CLIENTS + i],
-    KIND == 'c' and field ~= '' and 'c' or field, more.key, ARGV[PERSONS + i])
+    string.sub(field, 1, 1) == 'c' and 'c' or field, more.key, ARGV[PERSONS + i])
   if has_serials then
     local serial = next_serial(more.series, number)
     record = record .. struct.pack(EXTRA, 0, #serial, serial)
@@ -204,6 +209,7 @@ end
 
 local function refusal(address_key, more)
   if in_maintenance then return 'maintenance', '' end
+  if more.missing ~= '' then return 'missing', more.missing end
   if more.series ~= '' and not is_series(more.series) then return 'series', table.concat(all_series, ', ') end
   if not more.unlimited then
     if not is_open then return 'closed', '' end

@@ -34,6 +34,11 @@ local function started_by(record)
   return string.sub(record, at + 1, at + string.byte(record, at))
 end
 
+-- Whether a session is that of `by`: who started it, or the end of that, which is the browser at its address.
+local function is_by(started, by)
+  return started == by or by ~= '' and string.sub(started, -#by) == by
+end
+
 local function fetch(number)
   local record = call('HGET', TICKETS, number)
   return record and unpack_ticket(number, record)

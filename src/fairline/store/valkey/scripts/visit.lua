@@ -2,7 +2,7 @@
 -- ARGV  1 now  2 what (start, touch, or visit: start if need be, then touch)  then for each: number  by (who, digest)
 --       page views (0: only ask whether they may)  joined (when it was taken; '' = any)
 -- Returns for each: outcome (done, taken, refused, missing, another)  rank  due  record. A session belongs to who
--- started it.
+-- started it, and who comes to start it has to be known wholly.
 --#include step
 local what, reply, numbers, tickets = ARGV[2], {}, {}, {}
 for i = 3, #ARGV, 4 do
@@ -20,7 +20,7 @@ local function visit(t, by, views)
     t.record = move(t, 'start')
   end
   if not TRANSITIONS[t.state].touch then return 'refused' end
-  if t.by ~= by then return 'taken' end
+  if what == 'start' and t.by ~= by or not is_by(t.by, by) then return 'taken' end
   if what ~= 'start' and views > 0 then
     t.views = min(t.views + views, 4294967295)
     t.due = text(active_due(t))

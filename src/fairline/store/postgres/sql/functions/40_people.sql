@@ -40,10 +40,10 @@ END $$;
 
 -- What speaks against one more ticket, as an item of a join; null where nothing does. `_closed` says that it is closed
 -- for them, or closing; `_ip`, `_phone` and `_email` are whose joins are limited, the first by the minute, the others by
--- the hour.
+-- the hour; `_missing` is the field that they left out and the queue requires.
 CREATE FUNCTION why_not(
   _q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text, _email text, _series text,
-  _closed text
+  _missing text, _closed text
 ) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _p passes;
@@ -51,6 +51,8 @@ DECLARE
 BEGIN
   IF _q.status = 'maintenance' THEN
     RETURN json_build_array('maintenance', '', NULL);
+  ELSIF _missing <> '' THEN
+    RETURN json_build_array('missing', _missing, NULL);
   ELSIF _series <> '' AND _series <> ALL (_q.series) THEN
     RETURN json_build_array('series', array_to_string(_q.series, ', '), NULL);
   ELSIF _closed IS NOT NULL THEN
@@ -84,14 +86,14 @@ END $$;
 -- join: give each arrival a ticket at its place in the line, or the one its holder has already.
 -- Returns for each: outcome, detail, ticket. Outcomes: joined, held (by its holder), again (by its idempotency key), or
 -- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room (to go straight `_through`),
--- closed, closing, series. The terms are what was worked out from the settings at `_version` (null: none were): when
--- `_days` begin, when it is open (`_from`, `_until`; null: always), and the longest line that can be served today.
--- Nothing is done where the settings are others.
+-- closed, closing, series, missing (detail: the field). The terms are what was worked out from the settings at
+-- `_version` (null: none were): when `_days` begin, when it is open (`_from`, `_until`; null: always), and the longest
+-- line that can be served today. Nothing is done where the settings are others.
 CREATE FUNCTION "join"(
   _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
   _clients bytea[], _users bytea[], _phones bytea[], _emails bytea[], _addresses bytea[],
   _keys bytea[], _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[],
-  _through boolean[], _series text[], _held boolean[], _came json[]
+  _through boolean[], _series text[], _held boolean[], _came json[], _missing text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
@@ -124,13 +126,15 @@ BEGIN
   END IF;
   FOR _a IN
     SELECT * FROM unnest(_clients, _users, _phones, _emails, _addresses, _keys, _fingerprints, _levels, _passes,
-      _limited, _people, _through, _series, _held, _came)
+      _limited, _people, _through, _series, _held, _came, _missing)
       WITH ORDINALITY a(client, "user", phone, email, address, key, fingerprint, level, pass, limited, person,
-        through, series, held, came, i)
+        through, series, held, came, missing, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
-    _holder := CASE WHEN _holder <> '' THEN left(_q.one_per, 1)::bytea || _holder END;
+    -- Where someone leaves out what the queue goes by, their client counts.
+    _holder := CASE WHEN _holder <> '' THEN left(_q.one_per, 1)::bytea || _holder
+      WHEN _q.one_per <> 'none' AND _a.client <> '' THEN 'c'::bytea || _a.client END;
     _ip := CASE WHEN _a.limited AND _a.address <> '' AND _q.join_limit_per_ip > 0
       THEN 'ip:' || encode(_a.address, 'hex') END;
     _phone := CASE WHEN _a.limited AND _a.phone <> '' AND _q.join_limit_per_phone > 0
@@ -162,7 +166,7 @@ BEGIN
       CONTINUE;
     END IF;
 
-    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, CASE
+    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, _a.missing, CASE
       WHEN _a.limited AND NOT _open THEN 'closed'
       WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
     -- Nobody goes past people who wait, and room and rate are those of everyone.

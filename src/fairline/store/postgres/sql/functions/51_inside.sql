@@ -3,7 +3,8 @@
 -- visit: someone is inside: start the session, or note their activity. `_what` is start, touch, or visit (start if need
 -- be, then touch); `_by` says who comes, and `_views` how many page views that were, for each: without any, a session
 -- that runs already is only asked for. `_joined` says when each ticket was taken, where that is known: in a queue made
--- anew its number is somebody else's. A session belongs to who started it.
+-- anew its number is somebody else's. A session belongs to who started it, and who comes to start it has to be known
+-- wholly.
 -- Returns for each: outcome (done, taken, refused, missing, another) and where the ticket stands.
 CREATE FUNCTION visit(
   _id text, _at bigint, _what text, _numbers bigint[], _by bytea[], _views bigint[], _joined bigint[]
@@ -50,7 +51,7 @@ BEGIN
     END IF;
     IF NOT allows(_t, 'touch') THEN
       _outcome := 'refused';
-    ELSIF _t.started_by IS DISTINCT FROM _by[_i] THEN
+    ELSIF _what = 'start' AND _t.started_by IS DISTINCT FROM _by[_i] OR NOT is_by(_t.started_by, _by[_i]) THEN
       _outcome := 'taken';
     ELSE
       _outcome := 'done';
@@ -66,6 +67,12 @@ BEGIN
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
 END $$;
 
+-- Whether a session is that of `_by`: who started it, or the end of that, which is the browser at its address.
+CREATE FUNCTION is_by(_started bytea, _by bytea) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(_started = _by
+    OR length(_by) > 0 AND substring(_started FROM greatest(1, length(_started) - length(_by) + 1)) = _by, false)
+$$;
+
 -- The position of one ticket, null where it does not wait.
 CREATE FUNCTION rank_of(_t tickets) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -76,10 +83,11 @@ BEGIN
 END $$;
 
 -- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release, reinstate.
--- `_joined` is that of visit.
--- Returns for each: outcome (done, refused, missing, another; of reinstate also no_room, held) and where it stands.
-CREATE FUNCTION act(_id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[]) RETURNS json
-LANGUAGE plpgsql AS $$
+-- `_joined` is that of visit; `_by` says whose session it has to be, if there is one ('': anyone's).
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also no_room, held) and where it stands.
+CREATE FUNCTION act(
+  _id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[], _by bytea[]
+) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _c counters := locked(_id);
   _q queues := settings_of(_c.queue);
@@ -91,7 +99,8 @@ DECLARE
   _apart boolean := _alone OR _action = 'return' OR _action <> 'recall'
     AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
   _batch bigint[];
-  _theirs bigint[]; -- of the batch, without who is named by a ticket of an earlier queue
+  _theirs bigint[]; -- of the batch, without who is named by a ticket of an earlier queue, and without `_taken`
+  _taken bigint[];  -- whose session is somebody else's
   _moved bigint[];
   _outcome text;
   _items json[] := '{}';
@@ -101,12 +110,15 @@ BEGIN
   WHILE _first <= cardinality(_numbers) LOOP
     _last := CASE WHEN _apart THEN _first ELSE cardinality(_numbers) END;
     _batch := _numbers[_first:_last];
-    _theirs := ARRAY(
-      SELECT a.number FROM unnest(_batch, _joined[_first:_last]) WITH ORDINALITY a(number, joined, i)
-      CROSS JOIN LATERAL (
-        SELECT t.joined FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
-      ) t
-      WHERE a.joined IS NULL OR a.joined = t.joined ORDER BY a.i);
+    SELECT coalesce(array_agg(a.number ORDER BY a.i) FILTER (WHERE NOT taken), '{}'),
+      coalesce(array_agg(a.number) FILTER (WHERE taken), '{}')
+    INTO _theirs, _taken
+    FROM unnest(_batch, _joined[_first:_last], _by[_first:_last]) WITH ORDINALITY a(number, joined, by, i)
+    CROSS JOIN LATERAL (
+      SELECT t.joined, a.by <> '' AND t.status = 'active' AND NOT is_by(t.started_by, a.by) AS taken
+      FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
+    ) t
+    WHERE a.joined IS NULL OR a.joined = t.joined;
     _outcome := NULL;
     IF cardinality(_theirs) = 0 THEN
       _moved := '{}';
@@ -124,7 +136,8 @@ BEGIN
     END IF;
     _items := _items || (
       SELECT array_agg(json_build_array(
-        CASE WHEN f.found IS NULL THEN 'missing' WHEN a.number <> ALL (_theirs) THEN 'another'
+        CASE WHEN f.found IS NULL THEN 'missing' WHEN a.number = ANY (_taken) THEN 'taken'
+          WHEN a.number <> ALL (_theirs) THEN 'another'
           WHEN _outcome IS NOT NULL THEN _outcome
           WHEN a.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
         CASE WHEN f.found THEN standing(f.ticket, rank_of(f.ticket), _c.stopped) END) ORDER BY a.i)
