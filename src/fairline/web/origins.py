@@ -97,7 +97,7 @@ def _without_cookies(outcome: Outcome) -> Outcome:
         return _without_cookies(recover(error))
 
     return Pending(
-        outcome.deferred, lambda arrived: _sets_none(outcome.render(arrived)), recovered if recover else None
+        outcome.deferred, lambda arrived: _without_cookies(outcome.render(arrived)), recovered if recover else None
     )
 
 
