@@ -281,14 +281,13 @@ class Context:
         """Which client comes: the one that is proven, or else this browser at this address."""
         return self.bound_as(request, claims) or self.seen_as(request)
 
-    def arriving(self, request: Request, claims: SessionClaims, pass_cookie: str = SESSION_COOKIE) -> str:
+    def arriving(
+        self, request: Request, claims: SessionClaims, pass_cookie: str = SESSION_COOKIE, *, key: str | None = None
+    ) -> str:
         """Which client comes to be let in: the one that is proven, or else a new one, so that a link lets one in
         however many have it. The same call made again is the same client, by its idempotency key."""
-        if bound := self.bound_as(request, claims, pass_cookie):
-            return bound
-        key = request.head.text(b"idempotency-key")
-        secret = self.room.identity.key(key, "start").hex() if key else token_hex(12)
-        return f"{secret} {self.seen_as(request)}"
+        secret = self.room.identity.key(key, "start").hex() or token_hex(12)
+        return self.bound_as(request, claims, pass_cookie) or f"{secret} {self.seen_as(request)}"
 
     def handed_to(self, claims: SessionClaims, by: str) -> str:
         """The pass of a link, exchanged for the one of the client that came with it."""

@@ -30,7 +30,7 @@ class Sites:
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
         claims = self._claims(request)
-        by = self._context.arriving(request, claims)
+        by = self._context.arriving(request, claims, key=request.head.text(b"idempotency-key"))
         asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
 
