@@ -87,7 +87,7 @@ def test_a_name_keeps_what_its_letters_need() -> None:
 
 
 def test_a_party_has_a_size_one_can_count() -> None:
-    for size in (0, -1, 1001, 2**70, -(2**70), 2.5, True, "2", None, math.nan):
+    for size in (0, -1, 1001, 2**70, -(2**70), 2.5, True, "2", math.nan):
         refused("party_size", size)
 
 

@@ -129,7 +129,7 @@ async def test_headers_may_have_16_kib(server: RunningServer) -> None:
                 await raw.send(request("GET", lane(STATUS), x_fill="x" * size))
                 assert (await raw.answer()).status == status
         async with connected(server.port) as raw:
-            await raw.send(request("GET", f"{lane(STATUS)}?fill={'x' * 8000}"))
+            await raw.send(request("GET", f"{lane(STATUS)}?token={'x' * 8000}"))
             assert (await raw.answer()).status == 401
 
 
