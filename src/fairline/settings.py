@@ -73,6 +73,7 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     sweep_seconds: Annotated[float, Meta(ge=0.1, le=300)] = 5.0
     token_seconds: Annotated[float, Meta(ge=60, le=2_592_000)] = TOKEN_SECONDS
     streams_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 2000
+    wrong_keys_per_minute: Annotated[int, Meta(ge=0, le=1_000_000)] = 100
     log_format: LogFormat = LogFormat.AUTO
     webhook_private_addresses: PrivateAddresses = PrivateAddresses.REFUSE
     smtp_url: str = ""

@@ -58,9 +58,10 @@ class QueueClaims(Claims, frozen=True, kw_only=True):
 
 
 class AdminClaims(Claims, frozen=True, kw_only=True):
-    """The cookie of someone who signed in at the dashboard: with which admin key."""
+    """The cookie of someone who signed in at the dashboard: with which admin key, and which signing in that was."""
 
     key: str = field(name="sub")
+    session: str = field(name="jti")
 
 
 class TicketClaims(QueueClaims, frozen=True, kw_only=True, omit_defaults=True):

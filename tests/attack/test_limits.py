@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
+from fairline.errors import RateLimited
+from fairline.store import AdminKey, Role
+from fairline.store.registry import Registry
+from fairline.web.admin_keys import KeyInvalid
 from fairline.web.repeats import SECONDS
 from fairline.web.screens import PER_ADDRESS
+from fairline.web.wrong_keys import WrongKeys
 from tests.attack.conftest import STORES, MakeQueue
 from tests.backends import wait_until
 from tests.web.running import RunningServer
@@ -21,12 +27,18 @@ from tests.web.running import RunningServer
 NETWORK = "2001:db8:1:2"
 #: The streams that one address may have open here.
 STREAMS = 12
+#: The wrong admin keys that one address may send a minute here.
+WRONG_KEYS = 20
 
 
 @pytest.fixture(scope="module", params=STORES)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Behind a proxy, which says where people come from."""
-    environ = {"FAIRLINE_TRUSTED_PROXIES": "127.0.0.1", "FAIRLINE_STREAMS_PER_ADDRESS": str(STREAMS)}
+    environ = {
+        "FAIRLINE_TRUSTED_PROXIES": "127.0.0.1",
+        "FAIRLINE_STREAMS_PER_ADDRESS": str(STREAMS),
+        "FAIRLINE_WRONG_KEYS_PER_MINUTE": str(WRONG_KEYS),
+    }
     running = RunningServer(tmp_path_factory.mktemp("limited"), store=request.param, environ=environ, workers=1)
     yield running
     running.stop()
@@ -143,6 +155,76 @@ def test_a_network_has_as_many_streams_of_boards_as_one_address(server: RunningS
         answers = [stream_of(server, streams, board, f"{NETWORK}::{n:x}") for n in range(PER_ADDRESS + 1)]
         assert [answer.status_code for answer in answers[:-1]] == [200] * PER_ADDRESS
         assert_one_too_many(answers[-1], "address")
+
+
+# Admin keys
+
+
+def keyed(server: RunningServer, key: str, address: str) -> httpx.Response:
+    headers = {"authorization": f"Bearer {key}", "x-forwarded-for": address}
+    return httpx.get(f"{server.base_url}/api/v1/admin/session", headers=headers)
+
+
+def test_a_network_that_guesses_admin_keys_is_refused_before_they_are_looked_up(
+    server: RunningServer, operator: httpx.Client
+) -> None:
+    fresh = operator.post("/api/v1/admin/keys", json={"role": "viewer"}).json()["key"]
+    known = f"{NETWORK}::1"
+    assert keyed(server, server.admin_key, known).status_code == 200
+    guesses = [keyed(server, f"fl_{secrets.token_urlsafe(24)}", f"{NETWORK}::{n:x}") for n in range(60)]
+    told = [(guess.status_code, guess.json()["code"]) for guess in guesses]
+    assert told == [(401, "key_invalid")] * WRONG_KEYS + [(429, "rate_limited")] * (60 - WRONG_KEYS)
+    assert 0 < int(guesses[-1].headers["retry-after"]) <= 60
+    right = keyed(server, fresh, known)
+    assert (right.status_code, right.json()["code"]) == (429, "rate_limited"), "a guess that is right opens nothing"
+    assert keyed(server, server.admin_key, known).status_code == 200, "who was let in before is let in still"
+    server.restart()
+    again = [keyed(server, key, known).status_code for key in (*map(str, range(WRONG_KEYS)), fresh, server.admin_key)]
+    assert again[-2:] == [429, 200], "by a worker that is new too"
+    assert keyed(server, fresh, "2001:db8:1:3::1").status_code == 200, "others have nothing to do with it"
+
+
+class Counting:
+    """A registry in which a limit is one of all time, and which takes its time to count."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+    async def limit(self, _who: str, action: str, limit: int, seconds: float) -> float:
+        await asyncio.sleep(0)
+        if action == "right-key":
+            return 0
+        self.counted += 1
+        return 0 if self.counted <= limit else seconds
+
+    async def tries(self, _who: str, _action: str, _seconds: float) -> int:
+        return 0
+
+
+async def test_a_burst_of_guesses_is_worth_no_more_than_one_after_another() -> None:
+    looked: list[str] = []
+    right = AdminKey(id="r", role=Role.ADMIN, name="", digest="", created=0)
+    wrong = WrongKeys(cast(Registry, Counting()), 20)
+
+    async def told(who: str, key_id: str) -> str:
+        async def look() -> AdminKey | None:
+            looked.append(key_id)
+            await asyncio.sleep(0)
+            return right if key_id == "right" else None
+
+        try:
+            await wrong.look_up(who, key_id, look)
+        except (RateLimited, KeyInvalid) as error:
+            return error.code
+        return "opened"
+
+    guesses = [*(f"guess {n}" for n in range(500)), "right"]
+    answers = await asyncio.gather(*(told("one", each) for each in guesses))
+    assert Counter(answers) == {"key_invalid": 20, "rate_limited": 481}
+    assert len(looked) == 21  # the last one told that the limit was reached
+    # Where a key is right, it stays so whatever else comes from there; once it is wrong, it is one more guess.
+    assert [await told("two", each) for each in ("right", "guess", "right")] == ["opened", "rate_limited", "opened"]
+    assert await told("three", "right") == "opened"
 
 
 # The log

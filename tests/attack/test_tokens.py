@@ -63,7 +63,7 @@ class Good(Struct):
             "move": ring.moves.sign(MoveClaims(expires=until, moved=0, **known)),
             "kiosk": ring.kiosks.sign(KioskClaims(queue=self.queue, expires=until, by="x")),
             "priority": ring.priorities.sign(PriorityClaims(queue=self.queue, expires=until, id="x", level=3)),
-            "admin": ring.admins.sign(AdminClaims(key="x", expires=until)),
+            "admin": ring.admins.sign(AdminClaims(key="x", session="x", expires=until)),
         }
 
 

@@ -86,6 +86,21 @@ async def test_tries_are_limited_for_all_who_share_the_store(
     assert await store.registry.limit(who, "sign-in", 3, 60) == 10
 
 
+async def test_tries_are_told_and_asking_is_none(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
+    who, other = f"address:{secrets.token_hex(4)}", await another_store()
+    assert await store.registry.tries(who, "sign-out", 60) == 0
+    await store.registry.limit(who, "sign-out", 3, 60)
+    clock.advance(10)
+    await store.registry.limit(who, "sign-out", 3, 60)
+    assert [await each.registry.tries(who, "sign-out", 60) for each in (store, other, other)] == [2, 2, 2]
+    assert await store.registry.tries(who, "sign-in", 60) == 0
+    assert await store.registry.tries("address:else", "sign-out", 60) == 0
+    clock.advance(50)
+    assert await other.registry.tries(who, "sign-out", 60) == 1
+    clock.advance(10)
+    assert await other.registry.tries(who, "sign-out", 60) == 0
+
+
 async def test_what_would_hurt_is_said_with_what_to_do(store: Store) -> None:
     cautions = await store.registry.warnings()
     assert cautions  # the servers of the tests are set up for speed

@@ -92,6 +92,9 @@ class Registry(Protocol):
         """Count a try at something of the server's own, such as signing in; answers the seconds to wait where it is
         over the limit, and then is not counted."""
 
+    async def tries(self, who: str, action: str, seconds: float) -> int:
+        """How many such tries count at this moment. Asking is none."""
+
     async def generation(self) -> int:
         """Which generation of signing keys is in use, from 1."""
 

@@ -1,20 +1,24 @@
 """Who calls as an operator, and what they may do.
 
 A program sends its key with every call. Someone at the dashboard signs in with it once, and from then on a cookie says
-which key it was: no script can read it, with it nothing can be changed from another site, and signing out ends it.
+which key it was: no script can read it, with it nothing can be changed from another site, and signing out ends it,
+wherever it was copied to.
 """
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import time
 from hashlib import blake2b
 
 from fairline.errors import FairlineError, RateLimited, TokenError
 from fairline.store import AdminKey, Role
 from fairline.token import AdminClaims
-from fairline.web.admin_keys import AdminKeys, KeyInvalid, enough
+from fairline.web.admin_keys import AdminKeys, KeyInvalid, enough, id_of
 from fairline.web.context import Context
 from fairline.web.http import Request
+from fairline.web.wrong_keys import WrongKeys
 
 ADMIN_COOKIE = "fairline_admin"
 #: How long someone stays signed in.
@@ -23,6 +27,8 @@ SESSION_SECONDS = 12 * 3600
 OWN_HEADER = b"x-fairline-admin"
 #: How often one address may try to sign in, right or wrong.
 TRIES, TRIES_SECONDS = 10, 60.0
+#: The store keeps as a try of this that a session was ended.
+SIGN_OUT = "sign-out"
 
 
 class KeyMissing(FairlineError):
@@ -63,31 +69,42 @@ class Access:
         self._context = context
         self._registry = context.room.store.registry
         self._keyring = context.room.keyring
+        self._wrong = WrongKeys(self._registry, context.settings.wrong_keys_per_minute)
 
     async def check(self, request: Request, needs: Role) -> AdminKey:
         """Whose key came with a call, if it allows enough."""
         text = request.bearer()
-        key = await (self._by_text(text) if text else self._by_cookie(request))
+        key = await (self._by_text(text, request) if text else self._by_cookie(request))
         return enough(key, needs)
 
-    async def _by_text(self, text: str) -> AdminKey:
-        key = await self.keys.of_text(text)
-        if key is None:
-            raise KeyInvalid
-        return key
+    async def _by_text(self, text: str, request: Request) -> AdminKey:
+        return await self._wrong.look_up(self._who(request), id_of(text), lambda: self.keys.of_text(text))
+
+    def _who(self, request: Request) -> str:
+        """Where a call comes from, as tries are counted: no address is kept."""
+        address = self._context.counted_address(request).encode()
+        return blake2b(address, key=self._keyring.digest_key, person=b"sign in").hexdigest()[:32]
 
     # The dashboard
 
-    async def sign_in(self, text: str, address: str | None) -> tuple[AdminKey, str]:
+    async def sign_in(self, text: str, request: Request) -> tuple[AdminKey, str]:
         """Whose key this is, and the cookie that says so from now on. However many workers there are, one address has
         so many tries: RateLimited. The answer to a wrong key is the same whatever is wrong with it."""
-        who = blake2b((address or "").encode(), key=self._keyring.digest_key, person=b"sign in").hexdigest()[:32]
-        wait = await self._registry.limit(who, "sign-in", TRIES, TRIES_SECONDS)
+        wait = await self._registry.limit(self._who(request), "sign-in", TRIES, TRIES_SECONDS)
         if wait > 0:
             raise RateLimited("address", wait)
-        key = await self._by_text(text)
-        claims = AdminClaims(key=key.id, expires=int(time.time()) + SESSION_SECONDS)
+        key = await self.keys.of_text(text)
+        if key is None:
+            raise KeyInvalid
+        expires = int(time.time()) + SESSION_SECONDS
+        claims = AdminClaims(key=key.id, session=secrets.token_hex(16), expires=expires)
         return key, self._keyring.admins.sign(claims)
+
+    async def sign_out(self, request: Request) -> None:
+        """End the session of a cookie: from now on it opens nothing, in no browser. One that is over stays so."""
+        with contextlib.suppress(TokenError):
+            claims = self._keyring.admins.check(request.cookies.get(ADMIN_COOKIE, ""), time.time())
+            await self._registry.limit(claims.session, SIGN_OUT, 1, SESSION_SECONDS)
 
     async def _by_cookie(self, request: Request) -> AdminKey:
         if not self._context.origins.is_own(request):
@@ -102,7 +119,7 @@ class Access:
         except TokenError:
             raise SignedOut from None
         key = await self._registry.admin_key(claims.key)
-        if key is None:
+        if key is None or await self._registry.tries(claims.session, SIGN_OUT, SESSION_SECONDS):
             raise SignedOut
         return key
 

@@ -66,7 +66,7 @@ class AdminKeys:
         it into the store."""
         if len(text.strip()) < LONG_ENOUGH:
             return None
-        key = await self._registry.admin_key(_id_of(text))
+        key = await self._registry.admin_key(id_of(text))
         return key if key is not None and hmac.compare_digest(key.digest, self.digest(text)) else None
 
     async def of_id(self, key_id: str, needs: Role) -> AdminKey:
@@ -81,7 +81,7 @@ class AdminKeys:
         check_text("name", name, InvalidRequest)
         text = text or f"fl_{secrets.token_urlsafe(24)}"
         created = await self._store.time()
-        key = AdminKey(id=_id_of(text), role=role, name=name, digest=self.digest(text), created=created)
+        key = AdminKey(id=id_of(text), role=role, name=name, digest=self.digest(text), created=created)
         await self._registry.put_admin_key(key)
         return key, text
 
@@ -117,6 +117,6 @@ def enough(key: AdminKey, needs: Role) -> AdminKey:
     return key
 
 
-def _id_of(text: str) -> str:
+def id_of(text: str) -> str:
     """A key's id is made from it: enough to find it by, nothing to guess it from."""
     return sha256(b"fairline admin key" + text.encode(errors="replace")).hexdigest()[:12]

@@ -164,6 +164,29 @@ def test_signed_out_is_signed_out(someone: Browser, keys: dict[Role, str]) -> No
     assert someone.http.get(f"{ADMIN}/session").json()["code"] == "key_missing"
 
 
+def test_a_cookie_that_was_signed_out_is_good_no_more_wherever_it_was_copied_to(
+    house: RunningServer, someone: Browser, keys: dict[Role, str]
+) -> None:
+    someone.sign_in(keys[Role.OPERATOR])
+    copied = {"fairline_admin": someone.http.cookies["fairline_admin"]}
+    other = Browser(house)
+    other.sign_in(keys[Role.OPERATOR])
+    with (
+        httpx.Client(base_url=house.base_url, cookies=copied, headers=OWN) as thief,
+        thief.stream("GET", f"{ADMIN}/live", headers={"accept": "text/event-stream"}) as stream,
+    ):
+        assert thief.get(f"{ADMIN}/session").status_code == 200
+        assert someone.http.post("/admin/sign-out").status_code == 303
+        for _ in range(4):  # whichever worker takes it
+            answer = thief.get(f"{ADMIN}/session", headers={"connection": "close"})
+            assert (answer.status_code, answer.json()["code"]) == (401, "signed_out")
+            assert 'action="/admin/sign-in"' in thief.get("/admin", headers={"connection": "close"}).text
+        for _ in stream.iter_raw():  # what was open ends with the session
+            pass
+    assert other.http.get(f"{ADMIN}/session").status_code == 200, "their other browser was not signed out"
+    other.http.close()
+
+
 def test_a_cookie_is_worth_no_more_than_its_key(house: RunningServer, someone: Browser) -> None:
     root = {"authorization": f"Bearer {house.admin_key}"}
     made = httpx.post(f"{house.base_url}{ADMIN}/keys", headers=root, json={"role": "operator"}).json()
@@ -203,6 +226,12 @@ def test_wrong_keys_are_slowed_down_whichever_worker_takes_them(
     elsewhere = Browser(house)
     assert elsewhere.sign_in(keys[Role.VIEWER]).status_code == 303
     elsewhere.http.close()
+
+
+def test_a_network_of_ipv6_has_the_tries_of_one_address(house: RunningServer, someone: Browser) -> None:
+    network = f"2001:db8:{secrets.randbelow(65536):x}:{secrets.randbelow(65536):x}"
+    tries = [someone.sign_in("fl_guess", headers={"x-forwarded-for": f"{network}::{n:x}"}) for n in range(1, TRIES + 3)]
+    assert [answer.status_code for answer in tries] == [401] * TRIES + [429] * 2
 
 
 def test_a_form_without_a_key_is_told_to_have_one(someone: Browser) -> None:

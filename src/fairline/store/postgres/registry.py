@@ -69,6 +69,9 @@ class PostgresRegistry:
         at = self._clock() if self._clock else None
         return float(await self._client.call("try_at", at, who, action, limit, round(seconds * 1000))) / 1000
 
+    async def tries(self, who: str, action: str, seconds: float) -> int:
+        return int(await self._client.call("tries_at", self._now(), who, action, round(seconds * 1000)))
+
     async def workers(self) -> list[Alive]:
         return [Alive(*row) for row in _alive(await self._client.call("all_workers", self._now(), GONE_MS))]
 

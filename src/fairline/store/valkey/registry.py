@@ -89,6 +89,12 @@ class ValkeyRegistry:
             )
         return int(wait) / 1000
 
+    async def tries(self, who: str, action: str, seconds: float) -> int:
+        async with mapped_errors():
+            hits = await self._client.lrange(tries_key(who, action), 0, -1)
+        since = await self._time() - round(seconds * 1000) if hits else 0
+        return sum(int(hit.partition(b":")[0]) > since for hit in hits)
+
     async def workers(self) -> list[Alive]:
         now = await self._time()
         async with mapped_errors():

@@ -30,7 +30,7 @@ BASE = "/api/v1/admin"
 DONE = Response(204, headers=NO_STORE)
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
-_KEY_PROBLEMS = ("key_missing", "key_invalid", "signed_out", "forbidden", "cross_site")
+_KEY_PROBLEMS = ("key_missing", "key_invalid", "signed_out", "forbidden", "cross_site", "rate_limited")
 _PATH_PROBLEMS = {
     "queue": "queue_not_found",
     "ticket": "ticket_not_found",

@@ -115,7 +115,7 @@ class DashboardPages:
             text = form_in.get("key", "").strip()
             if not text:
                 raise KeyMissing
-            staff, token = await self._access.sign_in(text, self._context.address(request))
+            staff, token = await self._access.sign_in(text, request)
         except FairlineError as error:
             return self._refused(request, error, back_to)
         await self._ledger.record(staff, "dashboard.signed_in", request_id=request.id)
@@ -123,8 +123,17 @@ class DashboardPages:
         return Response(303, headers=((b"location", back_to.encode()), *_HEADERS, *cookies))
 
     async def sign_out(self, request: Request) -> Response:
-        """Take the cookie away."""
-        cookies = (self._cookie(request, "", 0),) if self._context.origins.is_own(request) else ()
+        """End the session, and take the cookie away."""
+        cookies: Headers = ()
+        if self._context.origins.is_own(request):
+            try:
+                await self._access.sign_out(request)
+            except StoreError as error:
+                failure(request, error)  # for the log
+                return self._notice(
+                    503, "The store is away", "You are still signed in. Sign out again once it is back."
+                )
+            cookies = (self._cookie(request, "", 0),)
         return Response(303, headers=((b"location", HOME.encode()), *_HEADERS, *cookies))
 
     def _cookie(self, request: Request, token: str, seconds: float) -> tuple[bytes, bytes]:
@@ -219,7 +228,7 @@ def dashboard_operations(pages: DashboardPages) -> list[Operation]:
         ),
         page(
             f"POST {HOME}/sign-out",
-            "Sign out of the dashboard.",
+            "Sign out of the dashboard: the cookie is good no more, in no browser.",
             slow=pages.sign_out,
             answers={303: None},
             sends={303: back | {"Set-Cookie": "Takes the cookie away."}},

@@ -98,3 +98,10 @@ BEGIN
   END IF;
   RETURN to_json(_wait);
 END $$;
+
+-- tries_at: how many tries at something of the server's own are inside a sliding window of `_window` ms.
+CREATE FUNCTION tries_at(_at bigint, _who text, _action text, _window bigint) RETURNS json
+LANGUAGE sql AS $$
+  SELECT to_json(count(*)) FROM limits, unnest(hits) AS tried
+  WHERE queue = 0 AND who = _who AND action = _action AND tried > moment(_at) - _window
+$$;
