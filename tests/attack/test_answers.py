@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import httpx
 import pytest
@@ -119,3 +120,14 @@ def test_no_cell_of_a_table_is_a_formula() -> None:
     harmless = ["", "a=b", "1", " x", "'=1"]
     (row,) = csv.reader(io.StringIO(csv_of([[*begun, *harmless, -1.5]]), newline=""))
     assert row == [*(f"'{text}" for text in begun), *harmless, "-1.5"]
+
+
+def test_no_cell_of_a_table_is_a_formula_where_other_signs_part_cells() -> None:
+    """A spreadsheet that is set to German takes a semicolon for the end of a cell, and no quote within one."""
+    texts = ["Ada;=1+1", 'Ada;"=1+1', "Ada\t+1", "Ada\n@SUM(A1)", "Ada; -1", "Ada;\uff1d1"]
+    for text in texts:
+        for cell in re.split("[;\t\n]", csv_of([["1", text]]).strip()):
+            assert not re.match("[\"' ]*[=+@\uff1d-]", cell.replace("'", "x")), (text, cell)
+    harmless = ["a;b", "a-b; c", "1;2"]
+    (row,) = csv.reader(io.StringIO(csv_of([harmless]), newline=""))
+    assert row == harmless
