@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from fairline.web.admin.series import PREVIEWED
 from tests.attack.conftest import MakeQueue
 from tests.web.raw import slow
 from tests.web.running import RunningServer
@@ -47,6 +48,26 @@ def test_a_name_that_a_call_does_not_know_is_refused(server: RunningServer, docu
                     problem = answer.json()
                     assert (problem["code"], problem["field"]) == ("invalid_request", query.partition("=")[0])
                     assert "There are: " in problem["detail"]
+
+
+#: Fields of forms, which may be left empty: of the size of a code, and of what settings would change.
+FORMS = {"size", *PREVIEWED}
+
+
+def test_a_number_that_is_left_empty_is_none(server: RunningServer, document: dict[str, Any]) -> None:
+    """Or a program that lost its number would be answered as if it had asked for the usual one."""
+    headers, tried = {"authorization": f"Bearer {server.admin_key}"}, 0
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            for each in operation["parameters"]:
+                if each["in"] == "query" and each["schema"].get("type") == "integer" and each["name"] not in FORMS:
+                    address = re.sub(r"{\w+}", "1", path.replace("{queue}", "demo"))
+                    answer = httpx.request(method, f"{server.base_url}{address}?{each['name']}=", headers=headers)
+                    if answer.status_code == 404:  # what the path names is not there
+                        continue
+                    tried += 1
+                    assert (answer.status_code, answer.json()["field"]) == (422, each["name"]), (method, path)
+    assert tried > 3
 
 
 def test_a_page_is_reached_by_a_link_that_others_have_marked(

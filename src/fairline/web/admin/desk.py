@@ -73,7 +73,7 @@ class Call:
 
     def limit(self, most: int, usual: int) -> int:
         """How many the query asks for."""
-        text = self.request.args.get("limit") or str(usual)
+        text = self.request.args.get("limit", str(usual))
         if not _NUMBER.fullmatch(text) or int(text) > most:
             raise InvalidRequest("limit", f"must be a whole number from 1 to {most}; got {text!r:.80}")
         return int(text)

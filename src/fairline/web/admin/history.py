@@ -78,7 +78,7 @@ class History(Calls):
     async def all(self, call: Call) -> Response:
         """The history, a page at a time."""
         text = call.request.args.get("before")
-        before = call.version("before", text) if text else None
+        before = None if text is None else call.version("before", text)
         past = await self._room.history(call.queue, before, call.limit(REVISIONS, USUAL_REVISIONS))
         names = {key.id: key.name for key in await self._desk.access.keys.all()}
         revisions = [
