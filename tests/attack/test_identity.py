@@ -185,6 +185,24 @@ def test_nobody_ends_the_session_of_someone_else(
             assert told(call(stranger, end, mine)) == (200, after)
 
 
+def test_who_came_with_a_cookie_is_known_by_it_alone(
+    server: RunningServer, operator: httpx.Client, make_queue: MakeQueue
+) -> None:
+    """A stranger with the link, at the same address and with the same kind of browser, ends nothing."""
+    for end, after in (("complete", "completed"), ("leave", "expired")):
+        queue = make_queue(admission="manual", target_url="https://shop.test/")
+        with someone(server) as holder, someone(server) as alike:
+            ticket = join(holder, queue).json()
+            operator.post(f"/api/v1/admin/queues/{queue}/call-next").raise_for_status()
+            token = holder.get("/api/v1/status", params={"queue": queue}).json()["session_token"]
+            assert told(call(holder, "start", token)) == (200, "active")
+            for what in ("activity", end):
+                assert told(call(alike, what, token)) == TAKEN, what
+            path = f"/api/v1/admin/queues/{queue}/tickets/{ticket['ticket']}"
+            assert operator.get(path).json()["status"] == "active"
+            assert [told(call(holder, what, token)) for what in ("activity", end)] == [(200, "active"), (200, after)]
+
+
 def test_a_program_that_keeps_no_cookies_goes_on_as_itself(
     server: RunningServer, operator: httpx.Client, make_queue: MakeQueue
 ) -> None:

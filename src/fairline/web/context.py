@@ -282,12 +282,20 @@ class Context:
         return self.bound_as(request, claims) or self.seen_as(request)
 
     def arriving(
-        self, request: Request, claims: SessionClaims, pass_cookie: str = SESSION_COOKIE, *, key: str | None = None
+        self,
+        request: Request,
+        claims: SessionClaims,
+        pass_cookie: str = SESSION_COOKIE,
+        *,
+        key: str | None = None,
+        by_cookie: bool = False,
     ) -> str:
         """Which client comes to be let in: the one that is proven, or else a new one, so that a link lets one in
-        however many have it. The same call made again is the same client, by its idempotency key."""
+        however many have it. The same call made again is the same client, by its idempotency key. One that is known
+        `by_cookie` goes on by that, or by the pass it is handed; any other by its address and browser too."""
         secret = self.room.identity.key(key, "start").hex() or token_hex(12)
-        return self.bound_as(request, claims, pass_cookie) or f"{secret} {self.seen_as(request)}"
+        new = secret if by_cookie else f"{secret} {self.seen_as(request)}"
+        return self.bound_as(request, claims, pass_cookie) or new
 
     def handed_to(self, claims: SessionClaims, by: str) -> str:
         """The pass of a link, exchanged for the one of the client that came with it."""

@@ -12,7 +12,7 @@ from fairline.errors import FairlineError, TicketExpired, TicketNotFound
 from fairline.queue import QueueId
 from fairline.ticket import Status
 from fairline.token import SessionClaims
-from fairline.web.context import Context
+from fairline.web.context import VISITOR_COOKIE, Context
 from fairline.web.http import Outcome, Pending, Request, Response, private
 from fairline.web.people import gone_with_its_queue
 from fairline.web.wire import SessionAnswer, Strict, moment
@@ -30,7 +30,10 @@ class Sites:
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
         claims = self._claims(request)
-        by = self._context.arriving(request, claims, key=request.head.text(b"idempotency-key"))
+        key = request.head.text(b"idempotency-key")
+        # Who comes with a cookie of ours comes with it again: nobody is taken for them by address and browser alone.
+        by_cookie = VISITOR_COOKIE in request.head.cookies
+        by = self._context.arriving(request, claims, key=key, by_cookie=by_cookie)
         asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
 
