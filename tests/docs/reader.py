@@ -15,7 +15,7 @@ from tests.docs.terminal import Terminal
 #: What runs until Ctrl-C, and what it shows once it runs.
 FOREGROUND = {
     r"make run\b": r"Fairline is ready.*\n.*http://\S+",
-    r"fairline serve\b": r"Fairline is ready.*\n.*http://\S+",
+    r"(?:\S+/)?fairline serve\b": r"Fairline is ready.*\n.*http://\S+",
     r"curl (-\w+ )*-N\b": r"event: \w+",
     r"fairline top\b(?!.*--once)": r"\w+",
     r"python -m examples\.sms_gateway\b": r"listening on http://\S+",

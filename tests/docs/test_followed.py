@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tests.web.running import RunningServer
 pytestmark = pytest.mark.timeout(300)  # a page has twenty commands, and each starts a Python
 
 HOW_TO = "docs/how-to/"
+INSTALL, BACK_UP = f"{HOW_TO}install.md", f"{HOW_TO}back-up.md"
 #: These say how the server is started; the others need one that runs.
 NGINX = f"{HOW_TO}protect-a-site-with-nginx.md"
 STARTING = ["README.md", NGINX, f"{HOW_TO}use-the-client-on-your-site.md"]
@@ -33,7 +35,7 @@ TUTORIAL = "docs/tutorial/first-line.md"
 POSTGRES, VALKEY = f"{HOW_TO}postgresql.md", f"{HOW_TO}run-on-your-valkey.md"
 #: What this one shows depends on the day of the week.
 HOURS = f"{HOW_TO}walk-in-line.md"
-#: These change the machine that a server is installed on, and say themselves what was tried of them.
+#: These change the machine that a server is installed on. What of them can be typed without that, is, below.
 OF_THE_MACHINE = {
     f"{HOW_TO}{name}.md"
     for name in ("install", "run-in-a-container", "run-under-systemd", "serve-over-https", "back-up")
@@ -108,6 +110,34 @@ def test_a_page_with_opening_hours_holds_on_any_day(new_reader: NewReader, serve
     since = next(i for i, block in enumerate(blocks) if hours in _typed(block))
     always = {day: ["00:00-24:00"] for day in WEEKDAYS}
     new_reader(server, **{hours: json.dumps(always)}).follow(blocks[since:])
+
+
+@pytest.mark.timeout(600)  # forty packages come from a registry
+def test_whoever_installs_it_for_themselves_has_a_server(new_reader: NewReader, tmp_path: Path) -> None:
+    new_reader().follow(_shell_blocks(INSTALL, "~/fairline/bin/fairline serve"))
+    assert (tmp_path / "fairline/bin/fairline").is_file()
+    assert (tmp_path / ".local/share/fairline/admin-key").is_file()
+
+
+def test_a_copy_of_the_embedded_store_made_while_it_runs_can_be_read(
+    new_reader: NewReader, server: RunningServer
+) -> None:
+    reader = new_reader(server, **{"/var/lib/fairline": str(server.data)})
+    (copied,) = _shell_blocks(BACK_UP, "doctor --data")
+    copying, looking = copied.text.split("rm -r tried")[0], "rm -r tried\n"
+    said = "…embedded answers…2 queues…"
+    reader.follow([replace(copied, text=copying), _printed(copied, said), replace(copied, text=looking)])
+
+
+def _shell_blocks(page: str, containing: str) -> list[Block]:
+    """The fences of a page with something in them, as if they were indented: typed."""
+    found = [block for block in blocks_of(page) if block.language == "sh" and containing in block.text]
+    assert found, f"{page} does not say {containing!r} any more"
+    return [replace(block, language=TYPED) for block in found]
+
+
+def _printed(block: Block, text: str) -> Block:
+    return replace(block, language="text", text=text)
 
 
 def test_no_other_page_depends_on_the_day() -> None:

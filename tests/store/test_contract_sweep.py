@@ -166,7 +166,7 @@ async def test_new_times_hold_from_the_next_sign_of_life(venue: OpenVenue) -> No
     assert await v.seconds_left(2) == 440
 
 
-# Outages: nobody expires by our fault
+# Outages: nobody expires because we were away
 
 
 async def keep(v: Venue, seconds: float) -> dict[int, Reason]:
