@@ -138,7 +138,10 @@ def test_a_port_where_serve_could_not_listen_is_to_mend(tmp_path: Path, free_por
     assert f"cannot listen on 127.0.0.1:{port} (Address already in use). Choose" in taken.stdout
     nowhere = fairline("doctor", *data, FAIRLINE_HOST="256.1.1.1", FAIRLINE_PORT=free_port)
     assert nowhere.returncode == 1
-    assert "cannot listen on 256.1.1.1" in nowhere.stdout
+    assert f"cannot listen on 256.1.1.1:{free_port} (" in nowhere.stdout
+    # The reason is the system's, and has no address as Python writes it.
+    assert "attempting" not in nowhere.stdout
+    assert "('256.1.1.1'" not in nowhere.stdout
     too_long = fairline("doctor", *data, FAIRLINE_HOST=f"{'a' * 64}.example", FAIRLINE_PORT=free_port)
     assert too_long.returncode == 1
     keeper = fairline("doctor", *data, FAIRLINE_HOST="256.1.1.1", FAIRLINE_ROLE="keeper")

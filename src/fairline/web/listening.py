@@ -67,5 +67,8 @@ class Listening:
 
 
 def _reason(error: OSError) -> str:
-    """Without the address, which Python adds to the system's words. The names of hosts have numbers below 0."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
+    """Without the address, which Python adds to the system's words. What is wrong with the name of a host has a number
+    below 0, of which only those words tell."""
+    if error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(error.strerror).partition(" (while ")[0]
