@@ -169,6 +169,20 @@ def test_a_wait_that_grew_is_owned_up_to_with_the_reason(venue: Venue, come: New
     shows(page, "note").to_have_text("The wait has grown: people are being let in more slowly than before.")
 
 
+def test_after_a_pause_the_wait_is_promised_anew_and_has_not_grown(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue(admission="auto", admission_rate=0.02, burst=1, max_active=1000)
+    queue.others(5)
+    page = come().tab(queue.url)
+    shows(page, "wait").to_contain_text("minutes")
+    queue.set(status="paused")
+    shows(page, "title").to_have_text("The line is paused")
+    page.evaluate("const now = Date.now; Date.now = () => now() + 3_600_000")
+    queue.set(status="active")
+    shows(page, "title").to_have_text("You are in line")
+    shows(page, "wait").to_contain_text("minutes")
+    expect(page.locator("[data-show=note]")).to_be_hidden()
+
+
 def test_being_overtaken_is_owned_up_to(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue()
     queue.others(2)

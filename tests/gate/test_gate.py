@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fairline.bypass import is_plain
-from fairline.gate import Options, ServerAway, reports, server
+from fairline.gate import Options, ServerAway, keys, reports, server
 from fairline.gate.gate import Answer, Gate, Through
 from fairline.gate.reports import Reporter
 from fairline.gate.request import Bypass, Request
@@ -188,6 +188,16 @@ class TestReports:
         assert isinstance(refused, Answer)
         assert json.loads(refused.body)["reason"] == "ended"
         assert ("retry-after", "60") in refused.headers
+
+    def test_whoever_is_inside_is_turned_away_once_the_key_of_the_pass_is_withdrawn(
+        self, make_gate: Any, pretender: Pretender, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(keys, "LOOK_AGAIN_SECONDS", 0.0)
+        gate = make_gate(keys_seconds=0.01)
+        inside = asked(headers={"cookie": COOKIES.format(minted())})
+        assert isinstance(gate.decide(inside), Through)
+        pretender.answers["/.well-known/jwks.json"] = (200, Keyring(b"another secret", 1).jwks())
+        wait_until(lambda: isinstance(gate.decide(inside), Answer), "a pass of a key that is no more still lets in")
 
     def test_a_session_that_is_completed_stays_so(self, make_gate: Any, pretender: Pretender) -> None:
         gate = make_gate(report_seconds=0.001)
