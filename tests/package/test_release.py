@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from typing import Any
 
 import pytest
+import yaml
 
 import fairline
 from scripts.release_notes import notes
@@ -58,3 +61,46 @@ def test_every_python_that_is_named_is_tested() -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert tuple(classifiers) == VERSIONS
     assert f"python: {list(VERSIONS)}".replace("'", '"') in workflow
+
+
+def misnamed(workflow: dict[str, Any]) -> list[str]:
+    """What a workflow names and is not there. Its schema allows any name."""
+    jobs: dict[str, dict[str, Any]] = workflow["jobs"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    kept = [step["with"]["name"] for job in jobs.values() for step in steps(job, "actions/upload-artifact")]
+    found: list[str] = []
+    for job in jobs.values():
+        needs = job.get("needs", [])
+        found += {needs} - jobs.keys() if isinstance(needs, str) else set(needs) - jobs.keys()
+        found += set(re.findall(r"\bmatrix\.(\w+)", str(job))) - job.get("strategy", {}).get("matrix", {}).keys()
+        uses = [job.get("uses", "")] + [step.get("uses", "") for step in job.get("steps", [])]
+        found += [path for path in uses if path.startswith("./") and not (ROOT / path).is_file()]
+        for command in (step["run"] for step in job.get("steps", []) if "run" in step):
+            files = re.findall(r"(?:scripts|\.ci)/[\w./-]+", command)
+            found += [file for file in files if not (ROOT / file).is_file()]
+            targets = re.findall(r"\bmake ([\w-]+)", command)
+            found += [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)]
+        fetched = [step["with"].get("name") for step in steps(job, "actions/download-artifact")]
+        found += [name for name in fetched if name and name not in kept]
+    return found
+
+
+def steps(job: dict[str, Any], action: str) -> list[dict[str, Any]]:
+    return [step for step in job.get("steps", []) if step.get("uses", "").startswith(f"{action}@")]
+
+
+def test_what_a_workflow_names_is_there() -> None:
+    for name, right, wrong, said in (
+        ("ci.yml", "matrix.python", "matrix.pyhton", "pyhton"),
+        ("ci.yml", "scripts/system-packages", "scripts/system-package", "scripts/system-package"),
+        ("ci.yml", ".ci/run", ".ci/runs", ".ci/runs"),
+        ("release.yml", "needs: build", "needs: biuld", "biuld"),
+        ("release.yml", "/workflows/ci.yml", "/workflows/cl.yml", "./.github/workflows/cl.yml"),
+        ("release.yml", "scripts/release_notes.py", "scripts/notes.py", "scripts/notes.py"),
+        ("release.yml", "make dist", "make dits", "dits"),
+        ("release.yml", "name: dist\n          path: dist\n", "name: dits\n          path: dist\n", "dits"),
+    ):
+        text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
+        assert misnamed(yaml.safe_load(text)) == [], name
+        assert right in text, f"{name} has no {right}"
+        assert misnamed(yaml.safe_load(text.replace(right, wrong))) == [said], f"{wrong} in {name} is not found"
