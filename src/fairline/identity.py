@@ -15,6 +15,7 @@ from fairline.errors import InvalidRequest, PassInvalid, TokenError
 from fairline.look import LANGUAGES, spoken
 from fairline.mail import mailbox
 from fairline.queue import QueueId
+from fairline.remembered import SHARES, remembering
 from fairline.store import Arrival
 from fairline.ticket import Came, Person, Ticket
 from fairline.token import Keyring
@@ -29,8 +30,9 @@ class Identity:
         self._keyring = keyring
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # Whoever is inside comes again with every page, and many come from one address.
-        self.session = lru_cache(maxsize=10_000)(self._session)
-        self._address = lru_cache(maxsize=10_000)(self._address_digest)
+        half = SHARES["digests"] // 2
+        self.session = remembering(half, self._session)
+        self._address = remembering(half, self._address_digest)
 
     def _session(self, by: str) -> bytes:
         """Who comes to a session: what it is told with, part by part (see fairline.store.Visitor)."""
@@ -50,7 +52,7 @@ class Identity:
         missing: str = "",
     ) -> Arrival:
         """Someone who wants to join, as the store is told of them; `missing` is a required field they left out."""
-        address = self._address(caller.address, ipv6_prefix)
+        address = self._address((caller.address, ipv6_prefix))
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
             user=self.digest("user", request.user_id) if request.user_id else b"",
@@ -121,8 +123,8 @@ class Identity:
         """What is kept to count mail to one mailbox."""
         return self.digest("mailbox", mailbox(address))
 
-    def _address_digest(self, address: str | None, ipv6_prefix: int) -> bytes:
-        return self.digest("address", counted_address(address, ipv6_prefix))
+    def _address_digest(self, counted: tuple[str | None, int]) -> bytes:
+        return self.digest("address", counted_address(*counted))
 
     def digest(self, kind: str, text: str | None) -> bytes:
         """What is kept of a secret or an address: enough to know it again, nothing to read it from."""

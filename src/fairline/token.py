@@ -24,8 +24,8 @@ import hmac
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import sha256
+from sys import getsizeof
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -34,9 +34,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct, field
 
 from fairline.errors import TokenExpired, TokenInvalid
+from fairline.remembered import SHARES, Remembered
 
-#: Verified tokens remembered for each kind, so that the next call with the same one costs a look-up.
-REMEMBERED = 65_536
+#: Bytes of verified tokens remembered for each kind, so that the next call with the same one costs a look-up.
+REMEMBERED = {"ticket": SHARES["ticket tokens"], "session": SHARES["session tokens"]}
+#: The same for each of the other five.
+OTHERS_REMEMBERED = SHARES["other tokens"] // 5
+#: What the claims of one take beside their text.
+_CLAIMS = 500
 #: Longer than any token of ours.
 LONGEST = 2048
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -193,7 +198,7 @@ class Signer(Generic[C]):
         self._decode = msgspec.json.Decoder(claims).decode
         self._keys = {self._header(key): key for key in keys}
         self._begin, self._signs = self._header(keys[0]).encode(), keys[0].sign
-        self._verified = lru_cache(REMEMBERED)(self._verify)
+        self._verified = Remembered[str, C](REMEMBERED.get(kind, OTHERS_REMEMBERED))
 
     def sign(self, claims: C) -> str:
         """A token that says `claims`."""
@@ -202,7 +207,10 @@ class Signer(Generic[C]):
 
     def check(self, token: str, now: float) -> C:
         """What a token says, or TokenInvalid, or TokenExpired."""
-        claims = self._verified(token)
+        claims = self._verified.get(token)
+        if claims is None:
+            claims = self._verify(token)
+            self._verified.put(token, claims, getsizeof(token) + len(token) + _CLAIMS)
         if claims.expires <= now:
             raise TokenExpired
         return claims

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from contextlib import suppress
-from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 from secrets import token_hex
@@ -21,6 +19,7 @@ from fairline.arrival import Caller
 from fairline.errors import TokenError, TokenInvalid, TokenMoved
 from fairline.estimate import Wait
 from fairline.queue import QueueId, QueueSettings
+from fairline.remembered import SHARES, Remembered, remembering, weight
 from fairline.room import Room
 from fairline.settings import ServerSettings
 from fairline.ticket import WAITING, Standing, Status, Ticket, Went
@@ -42,8 +41,6 @@ CLIENT_COOKIE = "fairline_client"
 TAKEN = "taken=1"
 VISITOR_COOKIE = "fairline_visitor"
 VISITOR_SECONDS = 31_536_000
-#: Session tokens made lately, by ticket: reading a status again gives the same one.
-REMEMBERED = 10_000
 
 
 def ticket_cookie(queue: QueueId) -> str:
@@ -64,8 +61,9 @@ class Context:
         self.renderer = Renderer()
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
-        self._client_token = lru_cache(REMEMBERED)(self._sign_client)
-        self._sessions: OrderedDict[tuple[QueueId, int, int, int | None, int], str] = OrderedDict()
+        self._client_token = remembering(SHARES["clients"], self._sign_client)
+        # Session tokens made lately, by ticket: reading a status again gives the same one.
+        self._sessions = Remembered[tuple[QueueId, int, int, int | None, int], str](SHARES["sessions"])
 
     # Who calls
 
@@ -236,7 +234,7 @@ class Context:
         if token is None:
             now = int(time.time())
             lasts = answer.settings.claim_seconds + answer.settings.session_max_seconds
-            token = self._sessions[key] = self.room.keyring.sessions.sign(
+            token = self.room.keyring.sessions.sign(
                 SessionClaims(
                     queue=answer.queue,
                     subject=answer.label,
@@ -246,8 +244,7 @@ class Context:
                     expires=now + int(lasts),
                 )
             )
-            while len(self._sessions) > REMEMBERED:
-                self._sessions.popitem(last=False)
+            self._sessions.put(key, token, weight(key) + weight(token))
         return token
 
     def session_claims(self, request: Request) -> SessionClaims:
@@ -307,14 +304,14 @@ class Context:
 
     def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
         """Cookies that let the same client go on, from another address too."""
-        token = self._client_token(claims.queue, claims.number, claims.expires, by, self.room.keyring.generation)
+        token = self._client_token((claims.queue, claims.number, claims.expires, by, self.room.keyring.generation))
         return (cookie(CLIENT_COOKIE, token, claims.expires - time.time(), secure=self.secure(request)),)
 
-    def _sign_client(self, queue: str, number: int, expires: int, by: str, _generation: int) -> str:
+    def _sign_client(self, client: tuple[str, int, int, str, int]) -> str:
+        queue, number, expires, by, _ = client
         return self.room.keyring.clients.sign(ClientClaims(queue=queue, number=number, by=by, expires=expires))
 
 
-@lru_cache(maxsize=REMEMBERED)
 def _seen(address: str | None, agent: bytes | None) -> str:
     """A browser at an address, as far as they tell."""
     return sha256(b"%b %b" % ((address or "").encode(), agent or b"")).hexdigest()[:24]

@@ -12,7 +12,6 @@ Proxies differ in what they do with a refusal. nginx wants 401, and then asks us
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import quote, urlencode
 
@@ -32,6 +31,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.queue import QueueId, QueueSettings
+from fairline.remembered import SHARES, remembering, weight
 from fairline.ticket import Action, Status
 from fairline.token import SessionClaims
 from fairline.web.context import SESSION_COOKIE, TAKEN, Context, local
@@ -55,6 +55,8 @@ from fairline.web.problems import failure
 from fairline.web.recent import State
 from fairline.web.wire import TurnedAway
 
+#: An errand of so many bytes is worked out each time.
+LONGEST_KNOWN = 500
 _PASS = f"{SESSION_COOKIE}="
 #: Programs that were turned away come again after the wait that is left, within these seconds.
 RETRY_SECONDS = (5, 60)
@@ -83,12 +85,13 @@ def errand_of(head: Head) -> Errand:
     if errand is None:
         original, forwarded = head.header(b"x-original-uri"), head.header(b"x-forwarded-uri")
         method = head.header(b"x-original-method") or head.header(b"x-forwarded-method") or b"GET"
-        errand = head.understood = _errand(original or b"", forwarded or b"", method, head.query)
+        asked = (original or b"", forwarded or b"", method, head.query)
+        errand = head.understood = _known(asked) if sum(map(len, asked)) <= LONGEST_KNOWN else _errand(asked)
     return errand
 
 
-@lru_cache(maxsize=512)  # in a rush everyone asks for the same few pages
-def _errand(original: bytes, forwarded: bytes, method: bytes, asked: bytes) -> Errand:
+def _errand(heard: tuple[bytes, bytes, bytes, bytes]) -> Errand:
+    original, forwarded, method, asked = heard
     uri = (original or forwarded).decode("utf-8", "replace")
     path, mark, query = uri.partition("?")
     parts = query.split("&") if mark else []
@@ -103,6 +106,14 @@ def _errand(original: bytes, forwarded: bytes, method: bytes, asked: bytes) -> E
         answer=args.get("answer", ""),
         clear=not original or not forwarded or original == forwarded,
     )
+
+
+def _weight(heard: tuple[bytes, bytes, bytes, bytes], errand: Errand) -> int:
+    return weight(heard) + weight((errand.queue, errand.uri, errand.arriving, errand.answer)) + 100
+
+
+#: In a rush everyone asks for the same few pages.
+_known = remembering(SHARES["errands"], _errand, _weight)
 
 
 class Gate:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
+from sys import getsizeof
 from time import monotonic
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
@@ -27,6 +28,8 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON = b"application/json"
 PROBLEM = b"application/problem+json"
+#: A query has at most so many fields: a call refuses more, a page does without the rest.
+MOST_FIELDS = 50
 #: Bodies over this are refused with 413.
 BODY_LIMIT = 16 * 1024
 
@@ -94,6 +97,11 @@ class Head:
         headers = [each for each in self._first.items() if each[0] != b"cookie"]
         return Head(self.method, self.path, self.query, headers, self.params)
 
+    def weight(self) -> int:
+        """How many bytes it takes, with what was worked out from it so far and may be yet."""
+        told = sum(map(_text_weight, (self._first, self._args, self._cookies, self.params)))
+        return _OWN_WEIGHT + told + 2 * (len(self.path) + len(self.query)) + len(self._bearer or "")
+
     def header(self, name: bytes) -> bytes | None:
         """The first header of this name (in lower case)."""
         return self._first.get(name)
@@ -126,6 +134,17 @@ class Head:
             known = value is not None and value[:7].lower() == _BEARER
             self._bearer = value[7:].strip().decode("utf-8", "replace") if value is not None and known else ""
         return self._bearer or None
+
+
+#: What a head takes without its text, and with what its handler may keep with it.
+_OWN_WEIGHT = 800
+
+
+def _text_weight(told: Mapping[Any, Any] | None) -> int:
+    if not told:
+        return 0
+    # A dict that may be a third full, and the view of it.
+    return 200 + sum(getsizeof(name) + getsizeof(value) + 100 for name, value in told.items())
 
 
 def _join_lines(first: dict[bytes, bytes], headers: Sequence[tuple[bytes, bytes]]) -> None:
@@ -221,9 +240,10 @@ def cookies_of(said: str) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-@lru_cache(maxsize=1024)
 def args_of(query: bytes) -> Mapping[str, str]:
-    """What a query says; the last of a name wins."""
+    """What a query says; the last of a name wins. What comes after so many fields is not looked at."""
+    if query.count(b"&") >= MOST_FIELDS:
+        query = b"&".join(query.split(b"&", MOST_FIELDS)[:MOST_FIELDS])
     return MappingProxyType(dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)))
 
 

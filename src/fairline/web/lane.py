@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
 
+from fairline.remembered import SHARES, Remembered
 from fairline.web.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.cors import Cors
 from fairline.web.cycle import FastCycle
@@ -36,8 +36,8 @@ _MINDED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"
 #: What is there for other addresses than that of a proxy.
 _ALLOW = ((b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST"),)
 
-#: Heads that a worker remembers, and how long one may be.
-REMEMBERED = 32_768
+#: Bytes of heads that a worker remembers, and how long one may be.
+REMEMBERED = SHARES["heads"]
 LONGEST_REMEMBERED = 1024
 _END = b"\r\n\r\n"
 #: What a Host header may say (RFC 3986, section 3.2); nothing, where the address has no host.
@@ -74,7 +74,7 @@ def lane_for(
     Lane.route = staticmethod(route)
     Lane.cors = cors
     Lane.answered = staticmethod(answered)
-    Lane.remembered = OrderedDict()
+    Lane.remembered = Remembered(REMEMBERED)
     Lane.sending = Sending()
     return Lane
 
@@ -85,7 +85,7 @@ class FastLane(Connection):
 
     __slots__ = ("_has_host", "_messages", "_parsed")
     route: Route
-    remembered: OrderedDict[bytes, Known]
+    remembered: Remembered[bytes, Known]
     """Heads by their bytes."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -135,9 +135,7 @@ class FastLane(Connection):
 
     def _remember(self, head: bytes, cycle: FastCycle) -> None:
         """Keep the head of a request that had what it asked for. Any other could be made up without end."""
-        self.remembered[head] = Known(cycle.handler, cycle.head, len(cycle.body))
-        if len(self.remembered) > REMEMBERED:
-            self.remembered.popitem(last=False)
+        self.remembered.put(head, Known(cycle.handler, cycle.head, len(cycle.body)), len(head) + cycle.head.weight())
 
     # What the parser finds
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fairline.look import LANGUAGES, spoken
-from fairline.web.http import Request, args_of
+from fairline.web.http import Request
 
 
 def preferred(request: Request) -> str:
     """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
     head = request.head
-    return _preferred(head.query, (head.header(b"accept-language") or b"")[:500])
+    asked = spoken(head.args.get("lang", "")) if head.query else None
+    return asked or _accepted((head.header(b"accept-language") or b"")[:500])
 
 
-@lru_cache(maxsize=1024)
-def _preferred(query: bytes, header: bytes) -> str:
-    return spoken(args_of(query).get("lang", "")) or _accepted(header.decode("utf-8", "replace"))
-
-
-def _accepted(header: str) -> str:
-    wanted = [_weighed(part) for part in header.split(",")]
+@lru_cache(maxsize=256)
+def _accepted(header: bytes) -> str:
+    wanted = [_weighed(part) for part in header.decode("utf-8", "replace").split(",")]
     known = [(weight, code) for weight, code in wanted if code and weight > 0]
     return max(known, key=lambda each: each[0])[1] if known else LANGUAGES[0]
 

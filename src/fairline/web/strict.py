@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from fairline.errors import InvalidRequest
-from fairline.web.http import Outcome, Request, Response, Sent
+from fairline.web.http import MOST_FIELDS, Outcome, Request, Response, Sent
 from fairline.web.operations import Operation, Query
 from fairline.web.problems import failure
 
@@ -37,6 +37,8 @@ def _refusal_by(row: Operation) -> Callable[[Request], Response | None]:
     ruled = [query for query in row.query if query.rule]
 
     def refusal(request: Request) -> Response | None:
+        if request.query.count(b"&") >= MOST_FIELDS:
+            return refused(request, "", f"The query has more than {MOST_FIELDS} fields.")
         unknown = next((name for name in request.args if name not in known), None)
         if unknown is not None:
             problem = f"is no parameter of this call's query. There are: {there_are}."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from functools import lru_cache
 
 import segno
 
 from fairline.errors import InvalidRequest
+from fairline.remembered import SHARES, remembering
 from fairline.web.pages.colours import WHITE, contrast, parsed
 
 #: Pixels a side.
@@ -41,18 +41,29 @@ def asked_colour(text: str) -> str:
     return colour
 
 
-@lru_cache(maxsize=200)
 def picture(text: str, size: int = USUAL, colour: str = "#000000") -> bytes:
     """The code as an SVG file, with its own white ground: it can be read in dark mode too."""
+    return _picture((text, size, colour))
+
+
+def _drawn(wanted: tuple[str, int, str]) -> bytes:
+    text, size, colour = wanted
     code = segno.make_qr(text, error="m")
     out = io.BytesIO()
     code.save(out, kind="svg", border=BORDER, dark=colour, light="#ffffff", omitsize=True, xmldecl=False, svgclass=None)
     return out.getvalue().replace(b"<svg ", b'<svg width="%d" height="%d" ' % (size, size), 1)
 
 
-@lru_cache(maxsize=200)
 def embedded(text: str) -> str:
     """The code as an address with the picture in it."""
+    return _embedded(text)
+
+
+def _as_address(text: str) -> str:
     # A long one is read off a screen or fresh paper: coarser is worth more there than room for scratches.
     code = segno.make_qr(text, error="m" if len(text) < 120 else "l")
     return str(code.svg_data_uri(border=BORDER, light="#ffffff", omitsize=True))
+
+
+_picture = remembering(SHARES["codes"] // 2, _drawn)
+_embedded = remembering(SHARES["codes"] // 2, _as_address)
