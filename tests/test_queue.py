@@ -51,6 +51,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "session_seconds": ("a number from 1 to 604,800", [1, 14_400], [0.5, 604_801]),
     "session_max_seconds": ("a number from 1 to 2,592,000", [3600, 2_592_000], [0, 2_592_001]),
     "one_per": ("one of client, user, phone, ip, none", ["client", "user", "phone", "ip", "none"], ["device"]),
+    "require_user_token": ("true or false", [True, False], ["yes", None, 1]),
     "join_limit_per_ip": ("a whole number from 0 to 100,000", [0, 100_000], [-1, 100_001]),
     "join_limit_per_phone": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),
     "join_limit_per_email": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),

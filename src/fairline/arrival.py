@@ -37,6 +37,8 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     """A secret of the client: whoever knows it is the holder."""
     user_id: Identifier | None = None
     """The site's own name for the person."""
+    user_token: Annotated[str, Meta(min_length=1, max_length=2048)] | None = None
+    """The same, signed by the site with the key of the queue: nobody else can join as this person."""
     priority_pass: Annotated[str, Meta(max_length=2048)] | None = None
     """The text of a priority pass."""
     name: Annotated[str, Meta(max_length=100)] | None = None
@@ -81,6 +83,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     form: bool = False
     """It is a form of ours that was sent: its idempotency key was made with it, and stands for it however it is filled
     in."""
+    user_token: str | None = None
+    """What their site says of who they are, by the cookie that a link of the site has left."""
     language: str | None = None
     """The one their browser asks for, of those the pages speak."""
 

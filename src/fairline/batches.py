@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 from fairline.activity import Activity
 from fairline.answer import Answer, Welcome
 from fairline.arrival import Caller, JoinRequest, left_out, settled
-from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SettingsChanged, TicketExpired, TokenMoved
+from fairline.errors import (
+    AlreadyInLine,
+    FairlineError,
+    InvalidRequest,
+    QueueClosed,
+    SettingsChanged,
+    TicketExpired,
+    TokenMoved,
+)
 from fairline.estimate import Forecast
 from fairline.identity import Identity
 from fairline.known import KnownSettings
@@ -61,17 +69,21 @@ class Batches:
         settings = await self._known.at(queue, reply.view)
         forecast = Forecast(settings, reply.view)
 
-        def proven(joined: Joined | FairlineError, caller: Caller) -> Joined | FairlineError:
+        def proven(joined: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
             if isinstance(joined, Joined):
                 if joined.proven or _proof(joined.ticket) == caller.holds:
                     return joined
                 moved = joined.by_key and caller.staff is None
                 return TokenMoved() if moved else AlreadyInLine(queue)
+            if isinstance(joined, InvalidRequest) and joined.field == "user_token":
+                return self._named(queue, settings, request, caller)[1] or joined
             return closed_until(queue, joined, settings, reply.view.now) if isinstance(joined, QueueClosed) else joined
 
         items = iter(reply.items)
         outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
-        held = [proven(outcome, caller) for outcome, (_, caller, _) in zip(outcomes, asking, strict=True)]
+        held = [
+            proven(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, asking, strict=True)
+        ]
         # Signed in one go: what signs is then at hand for all but the first, and takes half the time.
         tokens = iter(self._tokens.tokens(queue, settings, [j.ticket for j in held if isinstance(j, Joined)]))
 
@@ -109,11 +121,20 @@ class Batches:
     ) -> Arrival | FairlineError:
         try:
             by_staff = caller.staff is not None
-            told = settled(request, settings, by_staff=by_staff)
-            missing = "" if by_staff else left_out(told, settings)
+            told, problem = self._named(queue, settings, settled(request, settings, by_staff=by_staff), caller)
+            # Who has a place already comes back to it all the same.
+            missing = "user_token" if problem else "" if by_staff else left_out(told, settings)
             return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix, missing)
         except FairlineError as error:
             return error
+
+    def _named(
+        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller
+    ) -> tuple[JoinRequest, FairlineError | None]:
+        required = settings.require_user_token and caller.staff is None
+        if not required and request.user_token is None and caller.user_token is None:
+            return request, None
+        return self._identity.named(queue, request, caller, required=required)
 
     async def _terms(self, queue: QueueId) -> tuple[Terms, QueueSettings]:
         """What a join is worked out from: the settings, and the calendar where it decides anything."""

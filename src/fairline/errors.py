@@ -21,6 +21,9 @@
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
     │   ├── PassInvalid
+    │   ├── UserTokenMissing
+    │   ├── UserTokenInvalid
+    │   ├── UserTokenExpired
     │   ├── IdempotencyConflict
     │   ├── TransitionRefused
     │   ├── TicketExpired
@@ -253,6 +256,36 @@ class PassInvalid(Refused):
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"The priority pass cannot be used: {problem}. Join without it, or ask for a new one.")
+
+
+class UserTokenMissing(Refused):
+    """A join that does not prove whose it is, where the queue takes no other."""
+
+    code = "user_token_missing"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"Queue {queue!r} takes nobody whose site does not say who they are. Come by the link of the site, which "
+            "sends a signed 'user_token'."
+        )
+
+
+class UserTokenInvalid(Refused):
+    """A user token that is forged, damaged or for another queue, or for another user than the join says."""
+
+    code = "user_token_invalid"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The user_token cannot be used: {problem}. Have the site sign another one.")
+
+
+class UserTokenExpired(Refused):
+    """A user token past its time."""
+
+    code = "user_token_expired"
+
+    def __init__(self) -> None:
+        super().__init__("The user_token has expired. Have the site sign another one.")
 
 
 class IdempotencyConflict(Refused):

@@ -11,7 +11,14 @@ import msgspec
 
 from fairline.address import counted_address
 from fairline.arrival import Caller, JoinRequest
-from fairline.errors import InvalidRequest, PassInvalid, TokenError
+from fairline.errors import (
+    FairlineError,
+    InvalidRequest,
+    PassInvalid,
+    TokenError,
+    UserTokenInvalid,
+    UserTokenMissing,
+)
 from fairline.look import LANGUAGES, spoken
 from fairline.mail import mailbox
 from fairline.queue import QueueId
@@ -19,6 +26,7 @@ from fairline.remembered import SHARES, remembering
 from fairline.store import Arrival
 from fairline.ticket import Came, Person, Ticket
 from fairline.token import Keyring
+from fairline.user_token import UserTokens
 
 _fingerprint = msgspec.json.Encoder(order="deterministic").encode
 
@@ -28,6 +36,7 @@ class Identity:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
+        self.users = UserTokens(keyring)
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # Whoever is inside comes again with every page, and many come from one address.
         half = SHARES["digests"] // 2
@@ -79,6 +88,23 @@ class Identity:
                 metadata=request.metadata,
             ),
         )
+
+    def named(
+        self, queue: QueueId, request: JoinRequest, caller: Caller, *, required: bool
+    ) -> tuple[JoinRequest, FairlineError | None]:
+        """A join under the name that the site has signed, where it has; and why it cannot be believed, if so. A cookie
+        that is of no use does no harm where none is required."""
+        token, said = request.user_token or caller.user_token, msgspec.structs.replace(request, user_token=None)
+        problem: FairlineError | None = UserTokenMissing(queue) if required else None
+        if token is not None:
+            try:
+                user = self.users.user(queue, token, time.time())
+                if said.user_id in (None, user):
+                    return msgspec.structs.replace(said, user_id=user), None
+                raise UserTokenInvalid("it is for another user than user_id says")
+            except FairlineError as error:
+                problem = error if required or request.user_token is not None else None
+        return msgspec.structs.replace(said, user_id=None) if problem else said, problem
 
     def transferred(self, queue: QueueId, ticket: Ticket, priority: int, after: int = 0) -> Arrival:
         """Someone who comes from another queue: the same person, by a key that only this transfer has. Put aside until

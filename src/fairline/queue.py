@@ -134,6 +134,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """How long a session lasts at most."""
     one_per: OnePer = OnePer.CLIENT
     """What makes two arrivals the same person, who has one place."""
+    require_user_token: bool = False
+    """Takes only people whose site says who they are, by a signed `user_token`; staff may put others in line."""
     join_limit_per_ip: Annotated[int, Meta(ge=0, le=100_000, description="a minute; 0 is no limit")] = 20
     join_limit_per_phone: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3
     join_limit_per_email: Annotated[int, Meta(ge=0, le=1000, description="an hour; 0 is no limit")] = 3

@@ -8,6 +8,7 @@
 | client   | HS256       | Fairline: which client began a session                                        |
 | priority | HS256       | Fairline, once at joining                                                     |
 | admin    | HS256       | Fairline: which admin key someone signed in with at the dashboard              |
+| user     | HS256       | Fairline, at joining: sites sign it, with a key of their queue (see user_token) |
 | session  | EdDSA       | the protected site too, with the public keys of `/.well-known/jwks.json`      |
 
 Each kind of token has one fixed header for each key. A token whose header is not one of those, to the letter, is
@@ -226,9 +227,9 @@ class Signer(Generic[C]):
             raise TokenInvalid(f"it is no {self._kind} token of this server")
         body, _, signature = rest.partition(".")
         try:
-            if not key.verify(f"{head}.{body}".encode(), _bytes(signature)):
+            if not key.verify(f"{head}.{body}".encode(), from_base64(signature)):
                 raise TokenInvalid("its signature is wrong")
-            return self._decode(_bytes(body))
+            return self._decode(from_base64(body))
         except (ValueError, msgspec.MsgspecError):
             raise TokenInvalid("it is damaged") from None
 
@@ -258,6 +259,8 @@ class Keyring:
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
         self.admins = Signer("admin", AdminClaims, hmac_keys("admin"))
+        #: What the keys of queues are made from with which sites sign user tokens: see user_token.
+        self.user_bases = [self._derive("user", number) for number in order]
         self._site_keys = [EdKey(self._derive("session", number)) for number in order]
         self.sessions = Signer("session", SessionClaims, self._site_keys)
 
@@ -277,7 +280,8 @@ def _text(data: bytes) -> str:
     return _base64(data).decode()
 
 
-def _bytes(text: str) -> bytes:
+def from_base64(text: str) -> bytes:
+    """What was written in base64url; ValueError where it is not the one way to write it."""
     data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if _text(data) != text:
         raise ValueError("not the one way to write it")

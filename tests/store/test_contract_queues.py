@@ -58,6 +58,7 @@ OTHER: dict[str, Any] = {
     "session_seconds": 86_400.0,
     "session_max_seconds": 86_400.5,
     "one_per": "none",
+    "require_user_token": True,
     "join_limit_per_ip": 0,
     "join_limit_per_phone": 1000,
     "join_limit_per_email": 0,

@@ -143,6 +143,12 @@ def kiosk(
     show.console.print(f"Open this once, on the tablet:\n{address}", soft_wrap=True, markup=False)
 
 
+@app.command("user-token-key")
+def user_token_key(ctx: typer.Context, queue: Queue) -> None:
+    """The key with which your site signs who someone is, for this queue. Keep it on a server."""
+    show.console.print(api(ctx).get(f"/queues/{part(queue)}/user-token-key")["key"], soft_wrap=True, markup=False)
+
+
 @app.command()
 def delete(
     ctx: typer.Context,

@@ -9,11 +9,13 @@ imports nothing of the server: of Fairline only `errors` and `bypass`, which are
     sessions   which client was let in with which pass
     reports    what is told to the server while nobody waits for it
     request    what a visitor asked for, the same for ASGI and WSGI
+    users      says who a visitor is, before they join
     gate       the decision: through, to the waiting page, or not now
 """
 
 from fairline.gate.errors import GateError, PassRefused, Refusal, ServerAway
 from fairline.gate.options import Options
 from fairline.gate.passes import Pass
+from fairline.gate.users import user_token
 
-__all__ = ["GateError", "Options", "Pass", "PassRefused", "Refusal", "ServerAway"]
+__all__ = ["GateError", "Options", "Pass", "PassRefused", "Refusal", "ServerAway", "user_token"]

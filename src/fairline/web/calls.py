@@ -11,7 +11,7 @@ from fairline.web.boards import Boards
 from fairline.web.docs import HTML, Docs
 from fairline.web.figures import MEDIA, MetricsPage
 from fairline.web.gate import Gate
-from fairline.web.operations import EVENT_STREAM, JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query, QueueName
+from fairline.web.operations import EVENT_STREAM, JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED, Operation, Query, QueueName
 from fairline.web.people import People
 from fairline.web.public import Public
 from fairline.web.sites import Sites
@@ -67,6 +67,7 @@ def people_operations(people: People) -> list[Operation]:
                 "already_in_line",
                 "token_moved",
                 "pass_invalid",
+                *UNNAMED,
                 "idempotency_conflict",
                 "rate_limited",
             ),

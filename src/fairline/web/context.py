@@ -48,6 +48,11 @@ def ticket_cookie(queue: QueueId) -> str:
     return f"fairline_ticket_{queue}"
 
 
+def user_cookie(queue: QueueId) -> str:
+    """The name of the cookie that holds what a site said of who someone is, for joins of a queue."""
+    return f"fairline_user_{queue}"
+
+
 class Context:
     """One worker's web side."""
 
@@ -130,8 +135,14 @@ class Context:
             staff=staff,
             priority=priority,
             form=form,
+            user_token=self.user_token(request, queue) if staff is None else None,
             language=browser[1],
         )
+
+    def user_token(self, request: Request, queue: QueueId) -> str | None:
+        """What a link of the site has left in a cookie."""
+        cookies = request.head.cookies
+        return (cookies.get(user_cookie(queue)) or None) if cookies else None
 
     def _held(self, request: Request, queue: QueueId) -> tuple[int, int, int] | None:
         """The ticket that our signed cookie proves the caller to hold."""

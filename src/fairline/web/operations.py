@@ -25,6 +25,8 @@ TOKEN_QUERIES = {"ticket": "token", "session": "fairline_session"}
 
 #: Why nobody may join, or not now.
 JOIN_REFUSALS = ("queue_not_found", "queue_full", "queue_maintenance", "queue_closed")
+#: Why nobody may join whose site does not say who they are.
+UNNAMED = ("user_token_missing", "user_token_invalid", "user_token_expired")
 #: What an answer sends that brings a ticket.
 TOKEN_COOKIE = {"Set-Cookie": "The token, for browsers."}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_type_hints
+from typing import Annotated, Literal, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -65,6 +65,14 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
             active=view.active,
             stock_left=view.stock_left(settings.stock),
         )
+
+
+class UserTokenKey(Struct, frozen=True):
+    """What a site signs user tokens with, for one queue."""
+
+    key: str
+    """As text; its bytes are the key."""
+    algorithm: Literal["HS256"] = "HS256"
 
 
 class QueueList(Struct, frozen=True):

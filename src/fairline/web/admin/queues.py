@@ -13,7 +13,7 @@ from fairline.queue import QueueId, QueueSettings, checked, queue_id
 from fairline.room import Room
 from fairline.store import Configured, Role
 from fairline.web.admin.desk import BASE, DONE, Call, Calls, Desk
-from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock
+from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock, UserTokenKey
 from fairline.web.http import Headers, Response, private
 from fairline.web.operations import Operation
 from fairline.web.pages.drawing import Drawing
@@ -67,6 +67,13 @@ class Queues(Calls):
                 problems=("settings_changed",),
             ),
             row(
+                Role.ADMIN,
+                "GET /queues/{queue}/user-token-key",
+                "The key with which a site signs who someone is, for this queue. Only a server may have it.",
+                self.user_token_key,
+                {200: UserTokenKey},
+            ),
+            row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/stock",
                 "Say how much there is to sell in all.",
@@ -84,6 +91,12 @@ class Queues(Calls):
                 problems=invalid,
             ),
         ]
+
+    async def user_token_key(self, call: Call) -> Response:
+        """The key of a queue. It is worked out anew each time, and kept nowhere."""
+        await self._room.settings(call.queue)
+        await call.record("queue.user_token_key")
+        return private(200, UserTokenKey(self._room.identity.users.key(call.queue)))
 
     async def all(self, call: Call) -> Response:
         """All queues, by id."""

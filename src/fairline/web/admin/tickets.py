@@ -87,6 +87,8 @@ class Tickets(Calls):
                     "queue_maintenance",
                     "already_in_line",
                     "pass_invalid",
+                    "user_token_invalid",
+                    "user_token_expired",
                     "idempotency_conflict",
                 ),
             ),

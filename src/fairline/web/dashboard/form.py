@@ -20,6 +20,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Letting in": ("admission", "admission_rate", "burst", "max_active", "max_queue_size", "stock", "stock_url"),
     "Who joins": (
         "one_per",
+        "require_user_token",
         "join_limit_per_ip",
         "join_limit_per_phone",
         "join_limit_per_email",
@@ -59,6 +60,7 @@ _LABELS = {
     "max_queue_size": "Room in line",
     "stock_url": "Address that tells the stock",
     "one_per": "One place per",
+    "require_user_token": "Only people whose site says who they are",
     "join_limit_per_ip": "Joins per address and minute",
     "join_limit_per_phone": "Joins per phone and hour",
     "join_limit_per_email": "Joins per e-mail address and hour",

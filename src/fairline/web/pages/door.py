@@ -7,7 +7,7 @@ import random
 import re
 import time
 from datetime import UTC, datetime
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote_plus
 
 from fairline.answer import Answer, Welcome
 from fairline.counter import Counter
@@ -22,14 +22,15 @@ from fairline.errors import (
     TokenError,
     TokenInvalid,
     TokenMoved,
+    UserTokenMissing,
 )
 from fairline.look import opening_time
 from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.terms import refused_now
 from fairline.ticket import LIVE
 from fairline.token import TicketClaims
-from fairline.web.context import Context, local, same_ticket, ticket_cookie
-from fairline.web.http import Headers, Request, Response, wants_json
+from fairline.web.context import Context, local, same_ticket, ticket_cookie, user_cookie
+from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight
@@ -47,8 +48,13 @@ PAGE_OF = {
     "session_taken": "link_used",
     "token_moved": "moved",
     "rate_limited": "limited",
+    "user_token_missing": "unnamed",
+    "user_token_invalid": "unnamed",
+    "user_token_expired": "unnamed",
 }
 LONGEST_RETURN = 2000
+#: The field of a link's query in which a site says who someone is.
+USER_TOKEN = "user_token"
 TROUBLE_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
@@ -106,6 +112,33 @@ class Door:
     def cookies(self, request: Request, welcome: Welcome, visitor: str) -> Headers:
         """What a browser needs to come back to the ticket it was given."""
         return self.people.cookies(request, welcome, visitor)
+
+    # Who someone is
+
+    def named(self, request: Request, queue: QueueId) -> Response | None:
+        """A link of the site says who someone is: that goes into a cookie and out of the address, where it could be
+        copied. One that is of no use goes nowhere."""
+        token = request.args.get(USER_TOKEN)
+        if token is None:
+            return None
+        kept = [each for each in request.query.decode("ascii", "replace").split("&") if not _names_user(each)]
+        lasts = self.room.identity.users.seconds(queue, token, time.time())
+        where = request.path + ("?" + "&".join(kept) if kept else "")
+        cookies = (cookie(user_cookie(queue), token, lasts, secure=self.context.secure(request)),) if lasts else ()
+        return see_other(quote(where, safe="/?&=%:@!$'()*+,;~-._"), cookies)
+
+    def unnamed(self, request: Request, queue: QueueId, settings: QueueSettings) -> FairlineError | None:
+        """Why someone would not be taken who comes without the word of their site, where a queue takes no others."""
+        if not settings.require_user_token:
+            return None
+        token = self.context.user_token(request, queue)
+        if token is None:
+            return UserTokenMissing(queue)
+        try:
+            self.room.identity.users.user(queue, token, time.time())
+        except FairlineError as error:
+            return error
+        return None
 
     # Who is not taken
 
@@ -215,6 +248,10 @@ def back_to(request: Request) -> str:
 def spread(seconds: float) -> float:
     """About so long: those who were turned away together do not come back together."""
     return round(seconds * random.uniform(1.0, 1.4) + random.uniform(0, 1), 1)
+
+
+def _names_user(field: str) -> bool:
+    return unquote_plus(field.partition("=")[0]) == USER_TOKEN
 
 
 def _opens_in(settings: QueueSettings) -> float:

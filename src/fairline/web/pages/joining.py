@@ -59,9 +59,13 @@ class JoinPages(Pages):
         settings: QueueSettings | None = None
         try:
             queue = named_queue(name)
+            if named := self._door.named(request, queue):
+                return named
             if await self._has_number(request, queue):
                 return self._to_ticket(request, queue)
             view, settings = await self._room.view(queue)
+            if unnamed := self._door.unnamed(request, queue, settings):
+                raise unnamed
             if refusal := self._door.refusal_now(queue, settings, view):
                 raise refusal
             # Known before they send it: if the answer is lost on the way, they are known again when they come back.

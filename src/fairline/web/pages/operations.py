@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from fairline.web.docs import HTML
-from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, Operation, Query
+from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED, Operation, Query
 from fairline.web.pages.arrival import ArrivalPages
 from fairline.web.pages.board import BoardPages
 from fairline.web.pages.codes import COLOUR, LARGEST, SMALLEST, USUAL
@@ -20,6 +20,7 @@ from fairline.web.pages.waiting import WaitingPages
 _Colour = Annotated[str, Meta(pattern=f"^({COLOUR.pattern})?$")]
 _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
 
+_USER = Query("user_token", str, "who someone is, signed by their site: it goes into a cookie")
 _page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,), any_query=True)
 
 
@@ -61,9 +62,9 @@ def _waiting(waiting: WaitingPages) -> list[Operation]:
             "The waiting page. At a counter, whoever has no number is sent to the form.",
             slow=waiting.show,
             answers={200: str, 303: None},
-            query=(_LANGUAGE, Query("move", str, "shows the code that takes the number to another device")),
+            query=(_LANGUAGE, _USER, Query("move", str, "shows the code that takes the number to another device")),
             sends={303: {"Location": "The form, or the page of the queue that someone was sent on to."}},
-            problems=(*JOIN_REFUSALS, "ticket_expired"),
+            problems=(*JOIN_REFUSALS, *UNNAMED, "ticket_expired"),
         ),
         _page(
             "POST /q/{queue}",
@@ -71,7 +72,7 @@ def _waiting(waiting: WaitingPages) -> list[Operation]:
             slow=waiting.act,
             answers={303: None},
             sends={303: {"Location": "The waiting page.", **TOKEN_COOKIE}},
-            problems=(*JOIN_REFUSALS, "already_in_line", "rate_limited"),
+            problems=(*JOIN_REFUSALS, *UNNAMED, "already_in_line", "rate_limited"),
         ),
     ]
 
@@ -107,7 +108,8 @@ def _joining(joining: JoinPages) -> list[Operation]:
             slow=joining.show,
             answers={200: str, 303: None},
             sends={303: ticket},
-            problems=JOIN_REFUSALS,
+            query=(_LANGUAGE, _USER),
+            problems=(*JOIN_REFUSALS, *UNNAMED),
         ),
         _page(
             "POST /join/{queue}",
@@ -115,7 +117,14 @@ def _joining(joining: JoinPages) -> list[Operation]:
             slow=joining.join,
             answers={303: None},
             sends={303: ticket | TOKEN_COOKIE},
-            problems=(*JOIN_REFUSALS, "invalid_request", "already_in_line", "idempotency_conflict", "rate_limited"),
+            problems=(
+                *JOIN_REFUSALS,
+                *UNNAMED,
+                "invalid_request",
+                "already_in_line",
+                "idempotency_conflict",
+                "rate_limited",
+            ),
         ),
         _page(
             "GET /join/{queue}/qr.svg",

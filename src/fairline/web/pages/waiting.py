@@ -41,6 +41,8 @@ class WaitingPages(Pages):
         settings: QueueSettings | None = None
         try:
             queue = named_queue(name)
+            if named := self._door.named(request, queue):
+                return named
             try:
                 answer = await self._door.held(request, queue)
             except TokenMoved:
@@ -54,6 +56,8 @@ class WaitingPages(Pages):
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
             if refusal := self._door.refusal_now(queue, settings, view):
                 raise refusal
+            if unnamed := self._door.unnamed(request, queue, settings):
+                raise unnamed
             if view.sold_out(settings.stock):
                 return await self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
             return await self._draw(request, "joining", queue, settings)

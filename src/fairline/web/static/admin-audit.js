@@ -34,7 +34,7 @@ const ACTIONS = {
   "pass.issued": "Issued a pass", "pass.withdrawn": "Withdrew a pass", "key.created": "Made a key", "key.removed": "Took a key away", "keys.rotated": "Rotated the signing keys",
   "queue.passed": "Let others go before someone", "queue.transferred": "Sent someone on to another queue", "desk.opened": "Opened a desk", "desk.closed": "Closed a desk",
   "webhook.created": "Made a webhook", "webhook.changed": "Changed a webhook", "webhook.removed": "Removed a webhook", "webhook.tested": "Tested a webhook", "webhook.replayed": "Sent dead letters again",
-  "mail.tested": "Tested the mail", "mail.replayed": "Sent dead mail again", "kiosk.created": "Made the link of a kiosk", "dashboard.signed_in": "Signed in to the dashboard",
+  "mail.tested": "Tested the mail", "mail.replayed": "Sent dead mail again", "queue.user_token_key": "Asked for the key of user tokens", "kiosk.created": "Made the link of a kiosk", "dashboard.signed_in": "Signed in to the dashboard",
 };
 const words = (action) => ACTIONS[action] ?? action.replaceAll(/[._]/g, " ");
 const where = (entry) => (entry.queue ? h("a", { href: `/admin/queues/${encodeURIComponent(entry.queue)}` }, entry.queue, entry.ticket ? ` #${number(entry.ticket)}` : "") : "–");

@@ -16,7 +16,7 @@ const GROWN = 1.25, GROWN_SECONDS = 60;
 /** A page that looks again within so many seconds is one that waits for staff, for so many seconds at most. */
 const SOON = 2, LIKELY = 600;
 /** Codes of refusals that have a page of their own. */
-const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found"];
+const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found", "user_token_missing", "user_token_invalid", "user_token_expired"];
 
 // Words: the rules of pages/languages.py again
 
