@@ -49,7 +49,7 @@ def counted_address(address: str | None, ipv6_prefix: int = IPV6_PREFIX) -> str:
         found = IPv6Address(address)
     except ValueError:
         return address
-    ipv4 = found.ipv4_mapped or (IPv4Address(found.packed[12:]) if found in _TRANSLATED else None)
+    ipv4 = found.ipv4_mapped or found.sixtofour or (IPv4Address(found.packed[12:]) if found in _TRANSLATED else None)
     return str(ipv4 or IPv6Network((found.packed, ipv6_prefix), strict=False))
 
 

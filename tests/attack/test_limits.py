@@ -67,8 +67,9 @@ def test_all_addresses_of_one_ipv6_network_have_the_limit_of_one(proxy: httpx.Cl
 
 def test_ipv4_written_as_ipv6_has_the_limit_of_ipv4(proxy: httpx.Client, make_queue: MakeQueue) -> None:
     queue = make_queue(join_limit_per_ip=1)
-    addresses = ["192.0.2.7", "::ffff:192.0.2.7", "::FFFF:c000:0207", "64:ff9b::c000:207", "::ffff:192.0.2.8"]
-    assert [join(proxy, queue, each).status_code for each in addresses] == [201, 429, 429, 429, 201]
+    addresses = ["192.0.2.7", "::ffff:192.0.2.7", "::FFFF:c000:0207", "64:ff9b::c000:207", "2002:c000:207:9::1"]
+    addresses += ["::ffff:192.0.2.8"]
+    assert [join(proxy, queue, each).status_code for each in addresses] == [201, 429, 429, 429, 429, 201]
 
 
 def test_one_place_per_address_is_one_per_ipv6_network(proxy: httpx.Client, make_queue: MakeQueue) -> None:
