@@ -211,6 +211,29 @@ def test_a_program_that_keeps_no_cookies_goes_on_as_itself(
     assert answers == [(200, "active"), (200, "active"), (200, "completed")]
 
 
+def test_a_link_that_is_used_is_no_pass_either_for_who_puts_it_into_a_cookie_by_hand(
+    server: RunningServer, operator: httpx.Client, make_queue: MakeQueue
+) -> None:
+    for by_gate in (True, False):
+        token, queue = way_in(server, operator, make_queue)
+        verify = f"/api/v1/session/verify?queue={queue}"
+        with someone(server) as holder, someone(server) as alike, someone(server, fairline_session=token) as by_hand:
+            if by_gate:
+                asked = {"x-original-uri": f"/?fairline_session={token}"}
+                assert holder.get(f"{verify}&answer=redirect", headers=asked).headers["location"] == "/"
+                assert holder.get(verify).status_code == 200
+            else:
+                holder.get(f"/arrived/{queue}", params={"fairline_session": token})
+            assert told(by_hand.get(verify)) == (401, "session_taken"), by_gate
+            assert told(alike.get(verify, headers={"authorization": f"Bearer {token}"})) == (401, "session_taken"), (
+                by_gate
+            )
+            for what in ("activity", "complete", "leave"):
+                assert told(call(alike, what, token)) == TAKEN, (what, by_gate)
+            ticket = operator.get(f"/api/v1/admin/queues/{queue}/tickets/1").json()
+            assert ticket["status"] == "active"
+
+
 def test_the_place_to_arrive_takes_one_by_one_link(
     server: RunningServer, operator: httpx.Client, make_queue: MakeQueue
 ) -> None:

@@ -289,21 +289,18 @@ class Context:
         """Which client comes: the one that is proven, or else this browser at this address."""
         return self.bound_as(request, claims) or self.seen_as(request)
 
-    def arriving(
-        self,
-        request: Request,
-        claims: SessionClaims,
-        pass_cookie: str = SESSION_COOKIE,
-        *,
-        key: str | None = None,
-        by_cookie: bool = False,
-    ) -> str:
-        """Which client comes to be let in: the one that is proven, or else a new one, so that a link lets one in
-        however many have it. The same call made again is the same client, by its idempotency key. One that is known
-        `by_cookie` goes on by that, or by the pass it is handed; any other by its address and browser too."""
-        secret = self.room.identity.key(key, "start").hex() or token_hex(12)
-        new = secret if by_cookie else f"{secret} {self.seen_as(request)}"
-        return self.bound_as(request, claims, pass_cookie) or new
+    def arriving(self, request: Request, claims: SessionClaims, pass_cookie: str = SESSION_COOKIE) -> str:
+        """Which browser comes to be let in: the one that is proven, or else a new one, so that a link lets one in
+        however many have it. From then on it is known by the pass it was handed, and never by the link."""
+        return self.bound_as(request, claims, pass_cookie) or token_hex(12)
+
+    def starting(self, request: Request, claims: SessionClaims) -> str:
+        """The same for a program that calls. The same call made again is the same client, by its idempotency key. One
+        that comes with a cookie of ours comes with it again, and goes on by that or by the pass it is handed; any other
+        is known by its address and what it calls itself too."""
+        secret = self.room.identity.key(request.head.text(b"idempotency-key"), "start").hex() or token_hex(12)
+        by_cookie = VISITOR_COOKIE in request.head.cookies
+        return self.bound_as(request, claims) or (secret if by_cookie else f"{secret} {self.seen_as(request)}")
 
     def handed_to(self, claims: SessionClaims, by: str) -> str:
         """The pass of a link, exchanged for the one of the client that came with it."""

@@ -30,10 +30,7 @@ class Sites:
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
         claims = self._claims(request)
-        key = request.head.text(b"idempotency-key")
-        # Who comes with a cookie of ours comes with it again: nobody is taken for them by address and browser alone.
-        by_cookie = VISITOR_COOKIE in request.head.cookies
-        by = self._context.arriving(request, claims, key=key, by_cookie=by_cookie)
+        by = self._context.starting(request, claims)
         asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
 
