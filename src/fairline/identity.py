@@ -134,10 +134,10 @@ class Identity:
             raise PassInvalid("it is for another queue")
         return claims.id
 
-    def visitor(self, key: str, address: str | None) -> str:
+    def visitor(self, key: str, seen: str) -> str:
         """The secret for a browser that has none and comes with an idempotency key: the same for the same call made
-        again from the same address, since the first answer may have been lost with its cookie."""
-        return self.digest("visitor", f"{address}\n{key}").hex()
+        again by the same browser at the same address, since the first answer may have been lost with its cookie."""
+        return self.digest("visitor", f"{seen}\n{key}").hex()
 
     def key(self, key: str | None, caller: str) -> bytes:
         """An idempotency key counts for its caller alone: nobody can be answered by another's."""

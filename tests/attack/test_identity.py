@@ -104,6 +104,18 @@ def test_a_weak_idempotency_key_hands_nobody_the_token_of_another(server: Runnin
                 assert answer.json()["ticket"] != first.json()["ticket"], (cookies, told)
 
 
+def test_a_weak_key_hands_nobody_a_token_who_only_shares_the_address(
+    server: RunningServer, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(admission="manual", join_limit_per_ip=0)
+    tickets = []
+    for browser in ("Ada's", "Eve's", "Ada's"):
+        with someone(server) as each:
+            answer = join(each, queue, name="Ada", headers={"idempotency-key": "1", "user-agent": browser})
+            tickets.append(answer.json()["ticket"])
+    assert tickets == [1, 2, 1]
+
+
 def test_the_same_call_again_is_the_same_ticket_for_the_one_who_made_it(
     server: RunningServer, make_queue: MakeQueue
 ) -> None:

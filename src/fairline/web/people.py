@@ -69,7 +69,7 @@ def visitor_with(request: Request, key: str | None, context: Context) -> str:
     same secret again."""
     if not key:
         return visitor_of(request)
-    return _known_visitor(request) or context.room.identity.visitor(key, context.address(request))
+    return _known_visitor(request) or context.room.identity.visitor(key, context.seen_as(request))
 
 
 def _known_visitor(request: Request) -> str:
