@@ -12,7 +12,7 @@ from fairline.errors import FairlineError, TicketExpired, TicketNotFound
 from fairline.queue import QueueId
 from fairline.ticket import Status
 from fairline.token import SessionClaims
-from fairline.web.context import VISITOR_COOKIE, Context
+from fairline.web.context import Context
 from fairline.web.http import Outcome, Pending, Request, Response, private
 from fairline.web.people import gone_with_its_queue
 from fairline.web.wire import SessionAnswer, Strict, moment
