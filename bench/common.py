@@ -19,12 +19,12 @@ import redis
 from msgspec import Struct
 from rich.table import Table
 
-from fairline.arrival import Caller, JoinRequest
-from fairline.queue import QueueId, checked, queue_id
-from fairline.room import Room
+from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.ticket import Person
+from fairline.domain.token import Keyring
+from fairline.service.room import Room
 from fairline.store import MAX_BATCH, Arrival, Store, open_store
-from fairline.ticket import Person
-from fairline.token import Keyring
 
 Call = Callable[[], Awaitable[object]]
 

@@ -11,8 +11,8 @@ from statistics import median
 from rich.table import Table
 
 from bench.common import Call, Embedded, arrival, embedded, in_turns, request, table
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.domain.queue import QueueId
+from fairline.service.room import Room
 
 CALLERS = (1, 10, 100, 1000)
 BATCHES = (1, 10, 100, 500)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from bench.common import Embedded, embedded, table
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store.valkey.keys import PARTS, key
 
 TARGET = 350

@@ -25,12 +25,12 @@ from psycopg_pool import AsyncConnectionPool
 from rich.table import Table
 
 from bench.common import SETTINGS, Figures, address, agent, arrival, request, table
-from fairline.queue import QueueId, checked, queue_id
-from fairline.room import Room
+from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.token import Keyring
+from fairline.service.room import Room
 from fairline.store import MAX_BATCH, Store, open_store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
-from fairline.token import Keyring
 
 STAFF = 8
 #: People at the door of one process, and how many of these processes there are: as `fairline serve` has on two cores.

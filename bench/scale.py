@@ -12,7 +12,7 @@ from typing import TypeVar
 from rich.table import Table
 
 from bench.common import Embedded, arrival, digest, embedded, table
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store import Joined
 
 T = TypeVar("T")

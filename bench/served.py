@@ -60,7 +60,7 @@ class Served:
     def workers(self) -> list[int]:
         """The ids of its HTTP processes."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [pid for pid in map(int, children) if b"fairline.web.worker" in _command(pid)]
+        return [pid for pid in map(int, children) if b"fairline.process.worker" in _command(pid)]
 
 
 @asynccontextmanager

@@ -16,8 +16,8 @@ import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
+from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.errors import FairlineError
-from fairline.queue import QueueId, checked, queue_id
 from fairline.store import Store, open_store
 from fairline.store.postgres import client as postgres_client
 from tests.backends import BACKENDS, START, FakeClock, Servers

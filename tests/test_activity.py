@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from fairline import activity
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Reason, Standing
+from fairline.domain.token import Keyring
 from fairline.errors import StoreUnavailable
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.service import activity
+from fairline.service.room import Room
 from fairline.store import Arrival, Store, Visit, Visitor, open_store
-from fairline.ticket import Reason, Standing
-from fairline.token import Keyring
 from tests.backends import Valkey
 from tests.web.inside import until
 

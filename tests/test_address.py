@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairline.address import counted_address
+from fairline.domain.address import counted_address
 
 
 def test_limits_count_a_network_of_ipv6_and_an_address_of_ipv4() -> None:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.arrival import METADATA_BYTES, METADATA_DEPTH, JoinRequest, check_join, check_metadata, settled
+from fairline.domain.arrival import METADATA_BYTES, METADATA_DEPTH, JoinRequest, check_join, check_metadata, settled
+from fairline.domain.queue import QueueSettings
+from fairline.domain.ticket import Person
 from fairline.errors import InvalidRequest
-from fairline.queue import QueueSettings
 from fairline.store.valkey.record import pack_person, unpack_person
-from fairline.ticket import Person
 
 TEXT_FIELDS = {
     "client_id": 200,

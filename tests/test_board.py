@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairline.board import REMEMBERED, Call, Calls
-from fairline.events import Event, EventType
-from fairline.ticket import Status, Ticket
+from fairline.domain.events import Event, EventType
+from fairline.domain.ticket import Status, Ticket
+from fairline.service.board import REMEMBERED, Call, Calls
 
 
 def happened(*each: tuple[str, int]) -> list[Event]:

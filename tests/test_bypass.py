@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairline.bypass import address_passes, agent_passes, decoded, path_passes
+from fairline.domain.bypass import address_passes, agent_passes, decoded, path_passes
+from fairline.domain.queue import checked
 from fairline.errors import InvalidSettings
-from fairline.queue import checked
 
 PATTERNS = ["/static/*", "*.css", "/healthz"]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from fairline.arrival import Caller, JoinRequest
-from fairline.counter import Counter
+from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.ticket import Action, Reason, Status, Went
+from fairline.domain.token import Keyring
 from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMoved, TransitionRefused
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
-from fairline.queue import QueueId, checked, queue_id
-from fairline.room import Room
+from fairline.service.counter import Counter
+from fairline.service.room import Room
 from fairline.store import Joined, Store
-from fairline.ticket import Action, Reason, Status, Went
-from fairline.token import Keyring
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.store.venue import COUNTER
@@ -308,6 +308,6 @@ async def test_a_link_works_once_and_for_ten_minutes(
             await counter.moved(code, "third")
     late = counter.move_code(queue, moved.standing)
     now = time.time()
-    monkeypatch.setattr("fairline.counter.time.time", lambda: now + 601)
+    monkeypatch.setattr("fairline.service.counter.time.time", lambda: now + 601)
     with pytest.raises(TokenExpired):
         await counter.moved(late, "third")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from fairline.arrival import JoinRequest
-from fairline.events import EventType
-from fairline.queue import SETTINGS
+from fairline.domain.arrival import JoinRequest
+from fairline.domain.events import EventType
+from fairline.domain.queue import SETTINGS
+from fairline.domain.ticket import Person
 from fairline.settings import ServerSettings
-from fairline.ticket import Person
 from tests import said
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +47,7 @@ def test_every_action_of_the_audit_log_is_described() -> None:
 
 
 def test_the_dashboard_has_words_for_every_action_of_the_audit_log() -> None:
-    script = (said.SOURCE / "web" / "static" / "admin-audit.js").read_text(encoding="utf-8")
+    script = (said.SOURCE / "web" / "pages" / "static" / "admin-audit.js").read_text(encoding="utf-8")
     assert {action for action in said.recorded() if f'"{action}":' not in script} == set()
 
 
@@ -68,7 +68,7 @@ def test_all_that_the_browser_client_can_say_at_joining_is_described() -> None:
     # The client has an id of its own, and joins once by it: neither is for the page to say.
     fields = set(JoinRequest.__struct_fields__) - {"client_id", "idempotency_key"}
     page = (ROOT / "docs" / "reference" / "browser-client.md").read_text(encoding="utf-8")
-    script = (said.SOURCE / "web" / "static" / "fairline.js").read_text(encoding="utf-8")
+    script = (said.SOURCE / "web" / "pages" / "static" / "fairline.js").read_text(encoding="utf-8")
     told = re.search(r"^\| `join` .*$", page, re.MULTILINE), re.search(r"\[join\][^@]*", script)
     for text in told:
         assert text

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.estimate import Forecast, Wait
-from fairline.queue import QueueView, checked
+from fairline.domain.estimate import Forecast, Wait
+from fairline.domain.queue import QueueView, checked
 
 RUNS = 60
 

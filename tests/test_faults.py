@@ -14,15 +14,15 @@ from urllib.parse import unquote
 
 import pytest
 
-from fairline.arrival import Caller, JoinRequest
+from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.ticket import Person, Ticket
+from fairline.domain.token import Keyring
 from fairline.errors import StoreError, StoreOverloaded, StoreUnavailable
-from fairline.queue import QueueId, QueueSettings
-from fairline.room import Room
+from fairline.service.room import Room
 from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey import client
 from fairline.store.valkey.embedded import EmbeddedValkey
-from fairline.ticket import Person, Ticket
-from fairline.token import Keyring
 from tests.backends import HOST, free_ports, wait_until
 from tests.web.inside import until
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairline.domain.hours import WEEKDAYS, Calendar
+from fairline.domain.queue import checked
 from fairline.errors import InvalidSettings
-from fairline.hours import WEEKDAYS, Calendar
-from fairline.queue import checked
 
 ZONE = "Europe/Zurich"
 OFFICE = {day: ["09:00-12:30", "13:30-18:00"] for day in WEEKDAYS[:5]}

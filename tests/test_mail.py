@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from fairline.domain.events import EventType
+from fairline.domain.look import LANGUAGES
+from fairline.domain.mail import Relay, Security, checked_address, mailbox, message, relay_of, trial
+from fairline.domain.notices import Notice, NoticeKind, Recipient
+from fairline.domain.notices.words import words
+from fairline.domain.webhook import Topic
 from fairline.errors import InvalidRequest, InvalidSettings
-from fairline.events import EventType
 from fairline.keeper.mail import Mailer
-from fairline.look import LANGUAGES
-from fairline.mail import Relay, Security, checked_address, mailbox, message, relay_of, trial
-from fairline.notices import Notice, NoticeKind, Recipient
-from fairline.notices.words import words
 from fairline.settings import load
-from fairline.webhook import Topic
 from tests.backends import HOST
 from tests.mailbox import Mailbox
 from tests.test_outbound import certificate

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from fairline.notices import Notice, NoticeKind, is_true
-from fairline.ticket import Status, Ticket, Went
+from fairline.domain.notices import Notice, NoticeKind, is_true
+from fairline.domain.ticket import Status, Ticket, Went
 
 AT = 1_800_000_000_000
 

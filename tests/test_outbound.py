@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from fairline.domain.webhook import check_url
 from fairline.errors import AddressRefused, InvalidRequest, ServiceFailed
 from fairline.keeper import outbound
 from fairline.keeper.outbound import ANSWER_LIMIT, check_literal, is_public, send
-from fairline.webhook import check_url
 from tests.backends import HOST, free_ports
 from tests.receiver import Receiver
 

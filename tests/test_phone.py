@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.phone import normalised
 from fairline.errors import InvalidRequest
-from fairline.phone import normalised
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fairline.crowd import Person, Scenario, scenario
-from fairline.preview import Why, outlook
-from fairline.queue import QueueId, checked
-from fairline.simulation import Simulation, VirtualClock
+from fairline.domain.preview import Why, outlook
+from fairline.domain.queue import QueueId, checked
+from fairline.simulation.crowd import Person, Scenario, scenario
+from fairline.simulation.simulation import Simulation, VirtualClock
 from fairline.store import open_store
 from tests.backends import Valkey
 from tests.test_estimate import view

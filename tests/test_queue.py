@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairline.domain.queue import SETTINGS, QueueSettings, QueueView, allowed, check_text, checked, queue_id
 from fairline.errors import InvalidRequest, InvalidSettings
-from fairline.queue import SETTINGS, QueueSettings, QueueView, allowed, check_text, checked, queue_id
 
 #: For each setting, what it says it allows, values at the edges of that, and values just outside of it.
 RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {

@@ -4,9 +4,9 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fairline.domain.token import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
 from fairline.remembered import MOST, SHARES, Remembered, remembering, weight
-from fairline.token import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
-from fairline.web.http import Head
+from fairline.web.server.http import Head
 
 SECRET = b"a secret of the tests, long enough"
 

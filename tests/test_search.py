@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from fairline import search as searching
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action, Person, Status, Ticket, number_in
+from fairline.domain.token import Keyring
 from fairline.errors import InvalidRequest
-from fairline.queue import QueueId
-from fairline.room import Room
-from fairline.search import Wanted
+from fairline.service import search as searching
+from fairline.service.room import Room
+from fairline.service.search import Wanted
 from fairline.store import Arrival, Store
-from fairline.ticket import Action, Person, Status, Ticket, number_in
-from fairline.token import Keyring
 from tests.conftest import MakeQueue
 
 

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from fairline import shown
-from fairline.arrival import Caller, JoinRequest
+from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.queue import QueueId
+from fairline.domain.token import Keyring
 from fairline.errors import StoreUnavailable
-from fairline.queue import QueueId
-from fairline.room import Room
-from fairline.shown import sampled
+from fairline.service import shown
+from fairline.service.room import Room
+from fairline.service.shown import sampled
 from fairline.store import Estimates, Shown, open_store
-from fairline.token import Keyring
 from tests.backends import FakeClock, Valkey
 from tests.web.inside import until
 

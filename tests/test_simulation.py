@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairline.crowd import Scenario, Shape, Stays, gather, scenario
 from fairline.errors import Invalid
-from fairline.simulation import Outcome, Simulation, simulate, simulation
+from fairline.simulation.crowd import Scenario, Shape, Stays, gather, scenario
+from fairline.simulation.simulation import Outcome, Simulation, simulate, simulation
 
 
 def evening(settings: dict[str, Any] | None = None, **given: Any) -> Scenario:

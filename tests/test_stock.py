@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.token import Keyring
 from fairline.errors import ServiceFailed
 from fairline.keeper.stock import Stocktaker, fetch_seats
-from fairline.queue import QueueId, QueueSettings
-from fairline.room import Room
+from fairline.service.room import Room
 from fairline.store import Arrival, open_store
-from fairline.token import Keyring
 from tests.backends import Valkey
 from tests.web.inside import until
 

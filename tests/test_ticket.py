@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from fairline.ticket import LIVE, REASONS, TRANSITIONS, WHILE_HELD, Action, Reason, Status, goes_to, label
+from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, WHILE_HELD, Action, Reason, Status, goes_to, label
 
 ENDED = frozenset(Status) - LIVE
 #: A lapse has its reason from the state it ends; these are all it can have.

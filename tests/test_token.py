@@ -12,9 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairline import token as token_module
-from fairline.errors import TokenError, TokenExpired, TokenInvalid
-from fairline.token import (
+from fairline.domain import token as token_module
+from fairline.domain.token import (
     LONGEST,
     ClientClaims,
     EdKey,
@@ -27,6 +26,7 @@ from fairline.token import (
     Signer,
     TicketClaims,
 )
+from fairline.errors import TokenError, TokenExpired, TokenInvalid
 
 OLD, NEW, STRANGE = (letter * 32 for letter in (b"o", b"n", b"s"))
 NOW = 1_800_000_000

@@ -13,8 +13,8 @@ import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
+from fairline.domain.visible import visible, visible_json, visible_lines
 from fairline.settings import LogFormat
-from fairline.visible import visible, visible_json, visible_lines
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 

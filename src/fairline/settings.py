@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
-from fairline.address import base_address, origin
+from fairline.domain.address import base_address, origin
+from fairline.domain.mail import check_sender, relay_of
+from fairline.domain.spelling import did_you_mean
+from fairline.domain.ticket import TOKEN_SECONDS
 from fairline.errors import InvalidSettings
-from fairline.mail import check_sender, relay_of
-from fairline.spelling import did_you_mean
-from fairline.ticket import TOKEN_SECONDS
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}

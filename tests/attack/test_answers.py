@@ -9,7 +9,7 @@ import re
 import httpx
 import pytest
 
-from fairline.web.spreadsheet import csv_of
+from fairline.web.admin.spreadsheet import csv_of
 from tests.attack.conftest import MakeQueue
 from tests.web.inside import serving
 from tests.web.raw import Raw, asked, connected, request, slow

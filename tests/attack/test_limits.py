@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from fairline.errors import RateLimited
+from fairline.service.admin_keys import KeyInvalid
 from fairline.store import AdminKey, Role
 from fairline.store.registry import Registry
-from fairline.web.admin_keys import KeyInvalid
-from fairline.web.repeats import SECONDS
-from fairline.web.screens import PER_ADDRESS
-from fairline.web.wrong_keys import WrongKeys
+from fairline.web.admin.wrong_keys import WrongKeys
+from fairline.web.server.repeats import SECONDS
+from fairline.web.streams.screens import PER_ADDRESS
 from tests.attack.conftest import STORES, MakeQueue
 from tests.backends import wait_until
 from tests.web.running import RunningServer

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import httpx
 
-from fairline.room import Room
+from fairline.domain.token import Keyring
+from fairline.service.admin_keys import AdminKeys
+from fairline.service.room import Room
 from fairline.settings import LONG_ENOUGH
 from fairline.store import Role, Store
-from fairline.token import Keyring
-from fairline.web.admin_keys import AdminKeys
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer
 

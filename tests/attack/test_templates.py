@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fairline.bypass import path_passes
+from fairline.domain.bypass import path_passes
+from fairline.domain.queue import checked
 from fairline.errors import InvalidSettings
-from fairline.queue import checked
-from fairline.web.renderer import Renderer
+from fairline.web.pages.renderer import Renderer
 from tests.attack.conftest import MakeQueue
 from tests.backends import wait_until
 from tests.web.running import RunningServer
@@ -105,7 +105,7 @@ def drawing_processes(server: RunningServer) -> list[int]:
         for file in Path(f"/proc/{worker}/task").glob("*/children")
         for pid in map(int, file.read_text().split())
     ]
-    return [pid for pid in children if b"fairline.web.sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in children if b"fairline.web.pages.sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 async def test_a_template_that_was_ended_ends_nothing_the_next_time() -> None:

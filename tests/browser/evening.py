@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairline.crowd import Scenario, scenario
-from fairline.queue import QueueId
-from fairline.simulation import Simulation, VirtualClock
+from fairline.domain.queue import QueueId
+from fairline.simulation.crowd import Scenario, scenario
+from fairline.simulation.simulation import Simulation, VirtualClock
 from fairline.store import open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 from tests.web.running import RunningServer

@@ -21,8 +21,8 @@ from fairline import __version__ as fairline_version
 from fairline.cli import show
 from fairline.cli.app import main
 from fairline.cli.client import Api
-from fairline.queue import SETTINGS
-from fairline.web.whereabouts import found_in, published
+from fairline.domain.queue import SETTINGS
+from fairline.process.whereabouts import found_in, published
 from tests.backends import wait_until
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fairline.hours import WEEKDAYS
-from fairline.queue import checked
+from fairline.domain.hours import WEEKDAYS
+from fairline.domain.queue import checked
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
 from fairline.store.valkey.embedded import find_server

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from fairline.domain.token import Keyring
 from fairline.gate import Options
-from fairline.token import Keyring
 from tests.gate.sites import Fairline
 from tests.gate.snippets import DOCS, snippet
 from tests.gate.test_sites import minted, unsigned

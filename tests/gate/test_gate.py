@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from fairline.bypass import is_plain
+from fairline.domain.bypass import is_plain
+from fairline.domain.token import Keyring, SessionClaims
 from fairline.gate import Options, ServerAway, keys, reports, server
 from fairline.gate.gate import Answer, Gate, Through
 from fairline.gate.reports import Reporter
 from fairline.gate.request import Bypass, Request
 from fairline.gate.server import Visitor
 from fairline.gate.sessions import Session, Sessions
-from fairline.token import Keyring, SessionClaims
 from tests.backends import HOST, wait_until
 
 KEYRING = Keyring(b"secret", 1)

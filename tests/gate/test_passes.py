@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from fairline.domain.token import EdKey, Keyring, SessionClaims
 from fairline.gate import PassRefused, Refusal, ServerAway
 from fairline.gate import keys as keys_module
 from fairline.gate.keys import PublicKeys
 from fairline.gate.passes import Checker
-from fairline.token import EdKey, Keyring, SessionClaims
 
 NOW = 1_800_000_000
 KEY = Ed25519PrivateKey.generate()
@@ -219,6 +219,6 @@ def test_the_gate_brings_nothing_of_the_server_into_a_site() -> None:
     }
     assert [name for name in ours if not name.startswith("fairline.gate")] == [
         "fairline",
-        "fairline.bypass",
+        "fairline.domain.bypass",
         "fairline.errors",
     ]

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from fairline.domain.queue import QueueId
+from fairline.domain.token import Keyring
+from fairline.domain.user_token import UserTokens
 from fairline.errors import UserTokenExpired, UserTokenInvalid
 from fairline.gate import user_token
-from fairline.queue import QueueId
-from fairline.token import Keyring
-from fairline.user_token import UserTokens
 from tests.gate.snippets import snippet
 
 PAGE = "how-to/name-your-users.md"

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
 
+from fairline.aio.grouping import Grouping
 from fairline.errors import FairlineError
-from fairline.grouping import Grouping
 
 Send: TypeAlias = Callable[[str, list[int]], Awaitable[Sequence[str | FairlineError]]]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairline import grouping
+from fairline.aio import grouping
+from fairline.aio.grouping import Asked, Grouping
 from fairline.errors import FairlineError, StoreOverloaded, StoreUnavailable
-from fairline.grouping import Asked, Grouping
 from tests.grouping.fake_store import FakeStore, answered, group, outcomes
 
 # Who goes out together

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
-from fairline.events import Event, EventType
+from fairline.domain.events import Event, EventType
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Status
 from fairline.keeper import Keeper
-from fairline.queue import QueueId, checked
 from fairline.store import Arrival, Store
-from fairline.ticket import Status
 from tests.backends import PATIENCE_SECONDS
 
 TICK, SWEEP = 0.1, 0.2

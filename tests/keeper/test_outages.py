@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from fairline import keeper as keeper_module
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Reason, Status
 from fairline.errors import StoreUnavailable
 from fairline.keeper import Keeper
-from fairline.queue import QueueId
 from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
-from fairline.ticket import Reason, Status
 from tests.backends import FakeClock
 from tests.keeper.crew import SWEEP, TICK, OpenStores, comes_true, count_of, make, running
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fairline.domain.events import EventType
+from fairline.domain.queue import OnePer, QueueStatus
+from fairline.domain.ticket import LIVE, Action
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
@@ -13,10 +16,7 @@ from fairline.errors import (
     QueueMaintenance,
     RateLimited,
 )
-from fairline.events import EventType
-from fairline.queue import OnePer, QueueStatus
 from fairline.store.contract import Arrival, Joined, Pass
-from fairline.ticket import LIVE, Action
 from tests.model.moves import Moves
 from tests.model.records import Entry, Holder, Issued
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fairline.domain.events import EventType
+from fairline.domain.queue import Admission, QueueStatus
+from fairline.domain.ticket import TRANSITIONS, Action, Reason, Status, goes_to
 from fairline.errors import TicketNotFound, TransitionRefused
-from fairline.events import EventType
-from fairline.queue import Admission, QueueStatus
-from fairline.ticket import TRANSITIONS, Action, Reason, Status, goes_to
 from tests.model.records import Entry
 from tests.model.state import State
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from fairline.domain.events import EventType
+from fairline.domain.queue import QueueSettings, QueueStatus
+from fairline.domain.ticket import LIVE, REASONS, REINSTATED, Action, Standing, Status, Ticket, Went
 from fairline.errors import (
     FairlineError,
     HolderInLine,
@@ -18,10 +21,7 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
-from fairline.events import EventType
-from fairline.queue import QueueSettings, QueueStatus
 from fairline.store.contract import Configured, Lapsed, Swept, Visit, Visitor
-from fairline.ticket import LIVE, REASONS, REINSTATED, Action, Standing, Status, Ticket, Went
 from tests.model.arrivals import Arrivals
 from tests.model.records import Desk, Entry, Pressed, Revocation
 

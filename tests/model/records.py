@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairline.events import EventType
-from fairline.line import PriorityPolicy
-from fairline.queue import OnePer
-from fairline.ticket import Person, Reason, Status, Went
+from fairline.domain.events import EventType
+from fairline.domain.line import PriorityPolicy
+from fairline.domain.queue import OnePer
+from fairline.domain.ticket import Person, Reason, Status, Went
 
 Holder = tuple[OnePer, bytes]
 Happened = tuple[EventType, int, int | None, str | None]

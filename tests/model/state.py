@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairline.events import EventType
-from fairline.line import Order
-from fairline.queue import Admission, QueueId, QueueSettings, QueueView
+from fairline.domain.events import EventType
+from fairline.domain.line import Order
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueView
+from fairline.domain.ticket import Reason, Standing, Status, Ticket
 from fairline.store.contract import Clock
-from fairline.ticket import Reason, Standing, Status, Ticket
 from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from fairline.domain.queue import QueueId, checked
 from fairline.errors import QueueNotFound
 from fairline.keeper.mail import BOX
-from fairline.queue import QueueId, checked
 from fairline.store import Store, open_store
 from tests.backends import Servers
 from tests.receiver import Receiver

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Person
+from fairline.domain.token import Keyring
+from fairline.domain.webhook import Topic, Webhook
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.outbox import Patience
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.service.room import Room
 from fairline.store import Arrival, BoxCounts, Store
-from fairline.ticket import Person
-from fairline.token import Keyring
-from fairline.web.webhooks import WebhookDesk
-from fairline.webhook import Topic, Webhook
+from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.receiver import Receiver
 from tests.web.inside import until
 

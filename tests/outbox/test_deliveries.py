@@ -12,17 +12,17 @@ from collections import Counter
 import pytest
 from structlog.testing import capture_logs
 
+from fairline.domain.queue import QueueId
+from fairline.domain.webhook import Topic
 from fairline.errors import DeliveryNotFound
 from fairline.keeper import dispatch
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.outbox import AT_ONCE, Courier, Outcome, Patience
-from fairline.queue import QueueId
 from fairline.store import Delivery, DeliveryState, Parcel, Store
 from fairline.store.postgres import client as postgres
 from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
-from fairline.web.webhooks import WebhookDesk
-from fairline.webhook import Topic
+from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.backends import OWNERS
 from tests.outbox.hooks import QUICK, held, holds, hook_for, join, kept, room_of
 from tests.receiver import FINE, Answer, Letter, Receiver
@@ -164,7 +164,7 @@ async def trim(backend: str, queue: QueueId, keep: int) -> None:
     if backend in OWNERS:
         async with await postgres.connect(OWNERS[backend]) as connection:
             await connection.execute(
-                "DELETE FROM fairline.events e USING fairline.queues q, fairline.counters c WHERE q.id = %s"
+                "DELETE FROM fairline.domain.events e USING fairline.queues q, fairline.counters c WHERE q.id = %s"
                 " AND e.queue = q.key AND c.queue = q.key AND e.id <= c.event - %s",
                 [queue, keep],
             )

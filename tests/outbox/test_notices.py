@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.answer import Welcome
-from fairline.arrival import Caller, JoinRequest
-from fairline.counter import Counter as Desk
+from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.mail import Relay, Security
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Action
+from fairline.domain.webhook import Topic, Webhook
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
 from fairline.keeper.notices import MOST_NOTICES
 from fairline.keeper.outbox import ROUND_SECONDS, Patience
-from fairline.mail import Relay, Security
-from fairline.queue import QueueId, checked
-from fairline.room import Room
+from fairline.service.answer import Welcome
+from fairline.service.counter import Counter as Desk
+from fairline.service.letters import Letters
+from fairline.service.room import Room
 from fairline.store import DeliveryState, Store
-from fairline.ticket import Action
-from fairline.web.letters import Letters
-from fairline.web.webhooks import WebhookDesk
-from fairline.webhook import Topic, Webhook
+from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.mailbox import Mailbox
 from tests.outbox.hooks import at_work, hook_for, room_of

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairline.cli.app import app
-from fairline.webhook import signature
+from fairline.domain.webhook import signature
 from tests.backends import HOST, free_ports, wait_until
 from tests.mailbox import Mailbox
 from tests.web.running import RunningServer

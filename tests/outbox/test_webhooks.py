@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Action
+from fairline.domain.webhook import Topic, signature
 from fairline.errors import InvalidRequest, QueueNotFound, TooManyWebhooks, WebhookNotFound
-from fairline.queue import QueueId, checked
 from fairline.store import DeliveryState, Store
-from fairline.ticket import Action
-from fairline.web import webhooks as desk_module
-from fairline.web.webhooks import WebhookDesk
-from fairline.webhook import Topic, signature
+from fairline.web.admin import webhook_desk as desk_module
+from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.outbox.hooks import held, holds, hook_for, join, kept
 from tests.receiver import Receiver
 from tests.web.inside import until

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairline.cli.app import app
-from fairline.webhook import signature
+from fairline.domain.webhook import signature
 from tests.backends import wait_until
 from tests.receiver import FINE, Receiver
 from tests.web.running import RunningServer

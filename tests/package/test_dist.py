@@ -23,9 +23,9 @@ def test_a_file_that_is_missing_from_a_package_is_named(wheel: Path, sdist: Path
     for name in (
         "fairline/py.typed",
         "fairline/store/valkey/scripts/join.lua",
-        "fairline/web/templates/page/place.html",
-        "fairline/web/static/fairline.js",
-        "fairline/web/catalogues/de.json",
+        "fairline/web/pages/templates/page/place.html",
+        "fairline/web/pages/static/fairline.js",
+        "fairline/web/pages/catalogues/de.json",
     ):
         assert name in names
         assert f"wheel: {name} is missing" in check_dist.wheel_faults(names - {name}, source)
@@ -47,8 +47,8 @@ def test_a_file_that_does_not_belong_into_a_package_is_named(wheel: Path, sdist:
         "bench/__main__.py",
         "docs/images/architecture.svg",
         "fairline/__pycache__/room.cpython-311.pyc",
-        "fairline/web/static/picture.png",
-        "fairline/room.py.orig",
+        "fairline/web/pages/static/picture.png",
+        "fairline/service/room.py.orig",
     ):
         assert check_dist.wheel_faults([*names, name], source) == [f"wheel: {name} does not belong there"]
 

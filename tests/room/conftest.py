@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairline.grouping import Grouping
-from fairline.room import Room
+from fairline.aio.grouping import Grouping
+from fairline.domain.token import Keyring
+from fairline.service.room import Room
 from fairline.store import Store, open_store
 from fairline.store.valkey import client
-from fairline.token import Keyring
 from tests.backends import FakeClock
 from tests.room.people import OpenRoom
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from fairline.answer import Welcome
-from fairline.arrival import Caller, JoinRequest
-from fairline.queue import QueueId
-from fairline.room import Room
-from fairline.ticket import Reason
+from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Reason
+from fairline.service.answer import Welcome
+from fairline.service.room import Room
 from tests.store.venue import NO_OUTAGE
 
 OpenRoom: TypeAlias = Callable[[], Awaitable[Room]]

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from fairline import identity as identity_module
-from fairline.answer import Welcome
-from fairline.arrival import Caller
+from fairline.domain.arrival import Caller
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Status
+from fairline.domain.token import Keyring, PriorityClaims
 from fairline.errors import AlreadyInLine, IdempotencyConflict, InvalidRequest, PassInvalid, PassNotFound, RateLimited
-from fairline.queue import QueueId
-from fairline.room import Room
-from fairline.ticket import Status
-from fairline.token import Keyring, PriorityClaims
+from fairline.service import identity as identity_module
+from fairline.service.answer import Welcome
+from fairline.service.room import Room
 from tests.conftest import MakeQueue
 from tests.room.people import admit, join, joined_total
 

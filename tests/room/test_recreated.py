@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairline.queue import QueueSettings
-from fairline.room import Room
+from fairline.domain.queue import QueueSettings
+from fairline.service.room import Room
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.room.people import OpenRoom, admit, join

@@ -9,10 +9,10 @@ from collections.abc import Awaitable
 
 import pytest
 
-from fairline.answer import Welcome
-from fairline.arrival import Caller, JoinRequest
+from fairline.domain.arrival import Caller, JoinRequest
 from fairline.errors import FairlineError
-from fairline.room import Room
+from fairline.service.answer import Welcome
+from fairline.service.room import Room
 from tests.conftest import MakeQueue
 from tests.room.people import OpenRoom, admit, join, joined_total
 

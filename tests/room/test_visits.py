@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.events import EventType
+from fairline.domain.ticket import Action, Reason, Status
 from fairline.errors import (
     IdempotencyConflict,
     InvalidRequest,
@@ -13,9 +15,7 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import EventType
-from fairline.room import Room
-from fairline.ticket import Action, Reason, Status
+from fairline.service.room import Room
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.room.people import admit, join, sweep

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from fairline.domain.events import EventType
+from fairline.domain.line import PriorityPolicy
+from fairline.domain.queue import QueueStatus, QueueView, checked, queue_id
+from fairline.domain.ticket import LIVE, Action, Status, Went
 from fairline.errors import FairlineError
-from fairline.events import EventType
-from fairline.line import PriorityPolicy
-from fairline.queue import QueueStatus, QueueView, checked, queue_id
 from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor
 from fairline.store.contract import ACTS
-from fairline.ticket import LIVE, Action, Status, Went
 from tests.backends import START, FakeClock
 from tests.model.queue import Model
 from tests.model.records import Entry

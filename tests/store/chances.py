@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from fairline.line import PriorityPolicy
-from fairline.queue import Admission, OnePer, QueueStatus
+from fairline.domain.line import PriorityPolicy
+from fairline.domain.queue import Admission, OnePer, QueueStatus
+from fairline.domain.ticket import Person, Status
 from fairline.store import Arrival
-from fairline.ticket import Person, Status
 
 T = TypeVar("T")
 FAR = 1e9

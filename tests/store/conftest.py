@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fairline.queue import checked, queue_id
+from fairline.domain.queue import checked, queue_id
 from fairline.store import Store, open_store
 from tests.backends import FakeClock
 from tests.store.venue import OpenVenue, Venue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairline.line import PriorityPolicy
+from fairline.domain.line import PriorityPolicy
+from fairline.domain.ticket import Action, Status
 from fairline.store import Arrival
-from fairline.ticket import Action, Status
 from tests.store.beside import StoreBesideModel
 from tests.store.chances import FAR
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store import Store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import Connection

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from fairline.queue import QueueId, checked
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Action
 from fairline.store import MAX_BATCH, Arrival, Store
-from fairline.ticket import Action
 from tests.backends import START, FakeClock
 from tests.conftest import MakeQueue, OpenStore
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from redis.asyncio import RedisCluster
 
-from fairline.queue import queue_id
+from fairline.domain.queue import queue_id
+from fairline.domain.ticket import Action, Came, Went
 from fairline.store import Deed, Parcel, Role, Shown, Store, Visitor
 from fairline.store.outbox import DeliveryState
 from fairline.store.valkey.scripts import script
 from fairline.store.valkey.store import ValkeyStore
-from fairline.ticket import Action, Came, Went
 from tests.store.beside import StoreBesideModel
 from tests.store.histories import HISTORIES
 from tests.store.lua import OPERATIONS

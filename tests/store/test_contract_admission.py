@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairline.ticket import Action, Reason, Status
+from fairline.domain.ticket import Action, Reason, Status
 from tests.store.venue import OpenVenue, Venue
 
 #: As fast as can be, so that only room and stock say how many.

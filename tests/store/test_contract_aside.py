@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from fairline.domain.ticket import Action, Came, Reason, Status, Went
 from fairline.errors import HolderInLine, InvalidRequest, NoRoom, QueueNotFound, TransitionRefused
-from fairline.ticket import Action, Came, Reason, Status, Went
 from tests.store.venue import COUNTER, OpenVenue
 
 # Held

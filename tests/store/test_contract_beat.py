@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairline.domain.ticket import Action, Reason, Status
 from fairline.store import MAX_BATCH
-from fairline.ticket import Action, Reason, Status
 from tests.store.venue import OpenVenue
 
 NOT_WAITING = [status for status in Status if status is not Status.WAITING]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.ticket import Action, Status
 from fairline.errors import IdempotencyConflict, QueuePaused, TicketNotFound, TransitionRefused
-from fairline.ticket import Action, Status
 from tests.store.venue import COUNTER, OpenVenue
 
 

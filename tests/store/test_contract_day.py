@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from fairline.domain.ticket import Action, Reason, Status
 from fairline.errors import InvalidRequest, QueueClosed, SettingsChanged
 from fairline.store import Arrival, Joined, Terms
-from fairline.ticket import Action, Reason, Status
 from tests.conftest import OpenStore
 from tests.store.venue import COUNTER, OpenVenue, Venue, terms
 

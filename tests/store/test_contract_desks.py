@@ -8,12 +8,12 @@ import random
 import msgspec
 import pytest
 
+from fairline.domain.estimate import Forecast, Wait
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest
-from fairline.estimate import Forecast, Wait
-from fairline.queue import QueueId, checked
 from fairline.store import Arrival, DeskTotals, Joined, open_store
 from fairline.store.contract import HOURS_KEPT, MOST_DESKS
-from fairline.ticket import Action, Status
 from tests.backends import FakeClock
 from tests.store.remains import desks_kept
 from tests.store.venue import COUNTER, OpenVenue, Venue

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from fairline.domain.ticket import Action, Person
 from fairline.errors import HolderInLine, TicketNotFound, TokenMoved, TransitionRefused
-from fairline.ticket import Action, Person
 from tests.conftest import OpenStore
 from tests.store.venue import COUNTER, OpenVenue
 

@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
+from fairline.domain.events import EventType
+from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Standing, Status, Went
 from fairline.errors import FairlineError, InvalidRequest, TicketNotFound, TransitionRefused
-from fairline.events import EventType
 from fairline.store.contract import ACTS
-from fairline.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Standing, Status, Went
 from tests.store.venue import VISITOR, OpenVenue, Venue
 
 #: What is done to whoever is next or late, and cannot be asked for one ticket: nobody is refused, only passed over.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.events import Event, EventType
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest
-from fairline.events import Event, EventType
-from fairline.queue import QueueId, checked
 from fairline.store import MAX_BATCH, Arrival
 from fairline.store.contract import CALLS_WITHIN
-from fairline.ticket import Action, Status
 from tests.backends import START
 from tests.store.venue import OpenVenue
 

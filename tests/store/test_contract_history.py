@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from fairline.domain.queue import QueueId, QueueSettings, checked
 from fairline.errors import QueueNotFound, SettingsChanged
-from fairline.queue import QueueId, QueueSettings, checked
 from fairline.store import Revision, Store
 from fairline.store.contract import REVISIONS_KEPT
 from tests.backends import FakeClock

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from fairline.domain.queue import OnePer, QueueStatus
+from fairline.domain.ticket import LIVE, Action, Person, Status, Ticket
 from fairline.errors import IdempotencyConflict, InvalidRequest, QueueFull, QueueMaintenance
-from fairline.queue import OnePer, QueueStatus
 from fairline.store import Arrival, Joined
-from fairline.ticket import LIVE, Action, Person, Status, Ticket
 from tests.backends import START
 from tests.store.venue import OpenVenue, Venue
 

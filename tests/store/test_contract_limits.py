@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from fairline.domain.queue import QueueId, checked
 from fairline.errors import InvalidRequest, QueueFull, RateLimited
-from fairline.queue import QueueId, checked
 from fairline.store import Arrival, Joined, Store
 from tests.store.venue import OpenVenue, Venue
 

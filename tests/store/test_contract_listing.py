@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
+from fairline.domain.ticket import LIVE, Action, Status, Ticket
 from fairline.errors import InvalidRequest
-from fairline.ticket import LIVE, Action, Status, Ticket
 from tests.store.venue import OpenVenue, Venue
 
 

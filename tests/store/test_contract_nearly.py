@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action, Person
 from fairline.errors import InvalidRequest, QueueNotFound
-from fairline.queue import QueueId
 from fairline.store import Arrival, Store
-from fairline.ticket import Action, Person
 from tests.store.venue import COUNTER, OpenVenue, Venue
 
 

@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
+from fairline.domain.line import BAND, LEVELS, SPAN, Order, PriorityPolicy
+from fairline.domain.ticket import Action
 from fairline.errors import InvalidRequest, TicketNotFound
-from fairline.line import BAND, LEVELS, SPAN, Order, PriorityPolicy
 from fairline.store import Arrival, Joined
-from fairline.ticket import Action
 from tests.store.venue import OpenVenue
 
 SHARES = (0.0, 0.1, 0.5, 1.0)

@@ -7,12 +7,12 @@ import secrets
 
 import pytest
 
+from fairline.domain.events import EventType
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.webhook import Topic, Webhook
 from fairline.errors import InvalidRequest
-from fairline.events import EventType
-from fairline.queue import QueueId, QueueSettings
 from fairline.store import BoxCounts, Delivery, DeliveryState, Parcel, Store
 from fairline.store.outbox import DEAD_SECONDS
-from fairline.webhook import Topic, Webhook
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue, OpenStore
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.ticket import Action
 from fairline.errors import PassInvalid, PassNotFound, QueueMaintenance, RateLimited
 from fairline.store import Arrival, Joined, Pass
-from fairline.ticket import Action
 from tests.backends import START
 from tests.store.venue import OpenVenue, Venue
 

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairline.domain.events import EventType
+from fairline.domain.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
+from fairline.domain.ticket import Action, Status, Went
 from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, SettingsChanged
-from fairline.events import EventType
-from fairline.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
 from fairline.store import MAX_BATCH, Arrival, Joined, Shown, Store, open_store
-from fairline.ticket import Action, Status, Went
 from tests.backends import START
 from tests.conftest import OpenStore
 from tests.store.venue import OpenVenue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.ticket import Action
 from fairline.errors import InvalidRequest
 from fairline.store import Estimates, Point, Shown
-from fairline.ticket import Action
 from tests.backends import START
 from tests.store.venue import OpenVenue, Venue
 

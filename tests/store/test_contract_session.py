@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
+from fairline.domain.ticket import LIVE, Action, Reason, Standing, Status
 from fairline.errors import SessionTaken, TicketNotFound, TokenInvalid, TransitionRefused
 from fairline.store import Visit, Visitor
-from fairline.ticket import LIVE, Action, Reason, Standing, Status
 from tests.store.venue import OpenVenue, Venue
 
 SESSION = {"session_seconds": 600, "session_max_seconds": 1500, "heartbeat_timeout_seconds": 0}

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
+from fairline.domain.ticket import Action, Reason, Status
 from fairline.store import Totals
-from fairline.ticket import Action, Reason, Status
 from tests.backends import START
 from tests.store.venue import OpenVenue, Venue
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairline.domain.events import EventType
+from fairline.domain.ticket import Action, Reason, Status
 from fairline.errors import TicketNotFound
-from fairline.events import EventType
 from fairline.store import Lapsed
-from fairline.ticket import Action, Reason, Status
 from tests.store.venue import MANY, NO_OUTAGE, OpenVenue, Venue
 
 TIMES = {

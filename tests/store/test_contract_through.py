@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest, NoRoom
 from fairline.store import Arrival, Joined
-from fairline.ticket import Action, Status
 from tests.store.venue import OpenVenue, Venue
 
 FAST = {"admission_rate": 1000.0}

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from fairline.domain.queue import checked
+from fairline.domain.ticket import Action, Standing, Status
 from fairline.errors import FairlineError, PassInvalid, QueueFull, RateLimited, SessionTaken, SettingsChanged
-from fairline.queue import checked
 from fairline.store import Arrival, Joined, Store
-from fairline.ticket import Action, Standing, Status
 from tests.backends import FakeClock
 from tests.conftest import patient_store
 from tests.store.venue import MANY, NO_OUTAGE, OpenVenue, Venue

@@ -8,12 +8,12 @@ import pytest
 from redis.asyncio import Redis
 from redis.crc import key_slot
 
-from fairline.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.ticket import Action, Came, Status
 from fairline.store import Arrival, Shown, open_store
 from fairline.store.valkey import keys
 from fairline.store.valkey.client import Connection, connect
 from fairline.store.valkey.keys import BOX_PARTS, PARTS, key, queue_keys, rate_key
-from fairline.ticket import Action, Came, Status
 from tests.backends import FakeClock
 from tests.store.venue import Venue
 

@@ -12,13 +12,13 @@ from typing import LiteralString
 
 import pytest
 
-from fairline.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.ticket import Action, Person
 from fairline.store import Arrival, Shown, Store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.disk import Connection
 from fairline.store.postgres.embedded import EmbeddedPostgres
 from fairline.store.postgres.store import PostgresStore, open_postgres
-from fairline.ticket import Action, Person
 
 QUEUE, EMPTY = queue_id("crowded"), queue_id("empty")
 CROWD = 3000

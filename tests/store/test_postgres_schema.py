@@ -15,14 +15,14 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from fairline.domain.queue import QueueSettings, queue_id
+from fairline.domain.ticket import Action, Reason, Status, goes_to
 from fairline.errors import StoreNotSupported
-from fairline.queue import QueueSettings, queue_id
 from fairline.store import Revision, open_store
 from fairline.store.postgres import migrate
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import Connection, status, upgrade
 from fairline.store.postgres.statements import Migration, functions, migrations, operations
-from fairline.ticket import Action, Reason, Status, goes_to
 from tests.backends import OWNERS, ROLE, Servers
 
 VERSIONS = [each.number for each in migrations()]
@@ -88,7 +88,7 @@ async def test_a_queue_from_before_there_was_a_history_has_its_settings_to_go_ba
         await connection.execute(
             "INSERT INTO fairline.counters (queue, swept_at, turns, event) VALUES (1, 5, '{0,0,0}', 1)"
         )
-        await connection.execute("INSERT INTO fairline.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
+        await connection.execute("INSERT INTO fairline.domain.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
     store = await open_store(empty)
     try:
         (only,) = await store.history(queue_id("old"), None, 10)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import QueueExists
-from fairline.queue import QueueId, QueueSettings
 from fairline.store.valkey.keys import key
 from fairline.store.valkey.store import ValkeyStore, open_valkey
 

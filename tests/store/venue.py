@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
+from fairline.domain.events import Event
+from fairline.domain.queue import QueueId, checked
+from fairline.domain.ticket import Action, Reason, Standing, Status, Ticket
 from fairline.errors import FairlineError
-from fairline.events import Event
-from fairline.queue import QueueId, checked
 from fairline.store import Arrival, Joined, Store, Terms
-from fairline.ticket import Action, Reason, Standing, Status, Ticket
 from tests.backends import FakeClock
 
 #: As `every` of a sweep: however long ago the last one was, it was no outage.

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fairline.web.metrics_folder import FOLDER
-from fairline.web.supervisor import ready_worker
+from fairline.process.supervisor import ready_worker
+from fairline.web.metrics.metrics_folder import FOLDER
 from tests.backends import HOST, PATIENCE_SECONDS, free_ports, wait_until
 
 READY_SECONDS = 60
@@ -89,11 +89,11 @@ class RunningServer:
 
     def worker_pids(self) -> list[int]:
         """The HTTP processes that run now."""
-        return [pid for pid in self._children() if b"fairline.web.worker" in _command(pid)]
+        return [pid for pid in self._children() if b"fairline.process.worker" in _command(pid)]
 
     def store_pid(self) -> int:
         """The process of the embedded store."""
-        (pid,) = (pid for pid in self._children() if b"fairline.web.worker" not in _command(pid))
+        (pid,) = (pid for pid in self._children() if b"fairline.process.worker" not in _command(pid))
         return pid
 
     def metrics_folder(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairline.web.charts import HEIGHT, WIDTH, chart, nice
+from fairline.web.admin.charts import HEIGHT, WIDTH, chart, nice
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairline.web.cors import Cors
-from fairline.web.http import Head, Request
+from fairline.web.server.cors import Cors
+from fairline.web.server.http import Head, Request
 from tests.web.inside import ORIGIN, Inside, open_queue, serving
 from tests.web.raw import asked, request
 

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.domain.queue import QueueId
+from fairline.service.room import Room
 from tests.web.inside import open_queue, room_of
 from tests.web.raw import Answer, Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer

@@ -20,10 +20,10 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from fairline.web import connection, cycle, lane
-from fairline.web.connection import Connection
-from fairline.web.cycle import FastCycle
-from fairline.web.lane import FastLane
+from fairline.web.server import connection, cycle, lane
+from fairline.web.server.connection import Connection
+from fairline.web.server.cycle import FastCycle
+from fairline.web.server.lane import FastLane
 
 #: The methods of uvicorn's protocol that the lane overrides, calls or is called by, with their parameters.
 METHODS = {

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from fairline.answer import Answer
+from fairline.domain.events import Event
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action
 from fairline.errors import FairlineError, StoreUnavailable
-from fairline.events import Event
-from fairline.queue import QueueId
+from fairline.service.answer import Answer
 from fairline.store import Arrival
-from fairline.ticket import Action
-from fairline.web import hub
+from fairline.web.streams import hub
 from tests.backends import HOST
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.sse import EventSource

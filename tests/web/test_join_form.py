@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.look import LANGUAGES
-from fairline.queue import QueueSettings, checked
+from fairline.domain.look import LANGUAGES
+from fairline.domain.queue import QueueSettings, checked
 from fairline.web.pages.form import Filled, mistakes
 from fairline.web.pages.languages import Language
 from tests.web.counter import ANOTHER_DAY, BROWSER, WRONG, Counter, form_of, send, wrong

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fairline.errors import InvalidSettings
+from fairline.process.kept import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.settings import LONG_ENOUGH
-from fairline.web.kept import ADMIN_KEY, SECRET, make_secret, read_secret
 
 WHOLE = "s" * 64
 NOWHERE = "valkey://127.0.0.1:9"

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from fairline.errors import InvalidSettings
-from fairline.web.listening import Listening
+from fairline.process.listening import Listening
 from tests.backends import HOST
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.web.cycle import FastCycle
-from fairline.web.http import Head, Request
+from fairline.web.server.cycle import FastCycle
+from fairline.web.server.http import Head, Request
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairline.web.metrics_folder import IN_MEMORY, MetricsFolder
+from fairline.web.metrics.metrics_folder import IN_MEMORY, MetricsFolder
 
 #: More than any memory has room for: these are made on disk, in a folder of the test's own.
 TOO_MANY = 1 << 30
@@ -38,7 +38,7 @@ def test_what_a_killed_server_left_is_cleared_away_and_what_another_uses_is_not(
     folder: MetricsFolder, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, pathlib; from fairline.web.metrics_folder import MetricsFolder\n"
+        "import sys, pathlib; from fairline.web.metrics.metrics_folder import MetricsFolder\n"
         f"print(MetricsFolder(pathlib.Path(sys.argv[1]), {TOO_MANY}).made(), flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen(

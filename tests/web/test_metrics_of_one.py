@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, Histogram
 
-from fairline.answer import Answer
+from fairline.domain.estimate import Forecast
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.domain.ticket import Reason, Standing, Status
 from fairline.errors import StoreUnavailable, TicketExpired
-from fairline.estimate import Forecast
-from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.service.answer import Answer
 from fairline.store import Stats, Totals
-from fairline.ticket import Reason, Standing, Status
-from fairline.web.figures import MetricsPage, queue_metrics
-from fairline.web.http import Head, Request
-from fairline.web.metrics import HEARTBEAT_BUCKETS, Metrics, Spread
-from fairline.web.metrics_folder import FOLDER
+from fairline.web.metrics.figures import MetricsPage, queue_metrics
+from fairline.web.metrics.metrics import HEARTBEAT_BUCKETS, Metrics, Spread
+from fairline.web.metrics.metrics_folder import FOLDER
+from fairline.web.server.http import Head, Request
 from tests.web.figures import BEATS, JOIN, LATENCY, Figures
 
 

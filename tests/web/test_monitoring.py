@@ -17,9 +17,9 @@ import promql_parser
 import pytest
 import yaml
 
-from fairline.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
 from fairline.store import Stats, Totals
-from fairline.web.figures import queue_metrics
+from fairline.web.metrics.figures import queue_metrics
 from tests.backends import wait_until
 from tests.web.crowd import events, join, make_queue, operator
 from tests.web.exposition import Exposition

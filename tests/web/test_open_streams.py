@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairline.errors import TooManyStreams
-from fairline.web.open_streams import OpenStreams
+from fairline.web.streams.open_streams import OpenStreams
 
 
 def test_an_address_has_its_limit_and_others_have_theirs() -> None:

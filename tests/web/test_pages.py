@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.look import LANGUAGES, TEXTS
-from fairline.queue import QueueSettings, checked
-from fairline.web.http import Head, Request
+from fairline.domain.look import LANGUAGES, TEXTS
+from fairline.domain.queue import QueueSettings, checked
 from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
 from fairline.web.pages.languages import PLURALS, Language, catalogue, preferred
+from fairline.web.server.http import Head, Request
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from fairline.domain.token import Keyring
 from fairline.keeper import Keeper
-from fairline.room import Room
+from fairline.service.room import Room
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
-from fairline.token import Keyring
+from fairline.web.api.public import Public
 from fairline.web.context import Context
-from fairline.web.http import Head, Request
-from fairline.web.public import Public
+from fairline.web.server.http import Head, Request
 from tests.backends import FakeClock
 from tests.web.running import RunningServer
 

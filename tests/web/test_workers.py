@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fairline.web.supervisor import TOO_SOON_SECONDS
+from fairline.process.supervisor import TOO_SOON_SECONDS
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from fairline.address import web_address
+from fairline.domain.address import web_address
 from fairline.errors import FairlineError, Invalid, InvalidRequest
+from fairline.process.whereabouts import found_in
 from fairline.settings import ServerSettings, load
-from fairline.web.whereabouts import found_in
 
 #: A template is tried before it is kept, which is what takes longest.
 TIMEOUT_SECONDS = 30

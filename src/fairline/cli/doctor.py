@@ -20,10 +20,10 @@ from rich.table import Table
 
 from fairline.cli.show import console
 from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
+from fairline.process.kept import ADMIN_KEY, SECRET, read_secret
+from fairline.process.listening import Listening
 from fairline.settings import LONG_ENOUGH, ServerRole, ServerSettings, load, unknown_variables
 from fairline.store import EMBEDDED, check_folder, embedded_server, left_aside, open_store
-from fairline.web.kept import ADMIN_KEY, SECRET, read_secret
-from fairline.web.listening import Listening
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
 FILES_WANTED = 20_000

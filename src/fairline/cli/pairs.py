@@ -15,8 +15,8 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from fairline.cli import show
+from fairline.domain.queue import SETTINGS, QueueSettings
 from fairline.errors import InvalidRequest
-from fairline.queue import SETTINGS, QueueSettings
 
 RULE = "Nothing after = puts back the default: message= takes the message away, stock= sells without end."
 #: What people type who mean to unset; a text can be each of them.

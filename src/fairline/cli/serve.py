@@ -12,11 +12,11 @@ import typer
 from rich.markup import escape
 
 from fairline.cli import show
+from fairline.process.kept import ADMIN_KEY
 from fairline.settings import ServerRole, ServerSettings, load, unknown_variables
-from fairline.web.kept import ADMIN_KEY
 
 if TYPE_CHECKING:
-    from fairline.web.supervisor import Prepared, Supervisor
+    from fairline.process.supervisor import Prepared, Supervisor
 
 #: Is given the server's address and an admin key, and answers what to tell first, by name.
 Beside = Callable[[str, str], dict[str, str]]
@@ -50,9 +50,9 @@ def run(given: dict[str, Any], beside: Beside | None = None) -> int:
     belongs to it once it is ready."""
     # The whole server: no other command has to wait for it.
     from fairline.logs import set_up_logs
+    from fairline.process.supervisor import Supervisor
+    from fairline.process.whereabouts import published
     from fairline.store import left_aside
-    from fairline.web.supervisor import Supervisor
-    from fairline.web.whereabouts import published
 
     flags = dict(given)
     config = flags.pop("config")

@@ -12,12 +12,12 @@ from fairline.cli import chart, picture, show, units
 from fairline.cli.client import Api, part
 from fairline.cli.options import Data, Json, Key, Server
 from fairline.cli.pairs import pairs
-from fairline.crowd import Scenario, Shape, Stays, scenario
+from fairline.domain.queue import SETTINGS, checked
 from fairline.errors import InvalidSettings
-from fairline.queue import SETTINGS, checked
+from fairline.simulation.crowd import Scenario, Shape, Stays, scenario
 
 if TYPE_CHECKING:  # the whole engine: no other command has to wait for it
-    from fairline.simulation import Outcome, Simulation
+    from fairline.simulation.simulation import Outcome, Simulation
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ def _tried(settings: dict[str, Any]) -> dict[str, Any]:
 def _run(wanted: Scenario) -> Outcome:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from fairline.simulation import simulate
+    from fairline.simulation.simulation import simulate
 
     columns = (
         TextColumn("{task.description}"),

@@ -10,8 +10,8 @@ from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, ServerCommands, Ticket, api
 from fairline.cli.units import words
+from fairline.domain.ticket import LIVE, Status
 from fairline.errors import NotFound
-from fairline.ticket import LIVE, Status
 
 app = ServerCommands("Look people up, put them in line, call them, act on one: fairline ticket start barber A0001")
 

@@ -9,7 +9,7 @@ import typer
 from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, ServerCommands, api
-from fairline.webhook import Topic
+from fairline.domain.webhook import Topic
 
 app = ServerCommands("Signed deliveries of events, and dead letters.")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, unquote_plus
 
-from fairline.bypass import address_passes, agent_passes, path_passes
+from fairline.domain.bypass import address_passes, agent_passes, path_passes
 from fairline.gate.options import Options
 from fairline.gate.server import CLIENT_COOKIE, LONGEST_AGENT, Visitor
 

@@ -18,11 +18,11 @@ from functools import partial
 
 import structlog
 
+from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper.quiet import Quiet
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
-from fairline.queue import QueueId
 from fairline.store import Lapsed, Store
 
 log = structlog.get_logger()

@@ -12,12 +12,12 @@ from email.utils import parseaddr
 
 import aiosmtplib
 
-from fairline.events import Event
+from fairline.domain.events import Event
+from fairline.domain.mail import Relay, Security, mailbox, message
+from fairline.domain.notices import unpacked
+from fairline.domain.queue import QueueId
 from fairline.keeper.notices import Scribe
 from fairline.keeper.outbox import Outcome
-from fairline.mail import Relay, Security, mailbox, message
-from fairline.notices import unpacked
-from fairline.queue import QueueId
 from fairline.store import Delivery, Parcel
 
 KIND = "mail"

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from fairline.answer import printed
-from fairline.counter import Counter, move_path
+from fairline.domain.events import Event, EventType
+from fairline.domain.look import LANGUAGES
+from fairline.domain.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_true
+from fairline.domain.notices.words import Wording
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.ticket import Person, Ticket
+from fairline.domain.webhook import delivery_id
 from fairline.errors import QueueNotFound
-from fairline.events import Event, EventType
 from fairline.keeper.outbox import Outcome
-from fairline.look import LANGUAGES
-from fairline.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_true
-from fairline.notices.words import Wording
-from fairline.queue import QueueId, QueueSettings
-from fairline.room import Room
+from fairline.service.answer import printed
+from fairline.service.counter import Counter, move_path
+from fairline.service.room import Room
 from fairline.store import Delivery, Parcel
-from fairline.ticket import Person, Ticket
-from fairline.webhook import delivery_id
 
 #: The most notices that one phone or mailbox is sent in an hour, over all queues, of tickets that people took
 #: themselves: a stranger who names somebody else's could do so in every queue.

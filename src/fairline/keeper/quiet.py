@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 
 
 class Quiet:

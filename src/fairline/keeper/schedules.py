@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import structlog
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store import Configured, Store
 
 log = structlog.get_logger()

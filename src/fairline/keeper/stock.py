@@ -16,11 +16,11 @@ import msgspec
 import structlog
 from msgspec import Meta, Struct
 
+from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, ServiceFailed, StoreError
 from fairline.keeper.outbound import send
 from fairline.keeper.quiet import Quiet
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.service.room import Room
 
 log = structlog.get_logger()
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import structlog
 
-from fairline.answer import printed
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action, Came, Ticket, Went, goes_to
 from fairline.errors import QueueNotFound, TicketNotFound, TransitionRefused
-from fairline.queue import QueueId
+from fairline.service.answer import printed
 from fairline.store import Arriving, Store
-from fairline.ticket import Action, Came, Ticket, Went, goes_to
 
 log = structlog.get_logger()
 

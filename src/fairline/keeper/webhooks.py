@@ -9,17 +9,17 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from fairline.domain.events import Event
+from fairline.domain.mail import mailbox
+from fairline.domain.notices import NOTICE, Recipient, unpacked
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Person, Ticket, label
+from fairline.domain.webhook import Webhook, body_of, signature
 from fairline.errors import ServiceFailed
-from fairline.events import Event
 from fairline.keeper.notices import Scribe
 from fairline.keeper.outbound import send
 from fairline.keeper.outbox import Outcome
-from fairline.mail import mailbox
-from fairline.notices import NOTICE, Recipient, unpacked
-from fairline.queue import QueueId
 from fairline.store import Delivery, Parcel, Store
-from fairline.ticket import Person, Ticket, label
-from fairline.webhook import Webhook, body_of, signature
 
 KIND = "webhook"
 #: What a receiver has for its whole answer.

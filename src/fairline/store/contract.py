@@ -15,14 +15,14 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
+from fairline.domain.events import Event
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.ticket import Action, Came, Person, Reason, Standing, Status, Ticket, Went
 from fairline.errors import FairlineError
-from fairline.events import Event
-from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.desks import DeskState
 from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.outbox import Outbox
 from fairline.store.registry import Registry
-from fairline.ticket import Action, Came, Person, Reason, Standing, Status, Ticket, Went
 
 T = TypeVar("T")
 

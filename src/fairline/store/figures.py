@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fairline.queue import QueueView
-from fairline.ticket import Reason
+from fairline.domain.queue import QueueView
+from fairline.domain.ticket import Reason
 
 
 class Estimates(Struct, frozen=True, kw_only=True):

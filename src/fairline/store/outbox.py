@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 
 #: What is given up is kept so long, and so many of it in one outbox: the oldest go first.
 DEAD_SECONDS = 7 * 86_400

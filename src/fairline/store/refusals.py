@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action, Standing
 from fairline.errors import (
     FairlineError,
     HolderInLine,
@@ -20,9 +22,7 @@ from fairline.errors import (
     TokenMoved,
     TransitionRefused,
 )
-from fairline.queue import QueueId
 from fairline.store.contract import MOST_DESKS
-from fairline.ticket import Action, Standing
 
 
 def not_a_desk(names: Sequence[str], field: str = "counter") -> FairlineError:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from fairline.webhook import Webhook
+from fairline.domain.webhook import Webhook
 
 #: How many deeds the audit log keeps.
 DEEDS_KEPT = 100_000

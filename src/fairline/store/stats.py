@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from fairline.queue import QueueView
+from fairline.domain.queue import QueueView
+from fairline.domain.ticket import Reason
 from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
-from fairline.ticket import Reason
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 _FIELD = re.compile(r"(total|h(\d+)):(.+)")

@@ -11,11 +11,9 @@ from starlette.routing import Route
 
 from fairline.errors import FairlineError
 from fairline.keeper import Keeper
-from fairline.web.adapter import Adapter, Scope, request_of, respond
 from fairline.web.admin import admin_operations
-from fairline.web.assets import Assets
-from fairline.web.boards import Boards
-from fairline.web.calls import (
+from fairline.web.api.boards import Boards
+from fairline.web.api.calls import (
     board_operations,
     description_operations,
     metrics_operations,
@@ -23,31 +21,31 @@ from fairline.web.calls import (
     public_operations,
     site_operations,
 )
+from fairline.web.api.gate import Gate
+from fairline.web.api.people import People
+from fairline.web.api.public import Public
+from fairline.web.api.sites import Sites
 from fairline.web.context import Context
-from fairline.web.cors import Cors
 from fairline.web.dashboard import DashboardPages, dashboard_operations
-from fairline.web.docs import Docs
-from fairline.web.figures import MetricsPage
-from fairline.web.gate import Gate
-from fairline.web.http import Request
-from fairline.web.metrics import Metrics
-from fairline.web.operations import Operation
-from fairline.web.pages import (
-    ArrivalPages,
-    BoardPages,
-    Door,
-    Drawing,
-    HomePage,
-    JoinPages,
-    KioskPages,
-    WaitingPages,
-    page_operations,
-)
-from fairline.web.people import People
-from fairline.web.problems import failure, problem
-from fairline.web.public import Public
-from fairline.web.sites import Sites
-from fairline.web.strict import strict
+from fairline.web.description.docs import Docs
+from fairline.web.metrics.figures import MetricsPage
+from fairline.web.metrics.metrics import Metrics
+from fairline.web.pages.arrival import ArrivalPages
+from fairline.web.pages.board import BoardPages
+from fairline.web.pages.door import Door
+from fairline.web.pages.drawing import Drawing
+from fairline.web.pages.home import HomePage
+from fairline.web.pages.joining import JoinPages
+from fairline.web.pages.kiosk import KioskPages
+from fairline.web.pages.operations import page_operations
+from fairline.web.pages.waiting import WaitingPages
+from fairline.web.server.adapter import Adapter, Scope, request_of, respond
+from fairline.web.server.assets import Assets
+from fairline.web.server.cors import Cors
+from fairline.web.server.http import Request
+from fairline.web.server.operations import Operation
+from fairline.web.server.problems import failure, problem
+from fairline.web.server.strict import strict
 
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
+from fairline.domain.queue import checked, queue_id
 from fairline.errors import StoreUnavailable
-from fairline.queue import checked, queue_id
 from fairline.store import open_store
 from fairline.store.valkey import embedded
 from tests.store.embedded.servers import Make, client, leftovers, newest_part

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from fairline.errors import InvalidSettings
+from fairline.process.supervisor import Supervisor
+from fairline.service.admin_keys import AdminKeys, LastAdminKey
 from fairline.settings import ServerSettings
 from fairline.store import AdminKey, Role
-from fairline.web.admin_keys import AdminKeys, LastAdminKey
-from fairline.web.supervisor import Supervisor
 from tests.web.admin.desk import (
     Join,
     client_of_each_worker,

@@ -11,12 +11,12 @@ import httpx
 import msgspec
 import pytest
 
+from fairline.domain.events import Event, EventType
 from fairline.errors import StoreUnavailable
-from fairline.events import Event, EventType
+from fairline.service.admin_keys import KeyInvalid
 from fairline.store import Role
 from fairline.web.admin import records, streams
 from fairline.web.admin.records import LiveEvents
-from fairline.web.admin_keys import KeyInvalid
 from tests.backends import PATIENCE_SECONDS
 from tests.web.admin.desk import (
     ADMIN,

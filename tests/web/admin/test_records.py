@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from fairline.ticket import Reason
+from fairline.domain.ticket import Reason
 from tests.web.admin.desk import (
     Join,
     moment,

@@ -11,9 +11,9 @@ import pytest
 from fairline.settings import ServerSettings
 from fairline.store import Role
 from fairline.web.admin import admin_operations
-from fairline.web.assets import Assets
 from fairline.web.context import Context
-from fairline.web.pages import Drawing
+from fairline.web.pages.drawing import Drawing
+from fairline.web.server.assets import Assets
 from tests.web.admin.desk import (
     ADMIN,
     CALLS,

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from fairline.store import Role
-from fairline.web.access import TRIES
+from fairline.web.admin.access import TRIES
 from tests.web.admin.desk import ADMIN
 from tests.web.running import RunningServer
 

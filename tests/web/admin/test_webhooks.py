@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.webhook import Topic
+from fairline.domain.webhook import Topic
 
 URL = "https://shop.example/fairline"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.domain.queue import QueueId
+from fairline.service.room import Room
 from tests.web.raw import Raw, request, slow
 
 STATUS = "/api/v1/status"

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from fairline.queue import QueueId
-from fairline.room import Room
-from fairline.ticket import Action
-from fairline.token import Keyring, SessionClaims, TicketClaims
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action
+from fairline.domain.token import Keyring, SessionClaims, TicketClaims
+from fairline.service.room import Room
 from tests.web.inside import Inside, open_queue
 from tests.web.raw import Answer, Raw, connected
 

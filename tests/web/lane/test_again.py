@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.remembered import Remembered
-from fairline.room import Room
-from fairline.web import lane
+from fairline.service.room import Room
+from fairline.web.server import lane
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.lane.joins import STATUS, join_path

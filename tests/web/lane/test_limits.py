@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from fairline.room import Room
-from fairline.web import connection as limits
-from fairline.web.http import BODY_LIMIT
+from fairline.service.room import Room
+from fairline.web.server import connection as limits
+from fairline.web.server.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, Moments, open_queue, serving, until
 from tests.web.lane.joins import BOTH_LANES, LANES, STATUS, join_path
 from tests.web.raw import Answer, chunked, connected, request

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.queue import QueueId
-from fairline.web import connection as limits
-from fairline.web import worker
-from fairline.web.cycle import FastCycle
+from fairline.domain.queue import QueueId
+from fairline.process import worker
+from fairline.web.server import connection as limits
+from fairline.web.server.cycle import FastCycle
 from tests.backends import HOST
 from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
 from tests.web.lane.joins import BOTH_LANES, asked_join, join, joined

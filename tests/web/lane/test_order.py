@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairline.queue import QueueId
-from fairline.room import Room
+from fairline.domain.queue import QueueId
+from fairline.service.room import Room
 from tests.web.lane.joins import BOTH_LANES, STATUS, join, join_path, joined
 from tests.web.raw import Raw, request, slow
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from fairline.domain.events import Event, EventType
+from fairline.domain.queue import QueueId, QueueView, remembered
+from fairline.domain.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
 from fairline.errors import FairlineError, TicketNotFound
-from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueView, remembered
 from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
-from fairline.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
 
 decode = msgspec.json.Decoder().decode
 _STATUS = {status.value: status for status in Status}

@@ -16,8 +16,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
+from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
-from fairline.queue import QueueId
 from fairline.store.postgres.disk import Connection, Disk
 from fairline.store.postgres.statements import operations
 

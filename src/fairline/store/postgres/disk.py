@@ -18,7 +18,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from fairline.grouping import Grouping
+from fairline.aio.grouping import Grouping
 
 Connection = AsyncConnection[TupleRow]
 Ask = Callable[[Connection, str], Awaitable[TupleRow]]

@@ -15,9 +15,9 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
+from fairline.domain.ticket import Action, Status, goes_to
 from fairline.errors import StoreNotSupported
 from fairline.store.postgres.statements import SCHEMA, Migration, digest, functions, migrations, operations
-from fairline.ticket import Action, Status, goes_to
 
 #: Any number will do that no other program takes on the same database.
 LOCK = 0x6661_6972_6C69_6E65

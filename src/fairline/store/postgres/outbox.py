@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store.checks import milliseconds, read_cursor
 from fairline.store.contract import Clock
 from fairline.store.outbox import (

@@ -6,11 +6,11 @@ import re
 
 import msgspec
 
+from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
 from fairline.store.contract import Clock
 from fairline.store.postgres.client import Client
 from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
-from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode

@@ -9,6 +9,9 @@ from typing import Any
 
 import msgspec
 
+from fairline.domain.events import CALLS, Event
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.ticket import REASONS, Action, Came, Reason, Standing, Status, Ticket, Went
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
@@ -21,8 +24,6 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import CALLS, Event
-from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import (
     check_act,
     check_arrivals,
@@ -78,7 +79,6 @@ from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, series, stats_of
-from fairline.ticket import REASONS, Action, Came, Reason, Standing, Status, Ticket, Went
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
+from fairline.domain.events import Event, EventType
+from fairline.domain.queue import QueueId, QueueView, remembered
+from fairline.domain.ticket import Action, Standing, Ticket
 from fairline.errors import FairlineError, TicketNotFound
-from fairline.events import Event, EventType
-from fairline.queue import QueueId, QueueView, remembered
 from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import new_tickets, unpack_standing, unpack_ticket
-from fairline.ticket import Action, Standing, Ticket
 
 _VIEW = struct.Struct("<17d")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store.contract import Arrival
 from fairline.store.valkey.keys import PARTS, rate_key
 from fairline.store.valkey.record import pack_came, pack_person

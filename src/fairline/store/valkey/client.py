@@ -27,8 +27,8 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
-from fairline.queue import QueueId
 from fairline.store.valkey.keys import queue_keys
 from fairline.store.valkey.pipe import Pipe
 from fairline.store.valkey.scripts import script

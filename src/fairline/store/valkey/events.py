@@ -7,9 +7,9 @@ import re
 
 from redis.exceptions import ResponseError
 
+from fairline.domain.events import CALLS, Event
+from fairline.domain.queue import QueueId
 from fairline.errors import InvalidRequest, QueueNotFound
-from fairline.events import CALLS, Event
-from fairline.queue import QueueId
 from fairline.store.contract import CALLS_WITHIN
 from fairline.store.valkey.answers import events, tickets_of
 from fairline.store.valkey.client import Connection, mapped_errors

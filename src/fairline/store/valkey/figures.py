@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store.stats import Counts, Minutes
 from fairline.store.valkey.client import Connection, mapped_errors
 from fairline.store.valkey.keys import key

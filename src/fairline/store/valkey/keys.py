@@ -51,7 +51,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 
 QUEUES = "fl:queues"
 ADMIN_KEYS = "fl:admin-keys"

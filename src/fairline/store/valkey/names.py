@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store.valkey.client import Connection, ask_all, mapped_errors
 from fairline.store.valkey.keys import QUEUES, key
 

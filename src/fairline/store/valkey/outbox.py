@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairline.queue import QueueId
+from fairline.domain.queue import QueueId
 from fairline.store.checks import milliseconds, read_cursor
 from fairline.store.contract import Clock
 from fairline.store.outbox import (

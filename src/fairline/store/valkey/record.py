@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from fairline.line import SPAN
-from fairline.queue import QueueView
+from fairline.domain.line import SPAN
+from fairline.domain.queue import QueueView
+from fairline.domain.ticket import WAITING, Came, Person, Reason, Standing, Status, Ticket, Went
 from fairline.store.contract import Arrival
-from fairline.ticket import WAITING, Came, Person, Reason, Standing, Status, Ticket, Went
 
 _HEAD = struct.Struct("<BBBBdd")
 _TIMES = struct.Struct("<ddddI")

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 from redis.exceptions import ResponseError
 
+from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
 from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
 from fairline.store.valkey.client import Connection, mapped_errors
 from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
-from fairline.webhook import Webhook
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode

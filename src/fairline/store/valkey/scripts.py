@@ -9,8 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from fairline.domain.ticket import REASONS, Action, Reason, Status, goes_to
 from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS
-from fairline.ticket import REASONS, Action, Reason, Status, goes_to
 
 _INCLUDE = re.compile(r"^ *--#include (\w+)$", re.MULTILINE)
 

@@ -7,6 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from fairline.domain.events import Event
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.ticket import Action, Reason, Standing, Status, Ticket, Went
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
@@ -18,8 +21,6 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.events import Event
-from fairline.queue import QueueId, QueueSettings, QueueView
 from fairline.store.checks import (
     check_act,
     check_arrivals,
@@ -69,7 +70,6 @@ from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_went, unpack_came, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.settings import pack_settings, pack_terms, unpack_settings
-from fairline.ticket import Action, Reason, Standing, Status, Ticket, Went
 
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 

@@ -19,8 +19,8 @@ from fairline.web.admin.series import Series
 from fairline.web.admin.tickets import Tickets
 from fairline.web.admin.webhooks import WebhookCalls
 from fairline.web.context import Context
-from fairline.web.operations import Operation
 from fairline.web.pages.drawing import Drawing
+from fairline.web.server.operations import Operation
 
 __all__ = ["admin_operations"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairline.room import PAGE
+from fairline.service.room import PAGE
 from fairline.store import Entry, Role
 from fairline.web.admin.desk import Call, Calls
 from fairline.web.admin.wire import Cursor, limit_query
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation, Query, QueueName
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation, Query, QueueName
 
 USUAL_ENTRIES = 50
 

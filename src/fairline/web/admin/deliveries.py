@@ -8,14 +8,14 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from fairline.domain.notices import NoticeKind
 from fairline.errors import InvalidRequest
 from fairline.keeper.outbox import Outcome
-from fairline.notices import NoticeKind
 from fairline.store import Delivery, DeliveryPage, DeliveryState, Role
 from fairline.web.admin.desk import Desk, StaffHandler
 from fairline.web.admin.wire import Cursor, Nothing, limit_query
-from fairline.web.operations import Operation, Query
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
+from fairline.web.server.operations import Operation, Query
 
 #: The most deliveries in one answer.
 PAGE = 100

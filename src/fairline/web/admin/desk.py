@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from fairline.domain.queue import QueueId
 from fairline.errors import InvalidRequest
-from fairline.queue import QueueId
 from fairline.store import AdminKey, Role
-from fairline.web.access import Access
+from fairline.web.admin.access import Access
 from fairline.web.admin.ledger import Ledger
 from fairline.web.admin.wire import LARGEST_TICKET
+from fairline.web.api.people import named_queue
 from fairline.web.context import Context
-from fairline.web.http import NO_STORE, Outcome, Pending, Request, Response, Running, Sent
-from fairline.web.operations import Operation, Query
-from fairline.web.people import named_queue
+from fairline.web.server.http import NO_STORE, Outcome, Pending, Request, Response, Running, Sent
+from fairline.web.server.operations import Operation, Query
 
 B = TypeVar("B", bound=Struct)
 

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fairline.counter import Counter
+from fairline.service.counter import Counter
 from fairline.store import DeskFigures, DeskState, DeskTotals, Role
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation
-from fairline.web.wire import Strict, moment
+from fairline.web.api.wire import Strict, moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 
 class SetDesk(Strict, frozen=True):

@@ -7,21 +7,21 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairline.counter import Counter, Floor
-from fairline.look import LANGUAGES
-from fairline.queue import QueueId, QueueStatus
-from fairline.room import PAGE
+from fairline.domain.look import LANGUAGES
+from fairline.domain.queue import QueueId, QueueStatus
+from fairline.domain.ticket import Ticket
+from fairline.service.counter import Counter, Floor
+from fairline.service.room import PAGE
+from fairline.service.terms import refused_now
 from fairline.store import Role
-from fairline.terms import refused_now
-from fairline.ticket import Ticket
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskAnswer
 from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.admin.wire import limit_query
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation
+from fairline.web.api.wire import moment
 from fairline.web.pages.languages import Language
-from fairline.web.wire import moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 USUAL_FLOOR = 50
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from fairline.store import Caution, Kind, Part, Role
 from fairline.web.admin.desk import Call, Calls
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 
 class StoreHealth(Struct, frozen=True):

@@ -6,15 +6,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairline.history import REVISIONS, Change
+from fairline.service.history import REVISIONS, Change
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Calls
 from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, told
 from fairline.web.admin.wire import Nothing, Version, limit_query
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation, Query
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation, Query
 
 USUAL_REVISIONS = 50
 

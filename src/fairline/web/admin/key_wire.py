@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from fairline.store import AdminKey, Pass, Role
 from fairline.web.admin.wire import Level
-from fairline.web.wire import Strict, moment
+from fairline.web.api.wire import Strict, moment
 
 
 class NewPass(Strict, frozen=True):

@@ -20,9 +20,9 @@ from fairline.web.admin.key_wire import (
     SessionInfo,
 )
 from fairline.web.admin.wire import Nothing
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 #: Signing keys are rotated at most so often: twice the time in which each worker looks for new ones.
 ROTATES_SECONDS = 10.0

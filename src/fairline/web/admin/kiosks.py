@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from msgspec import Meta, Struct
 
+from fairline.domain.token import KioskClaims
 from fairline.errors import InvalidRequest
 from fairline.store import Role
-from fairline.token import KioskClaims
 from fairline.web.admin.desk import Call, Calls, Desk
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation
-from fairline.web.wire import Strict, moment
+from fairline.web.api.wire import Strict, moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 
 class NewKiosk(Strict, frozen=True):

@@ -10,19 +10,19 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import structlog
 
+from fairline.aio.grouping import Grouping
+from fairline.domain.events import Event
+from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError, QueueNotFound, StoreError
-from fairline.events import Event
-from fairline.grouping import Grouping
-from fairline.queue import QueueId
-from fairline.room import PAGE, Room
+from fairline.service.room import PAGE, Room
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
 from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
-from fairline.web.http import Connection, Sent, Takeover, encode, private
-from fairline.web.open_streams import HEADERS
-from fairline.web.operations import Operation
+from fairline.web.server.http import Connection, Sent, Takeover, encode, private
+from fairline.web.server.operations import Operation
+from fairline.web.streams.open_streams import HEADERS
 
 log = structlog.get_logger()
 

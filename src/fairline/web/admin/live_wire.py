@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from fairline.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.terms import refused_now
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.service.terms import refused_now
 from fairline.web.admin.record_wire import StatsAnswer
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
 
 
 class Glance(Struct, frozen=True, kw_only=True):

@@ -7,17 +7,17 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from fairline.domain.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
 from fairline.errors import MailNotSetUp
 from fairline.keeper.mail import BOX, Mailer
-from fairline.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
+from fairline.service.letters import Letters
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import Nothing
-from fairline.web.http import Response, private
-from fairline.web.letters import Letters
-from fairline.web.operations import Operation
-from fairline.web.wire import Strict
+from fairline.web.api.wire import Strict
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 #: What the server of mail has to answer a trial: less than whoever asked for it waits for us.
 TRIAL_SECONDS = 8.0

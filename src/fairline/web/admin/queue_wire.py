@@ -7,8 +7,8 @@ from typing import Annotated, Literal, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fairline.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
-from fairline.web.wire import Strict
+from fairline.domain.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
+from fairline.web.api.wire import Strict
 
 
 class NewQueue(QueueSettings, frozen=True, kw_only=True):

@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
+from fairline.domain.queue import QueueId, QueueSettings, checked, queue_id
 from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
-from fairline.queue import QueueId, QueueSettings, checked, queue_id
-from fairline.room import Room
+from fairline.service.room import Room
 from fairline.store import Configured, Role
 from fairline.web.admin.desk import BASE, DONE, Call, Calls, Desk
 from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock, UserTokenKey
-from fairline.web.http import Headers, Response, private
-from fairline.web.operations import Operation
 from fairline.web.pages.drawing import Drawing
+from fairline.web.server.http import Headers, Response, private
+from fairline.web.server.operations import Operation
 
 _fields = msgspec.json.Decoder(dict[str, Any])
 #: One entity tag, or a list of them; a bare version is taken too.

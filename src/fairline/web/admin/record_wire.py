@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from fairline.events import Event, EventType
-from fairline.queue import QueueId
+from fairline.domain.events import Event, EventType
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Reason
 from fairline.store import Estimates, Hour, Stats, Totals
-from fairline.ticket import Reason
 from fairline.web.admin.wire import rounded, when
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
 
 
 class EstimatesAnswer(Struct, frozen=True):

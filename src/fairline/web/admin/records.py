@@ -6,10 +6,10 @@ import asyncio
 
 import structlog
 
+from fairline.domain.events import Event
+from fairline.domain.queue import QueueId
 from fairline.errors import StoreError
-from fairline.events import Event
-from fairline.queue import QueueId
-from fairline.room import PAGE, Room
+from fairline.service.room import PAGE, Room
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Calls
 from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
@@ -22,9 +22,9 @@ from fairline.web.admin.streams import (
     wants_stream,
 )
 from fairline.web.admin.wire import Cursor, limit_query
-from fairline.web.http import Connection, Response, Sent, Takeover, encode, private
-from fairline.web.open_streams import HEADERS, KEEP_ALIVE_SECONDS
-from fairline.web.operations import Operation, Query
+from fairline.web.server.http import Connection, Response, Sent, Takeover, encode, private
+from fairline.web.server.operations import Operation, Query
+from fairline.web.streams.open_streams import HEADERS, KEEP_ALIVE_SECONDS
 
 log = structlog.get_logger()
 

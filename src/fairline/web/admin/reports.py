@@ -13,20 +13,20 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Meta, Struct, field
 
-from fairline.counter import Counter
+from fairline.domain.hours import zone_named
+from fairline.domain.queue import Admission, QueueId, QueueSettings
+from fairline.domain.ticket import Reason
 from fairline.errors import InvalidRequest
-from fairline.hours import zone_named
-from fairline.queue import Admission, QueueId, QueueSettings
+from fairline.service.counter import Counter
 from fairline.store import DAYS_KEPT, Report, Role
-from fairline.ticket import Reason
+from fairline.web.admin.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
 from fairline.web.admin.record_wire import CountsAnswer, HourAnswer
-from fairline.web.charts import HEIGHT, WIDTH, Chart, chart
-from fairline.web.http import NO_STORE, Headers, Response, private
-from fairline.web.operations import Operation, Query
-from fairline.web.spreadsheet import csv_of
-from fairline.web.wire import moment
+from fairline.web.admin.spreadsheet import csv_of
+from fairline.web.api.wire import moment
+from fairline.web.server.http import NO_STORE, Headers, Response, private
+from fairline.web.server.operations import Operation, Query
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 CSV, HTML = "text/csv", "text/html"
@@ -362,7 +362,7 @@ def _minutes(seconds: float | None) -> float | None:
 
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader("fairline.web", "templates"),
+        loader=PackageLoader("fairline.web.pages", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

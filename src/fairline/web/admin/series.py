@@ -10,16 +10,16 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import Struct
 
+from fairline.domain.preview import Outlook, Why
+from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import InvalidRequest
-from fairline.preview import Outlook, Why
-from fairline.queue import QueueId, QueueSettings
+from fairline.service.lately import Lately
 from fairline.store import Point, Role
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
-from fairline.web.http import Response, private
-from fairline.web.lately import Lately
-from fairline.web.operations import Operation, Query
-from fairline.web.wire import moment
+from fairline.web.api.wire import moment
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation, Query
 
 #: However many look at a chart, it is read once in so many seconds.
 FRESH_SECONDS = 2.0

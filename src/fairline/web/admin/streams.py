@@ -12,8 +12,15 @@ import structlog
 from fairline.errors import FairlineError
 from fairline.store import Role
 from fairline.web.admin.desk import Call, Desk
-from fairline.web.http import Connection
-from fairline.web.open_streams import BUFFER_LIMIT, LIFE_SECONDS, RETRY, RETRY_AFTER_END, SLOW_SECONDS, give_up_soon
+from fairline.web.server.http import Connection
+from fairline.web.streams.open_streams import (
+    BUFFER_LIMIT,
+    LIFE_SECONDS,
+    RETRY,
+    RETRY_AFTER_END,
+    SLOW_SECONDS,
+    give_up_soon,
+)
 
 log = structlog.get_logger()
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fairline.answer import printed
-from fairline.arrival import JoinRequest
-from fairline.queue import LONGEST_LINE, QueueId, QueueSettings
-from fairline.ticket import Reason, Status, Ticket, Went
+from fairline.domain.arrival import JoinRequest
+from fairline.domain.queue import LONGEST_LINE, QueueId, QueueSettings
+from fairline.domain.ticket import Reason, Status, Ticket, Went
+from fairline.service.answer import printed
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
-from fairline.web.wire import Strict, moment
+from fairline.web.api.wire import Strict, moment
 
 Counter = Annotated[str, Meta(max_length=60, description="where to go, such as 'Desk 2'")]
 

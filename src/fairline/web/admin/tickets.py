@@ -9,14 +9,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fairline.arrival import Caller
-from fairline.counter import Counter
+from fairline.domain.arrival import Caller
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Action, Reason, Status, Ticket
 from fairline.errors import InvalidRequest
-from fairline.queue import QueueId
-from fairline.room import PAGE
-from fairline.search import AT_MOST, LONGEST
+from fairline.service.counter import Counter
+from fairline.service.room import PAGE
+from fairline.service.search import AT_MOST, LONGEST
 from fairline.store import Role
-from fairline.ticket import Action, Reason, Status, Ticket
 from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.ticket_wire import (
     AdminTicket,
@@ -31,10 +31,10 @@ from fairline.web.admin.ticket_wire import (
     Transfer,
 )
 from fairline.web.admin.wire import Cursor, Nothing, limit_query
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation, Query
-from fairline.web.people import named_queue
-from fairline.web.wire import TicketAnswer
+from fairline.web.api.people import named_queue
+from fairline.web.api.wire import TicketAnswer
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation, Query
 
 USUAL_PAGE = 50
 

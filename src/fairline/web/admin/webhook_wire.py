@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from fairline.domain.webhook import MAX_URL, Topic, Webhook
 from fairline.store import BoxCounts
-from fairline.web.wire import Strict, moment
-from fairline.webhook import MAX_URL, Topic, Webhook
+from fairline.web.api.wire import Strict, moment
 
 Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL, description="where to post to: http or https")]
 Events = Annotated[

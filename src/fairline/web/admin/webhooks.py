@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
+from fairline.domain.webhook import Webhook
 from fairline.settings import PrivateAddresses
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
 from fairline.web.admin.desk import DONE, Call, Calls, Desk
+from fairline.web.admin.webhook_desk import WebhookDesk
 from fairline.web.admin.webhook_wire import MadeWebhook, NewWebhook, WebhookAnswer, WebhookChanges, WebhookList
 from fairline.web.admin.wire import Nothing
-from fairline.web.http import Response, private
-from fairline.web.operations import Operation
-from fairline.web.people import named_queue
-from fairline.web.webhooks import WebhookDesk
-from fairline.webhook import Webhook
+from fairline.web.api.people import named_queue
+from fairline.web.server.http import Response, private
+from fairline.web.server.operations import Operation
 
 
 class WebhookCalls(Calls):

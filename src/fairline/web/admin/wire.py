@@ -8,8 +8,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fairline.web.operations import Query
-from fairline.web.wire import Strict, moment
+from fairline.web.api.wire import Strict, moment
+from fairline.web.server.operations import Query
 
 #: Ticket numbers are exact in every client: no more than a double holds.
 LARGEST_TICKET = 2**53 - 1

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from fairline.queue import SETTINGS, QueueSettings
-from fairline.web.schemas import Schema, Schemas
+from fairline.domain.queue import SETTINGS, QueueSettings
+from fairline.web.description.schemas import Schema, Schemas
 
 #: Groups of settings in the order of the form.
 GROUPS: dict[str, tuple[str, ...]] = {

@@ -17,24 +17,24 @@ from urllib.parse import parse_qsl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
+from fairline.domain.look import LANGUAGES
+from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
+from fairline.domain.webhook import Topic
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
-from fairline.look import LANGUAGES
+from fairline.service.admin_keys import KeyInvalid
 from fairline.store import AdminKey, Role
-from fairline.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
-from fairline.web.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
+from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
 from fairline.web.admin.ledger import Ledger
 from fairline.web.admin.reports import days_kept
-from fairline.web.admin_keys import KeyInvalid
-from fairline.web.assets import Assets
+from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.dashboard.form import form
-from fairline.web.docs import HTML
-from fairline.web.http import Headers, Request, Response, cookie
-from fairline.web.operations import Operation
+from fairline.web.description.docs import HTML
 from fairline.web.pages.languages import catalogue
-from fairline.web.people import named_queue
-from fairline.web.problems import PROBLEMS, failure
-from fairline.webhook import Topic
+from fairline.web.server.assets import Assets
+from fairline.web.server.http import Headers, Request, Response, cookie
+from fairline.web.server.operations import Operation
+from fairline.web.server.problems import PROBLEMS, failure
 
 HOME = "/admin"
 _HEADERS: Headers = (
@@ -78,7 +78,7 @@ class DashboardPages:
         self._ledger = Ledger(context.room.store.registry)
         self._assets = assets
         self._environment = Environment(
-            loader=PackageLoader("fairline.web", "templates/admin"),
+            loader=PackageLoader("fairline.web.pages", "templates/admin"),
             autoescape=True,
             trim_blocks=True,
             lstrip_blocks=True,

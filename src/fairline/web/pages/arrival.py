@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 
+from fairline.domain.queue import QueueId
+from fairline.domain.token import SessionClaims
 from fairline.errors import FairlineError, QueueNotFound, SessionTaken, StoreError, TokenInvalid
-from fairline.queue import QueueId
-from fairline.token import SessionClaims
+from fairline.web.api.people import named_queue
 from fairline.web.context import SESSION_COOKIE
-from fairline.web.http import Request, Response, cookie, other_token
 from fairline.web.pages.door import Pages, fields_of, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, arrival_url, page_url
-from fairline.web.people import named_queue
+from fairline.web.server.http import Request, Response, cookie, other_token
 
 
 class ArrivalPages(Pages):

@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
+from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError, InvalidRequest, QueueNotFound, StoreError
-from fairline.queue import QueueId
-from fairline.web.assets import Assets
-from fairline.web.boards import Boards, named_queues
+from fairline.web.api.boards import Boards, named_queues
+from fairline.web.api.wire import BoardAnswer
 from fairline.web.context import Context
-from fairline.web.http import Request, Response, wants_json
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import Language, preferred
-from fairline.web.problems import PROBLEMS, failure
-from fairline.web.wire import BoardAnswer
+from fairline.web.server.assets import Assets
+from fairline.web.server.http import Request, Response, wants_json
+from fairline.web.server.problems import PROBLEMS, failure
 
 THEMES = ("light", "dark", "contrast")
 #: After this a screen that could not be drawn looks again.

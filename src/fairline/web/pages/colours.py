@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairline.queue import QueueSettings
+from fairline.domain.queue import QueueSettings
 
 #: What small text needs against its background (WCAG 2.2, level AA), with a little to spare.
 CONTRAST = 4.7

@@ -9,8 +9,10 @@ import time
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from fairline.answer import Answer, Welcome
-from fairline.counter import Counter
+from fairline.domain.look import opening_time
+from fairline.domain.queue import QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.domain.ticket import LIVE
+from fairline.domain.token import TicketClaims
 from fairline.errors import (
     FairlineError,
     QueueClosed,
@@ -24,19 +26,17 @@ from fairline.errors import (
     TokenMoved,
     UserTokenMissing,
 )
-from fairline.look import opening_time
-from fairline.queue import QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.terms import refused_now
-from fairline.ticket import LIVE
-from fairline.token import TicketClaims
+from fairline.service.answer import Answer, Welcome
+from fairline.service.counter import Counter
+from fairline.service.terms import refused_now
+from fairline.web.api.people import People, named_queue
+from fairline.web.api.wire import moment
 from fairline.web.context import Context, local, same_ticket, ticket_cookie, user_cookie
-from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight
-from fairline.web.people import People, named_queue
-from fairline.web.problems import PROBLEMS, failure
-from fairline.web.wire import moment
+from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.server.problems import PROBLEMS, failure
 
 #: Which page tells of which error; all others are our own trouble.
 PAGE_OF = {

@@ -12,18 +12,18 @@ from jinja2 import Environment
 from markupsafe import Markup
 from msgspec import UNSET
 
+from fairline.domain.look import LANGUAGES
+from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
+from fairline.domain.ticket import Reason, Status
 from fairline.errors import InvalidSettings
-from fairline.look import LANGUAGES
-from fairline.queue import QueueId, QueueSettings, QueueStatus
-from fairline.ticket import Reason, Status
-from fairline.web import logbook
-from fairline.web.assets import Assets
-from fairline.web.http import Headers, Response
+from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.colours import style
+from fairline.web.pages.renderer import Renderer
+from fairline.web.pages.sandbox import built_in, environment
 from fairline.web.pages.sight import Sight
-from fairline.web.renderer import Renderer
-from fairline.web.sandbox import built_in, environment
-from fairline.web.wire import TicketAnswer
+from fairline.web.server import logbook
+from fairline.web.server.assets import Assets
+from fairline.web.server.http import Headers, Response
 
 HTML = b"text/html; charset=utf-8"
 #: An own template is tried in these states before it is kept, those of a ticket with one; and so long, which is as long

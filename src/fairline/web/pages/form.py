@@ -7,11 +7,11 @@ import secrets
 
 from msgspec import Struct
 
-from fairline.arrival import JoinRequest, shows_as_written
+from fairline.domain.arrival import JoinRequest, shows_as_written
+from fairline.domain.mail import LONGEST_ADDRESS, checked_address
+from fairline.domain.phone import example, normalised
+from fairline.domain.queue import Ask, QueueSettings
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, RateLimited
-from fairline.mail import LONGEST_ADDRESS, checked_address
-from fairline.phone import example, normalised
-from fairline.queue import Ask, QueueSettings
 from fairline.web.pages.languages import Language
 
 LONGEST_NAME = 100

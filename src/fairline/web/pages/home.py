@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairline.queue import QueueSettings
-from fairline.web.http import Request, Response
+from fairline.domain.queue import QueueSettings
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight
-from fairline.web.problems import problem
+from fairline.web.server.http import Request, Response
+from fairline.web.server.problems import problem
 
 _OURS = QueueSettings(name="Fairline")
 

@@ -8,7 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from fairline.answer import Welcome
+from fairline.domain.look import LANGUAGES
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.ticket import LIVE, Standing
+from fairline.domain.token import MoveClaims
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -21,20 +24,17 @@ from fairline.errors import (
     TokenMoved,
     TransitionRefused,
 )
-from fairline.look import LANGUAGES
-from fairline.queue import QueueId, QueueSettings, QueueView
-from fairline.ticket import LIVE, Standing
-from fairline.token import MoveClaims
-from fairline.web import logbook
+from fairline.service.answer import Welcome
+from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
-from fairline.web.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
 from fairline.web.pages.door import Pages, fields_of, see_other
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.sight import FormSight, Sight, page_url
-from fairline.web.people import named_queue, visitor_of
-from fairline.web.problems import PROBLEMS, failure
+from fairline.web.server import logbook
+from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.server.problems import PROBLEMS, failure
 
 SVG = b"image/svg+xml"
 #: A poster says its sentence in at most so many languages: more could not be read from where one stands.

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from fairline.look import TEXTS
-from fairline.web.preference import preferred
+from fairline.domain.look import TEXTS
+from fairline.web.server.preference import preferred
 
 __all__ = ["PLURALS", "Language", "Words", "catalogue", "preferred", "span_in_words"]
 
@@ -138,7 +138,7 @@ def _filled(words: str, values: dict[str, Any]) -> str:
 @cache
 def catalogue(code: str) -> dict[str, Words]:
     """All words of a language."""
-    file = files("fairline.web") / "catalogues" / f"{code}.json"
+    file = files("fairline.web.pages") / "catalogues" / f"{code}.json"
     found: dict[str, Words] = msgspec.json.decode(file.read_bytes())
     return found
 

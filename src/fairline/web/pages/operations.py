@@ -7,8 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fairline.web.docs import HTML
-from fairline.web.operations import JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED, Operation, Query
+from fairline.web.description.docs import HTML
 from fairline.web.pages.arrival import ArrivalPages
 from fairline.web.pages.board import BoardPages
 from fairline.web.pages.codes import COLOUR, LARGEST, SMALLEST, USUAL
@@ -16,6 +15,7 @@ from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
 from fairline.web.pages.waiting import WaitingPages
+from fairline.web.server.operations import JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED, Operation, Query
 
 _Colour = Annotated[str, Meta(pattern=f"^({COLOUR.pattern})?$")]
 _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")

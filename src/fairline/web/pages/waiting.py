@@ -11,21 +11,21 @@ from contextlib import suppress
 
 from msgspec import UnsetType
 
-from fairline.answer import Answer
-from fairline.arrival import JoinRequest
+from fairline.domain.arrival import JoinRequest
+from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
+from fairline.domain.ticket import LIVE, Reason, Status
 from fairline.errors import FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
-from fairline.queue import QueueId, QueueSettings, QueueStatus
-from fairline.terms import refused_now
-from fairline.ticket import LIVE, Reason, Status
-from fairline.web import logbook
+from fairline.service.answer import Answer
+from fairline.service.terms import refused_now
+from fairline.web.api.people import named_queue, visitor_of
+from fairline.web.api.wire import TicketAnswer, moment
 from fairline.web.context import redirect_url
-from fairline.web.http import Headers, Request, Response
 from fairline.web.pages.door import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.sight import Sight, form_url, page_url
-from fairline.web.people import named_queue, visitor_of
-from fairline.web.problems import PROBLEMS
-from fairline.web.wire import TicketAnswer, moment
+from fairline.web.server import logbook
+from fairline.web.server.http import Headers, Request, Response
+from fairline.web.server.problems import PROBLEMS
 
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
 #: How soon a page looks again that may be called back at any moment: after a no-show, or while a number moves.

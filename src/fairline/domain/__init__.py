@@ -1,0 +1,1 @@
+"""What a waiting line is: queues, tickets, the order, estimates, tokens. Nothing here awaits."""

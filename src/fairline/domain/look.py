@@ -1,0 +1,80 @@
+"""How a queue's page looks: what an operator may set of it, checked before it is kept."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from fairline.domain.notices import NoticeKind
+from fairline.errors import InvalidSettings
+
+#: The languages the page speaks; the first where a browser asks for none of them.
+LANGUAGES = ("en", "ko", "es", "fr", "de", "ja", "pt", "ar")
+#: The pages that have a title and a text of their own.
+PAGES = (
+    "form",
+    "joining",
+    "waiting",
+    "paused",
+    "held",
+    "admitted",
+    "not_open",
+    "maintenance",
+    "closed",
+    "full",
+    "sold_out",
+    "expired",
+    "inside",
+    "finished",
+)
+#: The words an operator may replace.
+TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "footer")
+#: The notices whose words an operator may replace.
+NOTICE_TEXTS = tuple(f"notice_{kind}" for kind in NoticeKind)
+
+#: What a series of labels is for, by its name, such as `series_A`: on the form and the kiosk.
+SERIES_TEXT = re.compile(r"series_[A-Z0-9]{0,3}[A-Z]", re.ASCII)
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|(;charset=utf-8)?,[!-~]+)")
+MOST_TEXTS = 50
+
+
+def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict[str, str]) -> None:
+    """Refuse what no page could show, naming the setting."""
+    if opens_at:
+        opening_time(opens_at)
+    if logo and not IMAGE.fullmatch(logo):
+        raise InvalidSettings(
+            "logo", f"must be a PNG, JPEG, WebP, GIF or SVG image as a data: address; got {logo!r:.80}"
+        )
+    for name, colour in colours.items():
+        if colour and not COLOUR.fullmatch(colour):
+            raise InvalidSettings(name, f"must be a colour such as #0b6bcb; got {colour!r:.80}")
+    if len(texts) > MOST_TEXTS:
+        raise InvalidSettings("texts", f"must be at most {MOST_TEXTS}; got {len(texts)}")
+    known = (*TEXTS, *NOTICE_TEXTS)
+    for name in texts:
+        text, _, language = name.partition(".")
+        if not (text in known or SERIES_TEXT.fullmatch(text)) or (language not in LANGUAGES if "." in name else False):
+            raise InvalidSettings(
+                "texts",
+                f"has no {name!r:.80}. There are: {', '.join(known)}, and series_A for a series A; each alone, or "
+                f"followed by '.' and one of {', '.join(LANGUAGES)}",
+            )
+
+
+def spoken(tag: str) -> str | None:
+    """The language that a tag such as `pt-BR` names, without its region; None where the pages do not speak it."""
+    code = tag.strip().partition("-")[0].lower()
+    return code if code in LANGUAGES else None
+
+
+def opening_time(text: str) -> datetime:
+    """The moment that `opens_at` names, with its offset."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidSettings("opens_at", f"must be a time such as 2027-01-15T09:00:00Z; got {text!r:.80}")
+    return moment

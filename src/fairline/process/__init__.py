@@ -1,0 +1,1 @@
+"""The processes of a running server: the supervisor, its workers, their sockets and secrets."""

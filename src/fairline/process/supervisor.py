@@ -1,0 +1,267 @@
+"""`fairline serve`: prepares the store and the secrets, starts the workers, and keeps them running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+from prometheus_client.multiprocess import mark_process_dead
+
+from fairline.domain.queue import QueueId
+from fairline.domain.token import Keyring
+from fairline.errors import InvalidSettings, StoreError
+from fairline.process.kept import ADMIN_KEY, SECRET, make_secret, read_secret
+from fairline.process.listening import Listening
+from fairline.process.orders import GRACE_SECONDS, orders_of
+from fairline.service.admin_keys import AdminKeys
+from fairline.service.room import Room
+from fairline.settings import ServerRole, ServerSettings
+from fairline.store import EMBEDDED, EmbeddedServer, Role, check_folder, embedded_server, open_store
+from fairline.web.metrics.metrics_folder import FOLDER, MetricsFolder
+
+log = structlog.get_logger()
+
+DEMO = QueueId("demo")
+#: How often children are looked after.
+WATCH_SECONDS = 0.1
+#: A worker that ends sooner than this after its start is not started again at once.
+TOO_SOON_SECONDS = 2.0
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What there is to show at a start."""
+
+    admin_key: str | None
+    """The first key, once: where it was made now."""
+    has_demo: bool
+    """Whether the queue is there that a fresh server is given. An operator may have removed it."""
+
+
+class Supervisor:
+    """The parent of all processes of one `fairline serve`."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._workers: dict[int, _Child] = {}
+        self._embedded: EmbeddedServer | None = None
+        self._ending = False
+        self._ready: set[int] = set()
+        """The process ids of workers that are."""
+        self._orders: Callable[[int | None, int], bytes] = lambda *_: b""
+        self._metrics = MetricsFolder(settings.data, settings.workers)
+        self._listening: Listening | None = None
+        self.port: int | None = None
+        """Where it listens, once prepared: the one asked for, or a free one for port 0."""
+
+    # Before anything runs
+
+    def prepare(self) -> Prepared:
+        """Open the store, the secrets and the socket; make a queue and a key for a fresh server."""
+        settings = self._settings
+        try:
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"cannot be a folder at {settings.data} ({error.strerror}). Choose another with --data."
+            raise InvalidSettings("data", problem) from None
+        if settings.store in EMBEDDED:
+            check_folder(settings.data)  # before a secret is put there
+        secret = settings.secret or self._kept_secret()
+        if settings.role is not ServerRole.KEEPER:
+            self._listening = Listening(settings.host, settings.port, settings.workers)
+            self.port = self._listening.port
+        if settings.store in EMBEDDED:
+            self._embedded = embedded_server(settings.store, settings.data)
+            settings = msgspec.structs.replace(settings, store=self._embedded.start())
+        prepared = asyncio.run(self._furnish(settings, secret.encode()))
+        self._orders = partial(orders_of, settings, secret.encode())
+        self._metrics.made()
+        return prepared
+
+    def _kept_secret(self) -> str:
+        data = self._settings.data
+        return make_secret(data, SECRET, lambda: secrets.token_hex(32)) or read_secret(data, SECRET)
+
+    async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
+        store = await open_store(settings.store)
+        try:
+            room = Room(store, Keyring(secret))
+            queues = await room.queues()
+            await self._furnish_demo(room, queues)
+            return Prepared(await self._make_first_key(AdminKeys(room)), has_demo=not queues or DEMO in queues)
+        finally:
+            await store.close()
+
+    async def _furnish_demo(self, room: Room, queues: Collection[QueueId]) -> None:
+        """A fresh server has a queue to try, which leads to a page of ours. That follows to another port or name; an
+        operator's own target stays."""
+        path = f"/arrived/{DEMO}"
+        target = {"target_url": (self._settings.public_url or f"http://{self.address}") + path}
+        if not queues:
+            await room.create(DEMO, {"name": "Demo", **target})
+        elif DEMO in queues and self.port:
+            now = (await room.settings(DEMO)).settings.target_url
+            if urlsplit(now).path == path and now != target["target_url"]:
+                await room.configure(DEMO, target)
+
+    def first_key(self) -> str:
+        """The first admin key: as it was set, or as it is kept."""
+        return self._settings.admin_key or read_secret(self._settings.data, ADMIN_KEY)
+
+    async def _make_first_key(self, keys: AdminKeys) -> str | None:
+        """Make sure of the first admin key; answers it if it was made now."""
+        data, made = self._settings.data, None
+        text = self._settings.admin_key
+        if text is None:
+            made = make_secret(data, ADMIN_KEY, lambda: f"fl_{secrets.token_urlsafe(24)}")
+            if made is None and any(key.role is Role.ADMIN for key in await keys.all()):
+                return None  # it is there; or an admin has taken it away, and then it stays away
+            text = made or read_secret(data, ADMIN_KEY)
+        await keys.create(Role.ADMIN, "first key", text)
+        return made
+
+    @property
+    def address(self) -> str:
+        """Host and port as a browser takes them."""
+        host = self._settings.host
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"{host}:{self.port or self._settings.port}"
+
+    # Running
+
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Start the workers and look after them until told to end; answers the exit code."""
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, lambda *_: setattr(self, "_ending", True))
+        count = self._settings.workers if self._settings.role is not ServerRole.KEEPER else 1
+        for number in range(count):
+            self._workers[number] = _Child(self._spawn(number))
+        ready = False
+        code = 0
+        try:
+            while not self._ending:
+                if not ready and self._is_ready():
+                    ready = True
+                    on_ready()
+                if not self._look_after():
+                    code = 1
+                    break
+                time.sleep(WATCH_SECONDS)
+        finally:
+            self._end()
+        return code
+
+    def _spawn(self, place: int) -> subprocess.Popen[bytes]:
+        listening = self._listening.of(place) if self._listening else None
+        child = subprocess.Popen(
+            [sys.executable, "-m", "fairline.process.worker"],
+            stdin=subprocess.PIPE,
+            env=os.environ | {FOLDER: str(self._metrics.made())},
+            pass_fds=[] if listening is None else [listening],
+            start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
+        )
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.write(self._orders(listening, place))
+            child.stdin.flush()
+        # The pipe stays open: a worker whose supervisor is gone reads its end, and ends too.
+        return child
+
+    def _look_after(self) -> bool:
+        """Start again what has died; False if nothing can be done."""
+        if self._embedded is not None and self._embedded.pid is None:
+            log.error("store.died", action="starting it again on the same data")
+            try:
+                self._embedded.start()
+            except StoreError as error:
+                log.error("store.lost", error=error.message)
+                return False
+        for number, child in self._workers.items():
+            if child.process.poll() is None or time.monotonic() < child.not_before:
+                continue
+            lived = time.monotonic() - child.started
+            too_soon = lived < TOO_SOON_SECONDS and not child.not_before
+            if too_soon and self._listening:
+                self._listening.give_up(number)
+            log.error(
+                "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
+            )
+            mark_process_dead(number, str(self._metrics.made()))  # type: ignore[no-untyped-call]
+            if too_soon:
+                child.not_before = time.monotonic() + TOO_SOON_SECONDS
+                continue
+            self._workers[number] = _Child(self._spawn(number))
+        return True
+
+    def _is_ready(self) -> bool:
+        """Whether every worker has said so. Which of them is asked is chance, so they are asked a few times."""
+        if self._listening is None:
+            return True
+        pids = {child.process.pid for child in self._workers.values()}
+        for _ in range(4 * len(pids)):
+            pid = ready_worker(_reachable(self._settings.host), self._listening.port)
+            if pid is None:
+                return False
+            self._ready.add(pid)
+        return pids <= self._ready
+
+    def _end(self) -> None:
+        """End the workers, then the store; what does not end in time is killed."""
+        if self._listening:
+            # Whoever comes from now on hears at once that nobody is here, and waits for no worker that is ending.
+            self._listening.close()
+        for child in self._workers.values():
+            child.process.terminate()
+        deadline = time.monotonic() + GRACE_SECONDS + 5
+        for child in self._workers.values():
+            try:
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.process.kill()
+                child.process.wait()
+            if child.process.stdin:
+                with contextlib.suppress(OSError):
+                    child.process.stdin.close()
+        if self._embedded:
+            self._embedded.stop()
+        self._metrics.remove()
+
+    def close(self) -> None:
+        """Give back what was prepared, if it never ran."""
+        self._end()
+
+
+class _Child:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.started = time.monotonic()
+        self.not_before = 0.0
+
+
+def ready_worker(host: str, port: int) -> int | None:
+    """The process id of a worker that says it is ready, where one does. The ids that it gives to requests begin with
+    it."""
+    try:
+        with socket.create_connection((host, port), timeout=1) as connection:
+            connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            answer = connection.recv(4096)
+    except OSError:
+        return None
+    by = re.search(rb"\r\nx-request-id: ([0-9a-f]+)-", answer)
+    return int(by[1], 16) if by and answer.startswith(b"HTTP/1.1 200") else None
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

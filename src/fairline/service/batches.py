@@ -1,0 +1,264 @@
+"""What goes to the store together, and what each of those who asked is told of it.
+
+Each method takes the calls of one batch (see grouping) and answers for each of them, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fairline.domain.arrival import Caller, JoinRequest, left_out, settled
+from fairline.domain.estimate import Forecast
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Standing, Ticket
+from fairline.errors import (
+    AlreadyInLine,
+    FairlineError,
+    InvalidRequest,
+    QueueClosed,
+    SettingsChanged,
+    TicketExpired,
+    TokenMoved,
+)
+from fairline.service.activity import Activity
+from fairline.service.answer import Answer, Welcome
+from fairline.service.identity import Identity
+from fairline.service.known import KnownSettings
+from fairline.service.proof import TicketTokens
+from fairline.service.shown import ShownWaits, sampled
+from fairline.service.terms import closed_until, terms_at
+from fairline.store import Arrival, Joined, Reply, Store, Terms, Visit, Visitor
+
+T = TypeVar("T")
+
+#: A place or a session that ends within so many milliseconds is kept at once, not a little later.
+URGENT_MS = 5000
+#: Who wants to join: what they say, who they are, and whether they want to go straight through.
+Asking = tuple[JoinRequest, Caller, bool]
+#: A ticket by its number, and by when it was taken where whoever asks holds its token: in a queue made anew the number
+#: is somebody else's.
+Whose = tuple[int, int | None]
+#: The same, and who asks, where only their own session may be ended (see fairline.store.Visitor).
+Acting = tuple[int, int | None, bytes]
+#: So many times a join is worked out anew where the settings change under it.
+TRIES = 5
+
+
+class Batches:
+    """The batches of all queues of one store."""
+
+    def __init__(self, store: Store, identity: Identity, known: KnownSettings, tokens: TicketTokens) -> None:
+        self._store = store
+        self._identity = identity
+        self._known = known
+        self._tokens = tokens
+        self._activity = Activity[tuple[int, bytes, int]](self._touch)
+        self._signs = Activity[int](lambda queue, numbers: store.keep(queue, list(numbers)))
+        self._shown = ShownWaits(store)
+
+    async def close(self) -> None:
+        """Write what was only noted so far."""
+        await self._activity.close()
+        await self._signs.close()
+        await self._shown.close()
+
+    async def joins(self, queue: QueueId, asking: list[Asking]) -> list[Welcome | FairlineError]:
+        """People who want a place in the line, or to come back to the one they hold."""
+        arrivals, reply = await self._arrivals(queue, asking)
+        settings = await self._known.at(queue, reply.view)
+        forecast = Forecast(settings, reply.view)
+
+        def proven(joined: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
+            if isinstance(joined, Joined):
+                if joined.proven or _proof(joined.ticket) == caller.holds:
+                    return joined
+                moved = joined.by_key and caller.staff is None
+                return TokenMoved() if moved else AlreadyInLine(queue)
+            if isinstance(joined, InvalidRequest) and joined.field == "user_token":
+                return self._named(queue, settings, request, caller)[1] or joined
+            return closed_until(queue, joined, settings, reply.view.now) if isinstance(joined, QueueClosed) else joined
+
+        items = iter(reply.items)
+        outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
+        held = [
+            proven(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, asking, strict=True)
+        ]
+        # Signed in one go: what signs is then at hand for all but the first, and takes half the time.
+        tokens = iter(self._tokens.tokens(queue, settings, [j.ticket for j in held if isinstance(j, Joined)]))
+
+        def welcome(joined: Joined) -> Welcome:
+            return Welcome(
+                queue=queue,
+                standing=joined.ticket,
+                view=reply.view,
+                settings=settings,
+                forecast=forecast,
+                created=joined.created,
+                token=next(tokens),
+            )
+
+        welcomes = [welcome(each) if isinstance(each, Joined) else each for each in held]
+        self._note_shown(queue, welcomes)
+        return welcomes
+
+    async def _arrivals(
+        self, queue: QueueId, asking: list[Asking], tries: int = TRIES
+    ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
+        """Those who want to join, as the store is told of them, and what it answers for those who may."""
+        terms, settings = await self._terms(queue)
+        arrivals = [self._arrival(queue, settings, *each) for each in asking]
+        try:
+            return arrivals, await self._store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], terms)
+        except SettingsChanged:
+            if tries == 1:
+                raise
+            self._known.forget(queue)
+            return await self._arrivals(queue, asking, tries - 1)
+
+    def _arrival(
+        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
+    ) -> Arrival | FairlineError:
+        try:
+            by_staff = caller.staff is not None
+            told, problem = self._named(queue, settings, settled(request, settings, by_staff=by_staff), caller)
+            # Who has a place already comes back to it all the same.
+            missing = "user_token" if problem else "" if by_staff else left_out(told, settings)
+            return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix, missing)
+        except FairlineError as error:
+            return error
+
+    def _named(
+        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller
+    ) -> tuple[JoinRequest, FairlineError | None]:
+        required = settings.require_user_token and caller.staff is None
+        if not required and request.user_token is None and caller.user_token is None:
+            return request, None
+        return self._identity.named(queue, request, caller, required=required)
+
+    async def _terms(self, queue: QueueId) -> tuple[Terms, QueueSettings]:
+        """What a join is worked out from: the settings, and the calendar where it decides anything."""
+        known = await self._known.latest(queue)
+        if not known.settings.needs_calendar:
+            return Terms(known.version), known.settings
+        view = await self._store.view(queue)
+        settings = await self._known.at(queue, view)
+        return terms_at(settings, view), settings
+
+    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
+        """Remember what some of those who are new are told, to see later how good it was."""
+        for each in welcomes:
+            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
+                self._shown.note(queue, each.standing.number, wait)
+
+    async def beats(self, queue: QueueId, tickets: list[Whose]) -> list[Answer | FairlineError]:
+        """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
+        written a little later (see activity), but at once where it changes more than a deadline far away."""
+        reply = await self._store.rank(queue, [number for number, _ in tickets])
+        soon = _soon(reply, _next_sign_ms(await self._known.at(queue, reply.view)))
+        urgent, signs = [], []
+        for (_, joined), standing in zip(tickets, reply.items, strict=True):
+            if standing is None or standing.status is not WAITING or joined not in (None, standing.joined):
+                continue
+            deadline = standing.deadline
+            if standing.leaving or (deadline is not None and deadline < soon):
+                urgent.append(standing.number)
+            elif deadline is not None:
+                signs.append(standing.number)
+        self._signs.note(queue, signs)
+        if urgent:
+            beaten = dict(zip(urgent, (await self._store.beat(queue, urgent)).items, strict=True))
+            reply = Reply(reply.view, [each and beaten.get(each.number, each) for each in reply.items])
+        return await self._answers(queue, reply, _expired)
+
+    async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
+        """Where tickets stand; with `beat`, and a sign of life of each."""
+        reply = await (self._store.beat if beat else self._store.rank)(queue, numbers)
+        return await self._answers(queue, reply, _purged)
+
+    async def unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+        """Pages that were closed."""
+        return await self._answers(queue, await self._store.unload(queue, numbers), _purged)
+
+    async def visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[Answer | FairlineError]:
+        """People inside, by what they do there."""
+        queue, what = key
+        reply = await self._store.visit(queue, what, visitors)
+        if what == "visit":
+            await self._note_views(queue, visitors, reply)
+        return await self._answers(queue, reply, _as_it_is)
+
+    async def _note_views(
+        self, queue: QueueId, visitors: list[Visitor], reply: Reply[Standing | FairlineError]
+    ) -> None:
+        soon = _soon(reply)
+        urgent: list[Visitor] = []
+        views: list[tuple[int, bytes, int]] = []
+        for (number, by, _, _), standing in zip(visitors, reply.items, strict=True):
+            if isinstance(standing, FairlineError):
+                continue
+            if standing.deadline is not None and standing.deadline < soon:
+                urgent.append(Visitor(number, by, joined=standing.joined))
+            else:
+                views.append((number, by, standing.joined))
+        self._activity.note(queue, views)
+        if urgent:
+            await self._store.visit(queue, "touch", urgent)
+
+    async def _touch(self, queue: QueueId, views: Mapping[tuple[int, bytes, int], int]) -> None:
+        visitors = [Visitor(number, by, count, joined) for (number, by, joined), count in views.items()]
+        await self._store.visit(queue, "touch", visitors)
+
+    async def acts(self, key: tuple[QueueId, Action], tickets: list[Acting]) -> list[Answer | FairlineError]:
+        """One action on many tickets."""
+        queue, action = key
+        await self._activity.write(queue)  # of those who go now nothing could be written later
+        numbers, joined = [number for number, _, _ in tickets], [joined for _, joined, _ in tickets]
+        by = [by for _, _, by in tickets]
+        return await self._answers(queue, await self._store.act(queue, action, numbers, joined, by), _as_it_is)
+
+    async def _answers(
+        self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
+    ) -> list[Answer | FairlineError]:
+        settings = await self._known.at(queue, reply.view)
+        forecast = Forecast(settings, reply.view)
+        found = [check(item) for item in reply.items]
+        if went := [each.number for each in found if isinstance(each, Standing) and each.reason is Reason.TRANSFERRED]:
+            tickets = (await self._store.look_up(queue, went)).items
+            whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
+            found = [whole.get(each.number, each) if isinstance(each, Standing) else each for each in found]
+        return [
+            Answer(queue=queue, standing=each, view=reply.view, settings=settings, forecast=forecast)
+            if isinstance(each, Standing)
+            else each
+            for each in found
+        ]
+
+
+def _proof(ticket: Ticket) -> tuple[int, int, int]:
+    return ticket.number, ticket.joined, ticket.moved
+
+
+def _next_sign_ms(settings: QueueSettings) -> float:
+    """By when whoever beats now will have done so again: until then nobody's place may hang on a sign that a killed
+    worker takes with it."""
+    return 1500 * max(settings.heartbeat_interval_seconds, settings.heartbeat_timeout_seconds / 3)
+
+
+def _soon(reply: Reply[Any], within: float = 0) -> float:
+    """The moment up to which a sign of life that is written later would come too late, or matters too much."""
+    return reply.view.now + max(URGENT_MS, within)
+
+
+def _expired(standing: Standing | None) -> Standing | FairlineError:
+    if standing is None or standing.status is EXPIRED:
+        return TicketExpired(standing.reason if standing and standing.reason else "purged")
+    return standing
+
+
+def _purged(standing: Standing | None) -> Standing | FairlineError:
+    return TicketExpired("purged") if standing is None else standing
+
+
+def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
+    return standing

@@ -1,0 +1,209 @@
+"""The use cases of a walk-in counter, beside those of every room: letting others pass, going on in another queue or on
+another device, desks."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from fairline.domain.desk import desk_name
+from fairline.domain.estimate import Forecast
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.ticket import LIVE, Action, Standing, Status, Ticket, Went, goes_to
+from fairline.domain.token import MoveClaims
+from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
+from fairline.service.answer import Welcome, printed
+from fairline.service.room import Room
+from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
+
+#: How long a link to another device works.
+MOVE_SECONDS = 600
+
+
+def move_path(queue: QueueId, code: str) -> str:
+    """Where a code is taken up; what comes after # stays with the browser."""
+    return f"/join/{quote(queue, safe='')}/move#{code}"
+
+
+class Floor(Struct, frozen=True, kw_only=True):
+    """A counter at a moment: its desks, and who is where."""
+
+    view: QueueView
+    settings: QueueSettings
+    desks: list[DeskState]
+    line: list[Ticket]
+    held: list[Ticket]
+    called: list[Ticket]
+    serving: list[Ticket]
+    missed: list[Ticket]
+
+
+class Counter:
+    """What people and staff do at a counter. It adds to a room, and remembers nothing."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._store = room.store
+
+    async def let_pass(self, queue: QueueId, number: int, places: int = 1, seen: int | None = None) -> Ticket:
+        """Let so many others go first. With the position that was seen, a repeated press does it once."""
+        return await self._store.let_pass(queue, number, places, seen)
+
+    # What staff look at
+
+    async def floor(self, queue: QueueId, limit: int) -> Floor:
+        """Who waits, is called, is served, is put aside, and did not come today: at most so many of each. Someone who
+        moves while it is read is where they went."""
+        view, settings = await self._room.view(queue)
+        _, today, _ = settings.calendar.days(view.now)
+        line, called, serving, held, missed, desks = await asyncio.gather(
+            self._store.tickets(queue, Status.WAITING, None, limit),
+            self._store.tickets(queue, Status.ADMITTED, None, limit),
+            self._store.tickets(queue, Status.ACTIVE, None, limit),
+            self._store.held(queue, limit),
+            self._store.missed(queue, today, limit),
+            self._store.desks(queue),
+        )
+        missed_, serving_, called_, held_, line_ = _once(
+            missed, serving.tickets, called.tickets, held, [ticket for ticket in line.tickets if not ticket.held]
+        )
+        return Floor(
+            view=view,
+            settings=settings,
+            desks=desks,
+            line=line_,
+            held=held_,
+            called=called_,
+            serving=serving_,
+            missed=missed_,
+        )
+
+    # To another queue
+
+    async def transfer(self, queue: QueueId, number: int, to: QueueId, priority: int | None = None) -> Ticket:
+        """Send someone on to another queue, where they are the same person with the same priority, or another.
+
+        The two queues may be on two nodes, so this is three steps: they join there, put aside, by a key that only this
+        transfer has; they end here; they are released there. Wherever it breaks off, they count in one line at most,
+        the record here says where they are from the second step on, and doing it again goes on from there; so does the
+        keeper, by itself (keeper/transfers.py).
+        """
+        if to == queue:
+            raise InvalidRequest("queue", "must be another queue than the one they are in")
+        if priority is not None and not 0 <= priority <= 3:
+            raise InvalidRequest("priority", f"must be a level from 0 to 3; got {priority}")
+        ticket = await self._room.ticket(queue, number)
+        if ticket.went is None:
+            await self._store.settings(to)  # it is there at all, before anything is done
+            if goes_to(ticket.status, Action.TRANSFER, held=ticket.held) is None:
+                raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
+            went = await self._join_there(queue, ticket, to, ticket.priority if priority is None else priority)
+            try:
+                ticket = await self._store.transfer(queue, number, went)
+            except TransitionRefused:  # they have left meanwhile, or another press has sent them elsewhere
+                await self._act_there(to, Action.CANCEL, went.number)
+                raise
+        elif ticket.went.queue != to:
+            raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
+        if ticket.went is not None:
+            await self._act_there(to, Action.RELEASE, ticket.went.number)
+        return ticket
+
+    async def _join_there(self, queue: QueueId, ticket: Ticket, to: QueueId, priority: int) -> Went:
+        over = 0
+        while True:
+            reply = await self._store.join(to, [self._room.identity.transferred(queue, ticket, priority, over)])
+            (joined,) = reply.items
+            if not isinstance(joined, Joined):
+                raise joined
+            if not joined.created and not joined.by_key:
+                raise HolderInLine(to)
+            if joined.ticket.status in LIVE:
+                break
+            over = joined.ticket.number  # of an earlier try that came to nothing
+        settings = await self._room.settings_at(to, reply.view)
+        there = joined.ticket
+        return Went(to, there.number, there.joined, printed(to, settings, there))
+
+    async def _act_there(self, queue: QueueId, action: Action, number: int) -> None:
+        with suppress(TransitionRefused, TicketNotFound):  # it was done before, or is over already
+            await self._room.act(queue, action, number)
+
+    # To another device
+
+    def move_code(self, queue: QueueId, standing: Standing | Went, seconds: int = MOVE_SECONDS) -> str:
+        """What takes a ticket to another device, once, within ten minutes or as long as is said. One that somebody has
+        just gone to has not moved yet."""
+        return self._room.keyring.moves.sign(
+            MoveClaims(
+                queue=queue,
+                number=standing.number,
+                joined=standing.joined,
+                moved=standing.moved if isinstance(standing, Standing) else 0,
+                expires=int(time.time()) + seconds,
+            )
+        )
+
+    async def moved(self, code: str, client_id: str) -> Welcome:
+        """Take a ticket to the device that has the code: it holds the ticket from now on, and the one before does not
+        any more. Of two that come at once, one has it."""
+        claims = self._room.keyring.moves.check(code, time.time())
+        queue = QueueId(claims.queue)
+        client = self._room.identity.digest("client", client_id)
+        ticket = await self._store.rebind(queue, claims.number, claims.joined, claims.moved, client)
+        view, settings = await self._room.view(queue)
+        return Welcome(
+            queue=queue,
+            standing=ticket,
+            view=view,
+            settings=settings,
+            forecast=Forecast(settings, view),
+            created=False,
+            token=self._room.tokens.tokens(queue, settings, [ticket])[0],
+        )
+
+    # Desks
+
+    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> list[DeskState]:
+        """A desk opens, or closes; answers all of them."""
+        await self._store.set_desk(queue, desk_name(name, "name"), is_open=is_open)
+        return await self._store.desks(queue)
+
+    async def desks(self, queue: QueueId) -> list[DeskState]:
+        """The desks, and which of them are open."""
+        return await self._store.desks(queue)
+
+    async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
+        """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
+        if since is None and until is None:
+            return await self._store.desk_figures(queue)
+        figures = await self._store.desk_figures(queue, older=True)
+        hours = [hour for hour in figures.hours if (since or 0) <= hour.start < (until or math.inf)]
+        return DeskFigures(_together(hours), hours)
+
+
+def _once(*lists: Sequence[Ticket]) -> list[list[Ticket]]:
+    """The lists with each ticket in the first one that has it."""
+    seen: set[int] = set()
+    found = []
+    for each in lists:
+        found.append([ticket for ticket in each if ticket.number not in seen])
+        seen.update(ticket.number for ticket in each)
+    return found
+
+
+def _together(hours: Sequence[DeskHour]) -> dict[str, DeskTotals]:
+    """What each desk did in all of these hours, by name."""
+    names = sorted({name for hour in hours for name in hour.desks})
+    each = {name: [hour.desks[name] for hour in hours if name in hour.desks] for name in names}
+    fields = DeskTotals.__struct_fields__
+    return {
+        name: DeskTotals(**{field: sum(getattr(of, field) for of in found) for field in fields})
+        for name, found in each.items()
+    }

@@ -1,0 +1,102 @@
+"""Finds people in a queue by what an operator knows of them: a number, or a part of a name, a phone or a user id.
+
+No store keeps an index of what people told us, so a search goes through the listing, a page at a time: others are
+served in between, and one search looks at a bounded number of tickets.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fairline.domain.queue import QueueId, QueueSettings, check_text
+from fairline.domain.ticket import Status, Ticket, label, number_in
+from fairline.errors import InvalidRequest
+from fairline.store import Page, Store
+
+#: How many tickets are read at once, and how many one search looks at before it answers with what it has.
+SLICE = 250
+AT_MOST = 50_000
+LONGEST = 100
+
+_PHONE = re.compile(r"[0-9+()./ -]+", re.ASCII)
+_NOT_DIGITS = re.compile(r"[^0-9]+", re.ASCII)
+
+
+class Wanted:
+    """Who is looked for."""
+
+    def __init__(self, text: str, prefix: str) -> None:
+        check_text("search", text, InvalidRequest)
+        self.text = text.strip()
+        if not 1 <= len(self.text) <= LONGEST:
+            raise InvalidRequest("search", f"must be text of 1 to {LONGEST} characters; got {len(self.text)}")
+        self._part = self.text.casefold()
+        self._prefix = prefix
+        self._digits = _NOT_DIGITS.sub("", self.text) if _PHONE.fullmatch(self.text) else ""
+
+    def is_in(self, ticket: Ticket) -> bool:
+        """Whether it is what the ticket prints, or the name, the user id or the phone has it in it. Of a phone only the
+        digits count."""
+        person = ticket.person
+        if ticket.serial and self._part in (ticket.serial.casefold(), label(self._prefix, 0, ticket.serial).casefold()):
+            return True
+        if any(self._part in told.casefold() for told in (person.name, person.user_id) if told):
+            return True
+        return bool(self._digits and person.phone and self._digits in _NOT_DIGITS.sub("", person.phone))
+
+
+async def search(
+    store: Store,
+    queue: QueueId,
+    settings: QueueSettings,
+    text: str,
+    status: Status | None,
+    cursor: str | None,
+    limit: int,
+) -> Page:
+    """The ticket with this number or label; or else the people who told something with `text` in it, in the order of
+    the listing. A page may be short and still not be the last."""
+    prefix = settings.ticket_prefix or queue.upper()
+    wanted = Wanted(text, prefix)
+    if cursor is None:
+        ticket = await _numbered(store, queue, prefix, wanted.text, status)
+        if ticket is not None:
+            return Page([ticket], None)
+    return await _through_the_listing(store, queue, wanted, status, cursor, limit)
+
+
+async def _numbered(store: Store, queue: QueueId, prefix: str, text: str, status: Status | None) -> Ticket | None:
+    """The ticket whose number or label it is; one that prints something else of its own is found by that alone."""
+    number = number_in(text, prefix)
+    if number is None:
+        return None
+    (found,) = (await store.look_up(queue, [number])).items
+    return found if found is not None and not found.serial and status in (None, found.status) else None
+
+
+async def _through_the_listing(
+    store: Store, queue: QueueId, wanted: Wanted, status: Status | None, cursor: str | None, limit: int
+) -> Page:
+    """A cursor of a search is one of the listing, and the last number that was looked at of the page there."""
+    at, _, seen = (cursor or "").partition("~")
+    if seen and not (seen.isascii() and seen.isdecimal() and len(seen) <= 16):
+        raise InvalidRequest("cursor", f"must be one that a search answered; got {cursor!r:.80}")
+    found: list[Ticket] = []
+    for _ in range(AT_MOST // SLICE):
+        page = await store.tickets(queue, status, at or None, SLICE)
+        for ticket in _after(page.tickets, int(seen) if seen else None):
+            if wanted.is_in(ticket):
+                if len(found) == limit:  # only now is it sure that the page is not the last
+                    return Page(found, f"{at}~{seen}")
+                found.append(ticket)
+            seen = str(ticket.number)
+        if page.cursor is None:
+            return Page(found, None)
+        at, seen = page.cursor, ""
+    return Page(found, at)
+
+
+def _after(tickets: list[Ticket], seen: int | None) -> list[Ticket]:
+    """Those behind the last one looked at; all of them where it has moved on: someone twice rather than missed."""
+    numbers = [ticket.number for ticket in tickets]
+    return tickets[numbers.index(seen) + 1 :] if seen in numbers else tickets

@@ -1,0 +1,36 @@
+"""What a join needs to know of the calendar, worked out from a queue's settings for the moment it is asked for."""
+
+from __future__ import annotations
+
+from fairline.domain.estimate import Forecast
+from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.errors import QueueClosed
+from fairline.store import Terms
+
+
+def terms_at(settings: QueueSettings, view: QueueView) -> Terms:
+    """The days around now, when the queue is open, and how long the line may become so that all are served today."""
+    calendar, now = settings.calendar, view.now
+    closes = calendar.closes_at(now) if calendar.limited and settings.close_early else None
+    longest = None
+    if closes is not None:
+        longest = Forecast(settings, view).last_within((closes - now) / 1000, settings.max_queue_size)
+    return Terms(view.version, calendar.days(now), calendar.around(now) if calendar.limited else None, longest)
+
+
+def closed_until(queue: QueueId, refused: QueueClosed, settings: QueueSettings, now: int) -> QueueClosed:
+    """A refusal, with when to come back."""
+    opens = settings.calendar.opens_at(now)
+    wait = 3600.0 if opens is None else (opens - now) / 1000
+    return QueueClosed(queue, early=refused.early, opens_at=opens, retry_after=wait)
+
+
+def refused_now(queue: QueueId, settings: QueueSettings, view: QueueView) -> QueueClosed | None:
+    """Why someone who came now would be turned away by the hours; None where they would not."""
+    if not settings.needs_calendar:
+        return None
+    terms, now = terms_at(settings, view), view.now
+    early = terms.longest is not None and view.waiting >= terms.longest
+    if not early and (terms.open is None or any(begins <= now < ends for begins, ends in terms.open)):
+        return None
+    return closed_until(queue, QueueClosed(queue, early=early), settings, now)

@@ -1,0 +1,1 @@
+"""An evening in virtual time, on the real engine."""

@@ -1,0 +1,1 @@
+"""The calls for people who wait, for sites and for everyone."""

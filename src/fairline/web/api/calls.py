@@ -1,0 +1,253 @@
+"""The calls for people in line, for sites and for anyone, as rows. (Those for operators are in `admin`, the pages in
+`pages` and `dashboard`.)"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+from fairline.web.api.boards import Boards
+from fairline.web.api.gate import Gate
+from fairline.web.api.people import People
+from fairline.web.api.public import Public
+from fairline.web.api.sites import Sites
+from fairline.web.api.wire import (
+    BoardAnswer,
+    Health,
+    HeartbeatRequest,
+    JoinRequest,
+    KeySet,
+    LeaveRequest,
+    MoveAnswer,
+    MovedRequest,
+    PassRequest,
+    QueueAnswer,
+    Readiness,
+    SessionAnswer,
+    Strict,
+    TicketAnswer,
+    TurnedAway,
+)
+from fairline.web.description.docs import HTML, Docs
+from fairline.web.metrics.figures import MEDIA, MetricsPage
+from fairline.web.server.assets import Assets
+from fairline.web.server.operations import (
+    EVENT_STREAM,
+    JOIN_REFUSALS,
+    TOKEN_COOKIE,
+    UNNAMED,
+    Operation,
+    Query,
+    QueueName,
+)
+
+_ID = "must be the id of a queue"
+_WHICH = Query("queue", QueueName, "which queue's cookie is meant, where a browser is in line in several", _ID)
+_SIGNED = ("token_missing", "token_invalid", "token_expired")
+_TOKEN = (*_SIGNED, "token_moved")
+
+_server = partial(Operation, group="server", answers={200: str}, store=False)
+
+
+def people_operations(people: People) -> list[Operation]:
+    """For people in line."""
+    ticket = partial(
+        Operation,
+        group="people",
+        token="ticket",
+        query=(_WHICH,),
+        answers={200: TicketAnswer},
+        problems=(*_TOKEN, "ticket_expired", "queue_not_found"),
+    )
+    return [
+        Operation(
+            "POST /api/v1/queues/{queue}/join",
+            "Take a place in the line, or come back to the one held.",
+            group="people",
+            fast=people.join,
+            takes=JoinRequest,
+            answers={201: TicketAnswer, 200: TicketAnswer},
+            query=(Query("queue", QueueName, "the queue of the path: clients add it to every call", _ID),),
+            headers=("Idempotency-Key",),
+            sends={201: TOKEN_COOKIE, 200: TOKEN_COOKIE},
+            problems=(
+                *JOIN_REFUSALS,
+                "already_in_line",
+                "token_moved",
+                "pass_invalid",
+                *UNNAMED,
+                "idempotency_conflict",
+                "rate_limited",
+            ),
+        ),
+        ticket("POST /api/v1/heartbeat", "Give a sign of life.", fast=people.heartbeat, takes=HeartbeatRequest),
+        ticket("GET /api/v1/status", "Where the ticket stands.", fast=people.status),
+        ticket(
+            "POST /api/v1/leave",
+            "Leave for good, or say that the page was closed.",
+            fast=people.leave,
+            takes=LeaveRequest,
+            answers={204: None},
+            problems=(*_TOKEN, "queue_not_found"),
+        ),
+        ticket(
+            "POST /api/v1/pass",
+            "Let others go first.",
+            slow=people.let_pass,
+            takes=PassRequest,
+            problems=(*_TOKEN, "ticket_expired", "transition_refused", "queue_not_found", "ticket_not_found"),
+        ),
+        ticket(
+            "POST /api/v1/move",
+            "A link that takes the ticket to another device, once.",
+            slow=people.move,
+            takes=Strict,
+            answers={200: MoveAnswer},
+        ),
+        Operation(
+            "POST /api/v1/moved",
+            "Go on with a ticket on this device, by the code of its link.",
+            group="people",
+            slow=people.moved,
+            takes=MovedRequest,
+            takes_optional=False,
+            answers={200: TicketAnswer},
+            sends={200: TOKEN_COOKIE},
+            problems=("token_invalid", "token_expired", "token_moved", "ticket_expired", "already_in_line"),
+        ),
+        ticket(
+            "GET /api/v1/stream",
+            "The ticket, live, as server-sent events.",
+            fast=people.stream,
+            answers={200: str, 204: None},
+            media=EVENT_STREAM,
+            problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
+            query=(_WHICH, Query("last_event_id", str, "as the header, for clients that cannot send it")),
+            headers=("Last-Event-ID",),
+        ),
+    ]
+
+
+def site_operations(sites: Sites, gate: Gate) -> list[Operation]:
+    """For sites: the stay inside."""
+    session = partial(
+        Operation,
+        group="sites",
+        token="session",
+        takes=Strict,
+        answers={200: SessionAnswer},
+        problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_expired"),
+    )
+    return [
+        session(
+            "POST /api/v1/session/start",
+            "Begin the session, for this client alone.",
+            fast=sites.start,
+            headers=("Idempotency-Key",),
+        ),
+        session("POST /api/v1/session/activity", "Keep the session alive.", fast=sites.activity),
+        session("POST /api/v1/session/complete", "Done inside: the room is free at once.", fast=sites.complete),
+        session(
+            "POST /api/v1/session/leave",
+            "Gone without it: the room is free at once, and nothing is used up.",
+            fast=sites.leave,
+        ),
+        session(
+            "GET /api/v1/session/verify",
+            "May this request go on? For nginx auth_request and forward-auth.",
+            fast=gate.verify,
+            takes=None,
+            problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found"),
+            answers={200: None, 302: None, 307: None, 503: TurnedAway},
+            query=(
+                Query("queue", QueueName, "the queue that guards the path", _ID),
+                Query(
+                    "answer",
+                    Literal["redirect", "refused"],
+                    "who reads the answer: the browser, where it is no (`redirect`), or in any case (`refused`)",
+                    "must be redirect or refused",
+                ),
+            ),
+            headers=("X-Original-URI", "X-Forwarded-Uri"),
+            refuses_with=401,
+            sends={
+                200: {
+                    "X-Fairline-Queue": "The queue.",
+                    "X-Fairline-Ticket": "The ticket's number.",
+                    "X-Fairline-Bypass": "Instead of both: no pass is needed here.",
+                    "Set-Cookie": "To be handed on to the browser.",
+                },
+                302: {"Location": "The waiting page, or the same address without a pass in it."},
+                307: {"Location": "The same address, for what was sent with a POST."},
+                401: {"X-Fairline-Redirect": "The same, where the queue is known.", "Set-Cookie": "To be handed on."},
+                503: {"Retry-After": "Seconds."},
+            },
+        ),
+    ]
+
+
+def public_operations(public: Public) -> list[Operation]:
+    """For anyone, and for whoever watches the server."""
+    return [
+        Operation(
+            "GET /api/v1/queues/{queue}",
+            "The state of a queue, the same for everyone.",
+            group="public",
+            slow=public.queue,
+            answers={200: QueueAnswer},
+            problems=("queue_not_found",),
+        ),
+        _server(
+            "GET /.well-known/jwks.json",
+            "The public keys of session tokens.",
+            group="public",
+            slow=public.jwks,
+            answers={200: KeySet},
+        ),
+        _server("GET /healthz", "This process answers.", slow=public.healthz, answers={200: Health}),
+        _server(
+            "GET /readyz",
+            "The store answers, and the queues are kept.",
+            slow=public.readyz,
+            answers={200: Readiness, 503: Readiness},
+        ),
+    ]
+
+
+def board_operations(boards: Boards) -> list[Operation]:
+    """For the screens at a counter."""
+    return [
+        Operation(
+            "GET /api/v1/queues/{queue}/board",
+            "What the board of a queue shows: labels and counters, the same for everyone.",
+            group="public",
+            slow=boards.board,
+            answers={200: BoardAnswer},
+            problems=("queue_not_found",),
+        ),
+        Operation(
+            "GET /api/v1/queues/{queues}/board/stream",
+            "The boards of one queue or several, live, as server-sent events.",
+            group="public",
+            fast=boards.stream,
+            answers={200: str},
+            media=EVENT_STREAM,
+            problems=("queue_not_found", "invalid_request", "rate_limited"),
+        ),
+    ]
+
+
+def metrics_operations(page: MetricsPage) -> list[Operation]:
+    """For Prometheus."""
+    about = "Figures for Prometheus: of all queues, and of all workers of this server."
+    return [_server("GET /metrics", about, slow=page.metrics, media=MEDIA)]
+
+
+def description_operations(docs: Docs, assets: Assets) -> list[Operation]:
+    """What describes all the others, and the files of the pages."""
+    openapi = {200: dict[str, Any]}
+    return [
+        _server("GET /docs", "This page.", slow=docs.page, media=HTML, any_query=True),
+        _server("GET /openapi.json", "All calls as OpenAPI 3.1.", slow=docs.openapi, answers=openapi),
+        _server("GET /static/{name}", "The files of the pages.", slow=assets.file, media="text/css", any_query=True),
+    ]

@@ -1,0 +1,253 @@
+"""For people who wait: join, heartbeat, status, leave, stream, letting others pass, moving to another device."""
+
+from __future__ import annotations
+
+import secrets
+from typing import NoReturn
+
+import msgspec
+from msgspec import UnsetType
+
+from fairline.aio.grouping import Asked
+from fairline.domain.arrival import JoinBody, JoinRequest
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.token import TicketClaims
+from fairline.errors import (
+    FairlineError,
+    InvalidRequest,
+    InvalidSettings,
+    QueueNotFound,
+    TicketExpired,
+    TicketNotFound,
+    TokenInvalid,
+    TransitionRefused,
+)
+from fairline.service.answer import Answer, Welcome
+from fairline.service.counter import MOVE_SECONDS, Counter, move_path
+from fairline.web.api.wire import (
+    HeartbeatRequest,
+    LeaveRequest,
+    MoveAnswer,
+    MovedRequest,
+    PassRequest,
+    Strict,
+    TicketAnswer,
+)
+from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket
+from fairline.web.server import logbook
+from fairline.web.server.http import (
+    NO_STORE,
+    Headers,
+    Outcome,
+    Pending,
+    Request,
+    Response,
+    Running,
+    Sent,
+    cookie,
+    private,
+)
+
+_join = msgspec.json.Decoder(JoinBody)
+_join_escaped = msgspec.json.Decoder(JoinRequest)
+_heartbeat = msgspec.json.Decoder(HeartbeatRequest)
+_leave = msgspec.json.Decoder(LeaveRequest)
+_pass = msgspec.json.Decoder(PassRequest)
+_moved = msgspec.json.Decoder(MovedRequest)
+_nothing = msgspec.json.Decoder(Strict)
+_SIGN = HeartbeatRequest()
+_NO_WORD = JoinBody()
+#: As much of a visitor's cookie as is looked at.
+LONGEST_VISITOR = 200
+_LEFT = Response(204, headers=NO_STORE)
+
+
+def named_queue(name: str) -> QueueId:
+    """The queue a path names; one that cannot be is one that is not there."""
+    try:
+        return queue_id(name)
+    except InvalidSettings:
+        raise QueueNotFound(name[:80]) from None
+
+
+def visitor_of(request: Request) -> str:
+    """The secret in a cookie of ours, by which a browser that names no client id is known again; or a new one."""
+    return _known_visitor(request) or secrets.token_urlsafe(16)
+
+
+def visitor_with(request: Request, key: str | None, context: Context) -> str:
+    """The same, for a join with an idempotency key: a browser without a cookie that sends the call again is given the
+    same secret again."""
+    if not key:
+        return visitor_of(request)
+    return _known_visitor(request) or context.room.identity.visitor(key, context.seen_as(request))
+
+
+def _known_visitor(request: Request) -> str:
+    return request.cookies.get(VISITOR_COOKIE, "")[:LONGEST_VISITOR]
+
+
+class People:
+    """The calls of those who wait."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._room = context.room
+        self._counter = Counter(context.room)
+
+    def join(self, request: Request) -> Outcome:
+        """Take a place in the line, or come back to the one held."""
+        queue = named_queue(request.params["queue"])
+        body = join_request(request)
+        visitor = None if body.client_id else visitor_with(request, body.idempotency_key, self._context)
+        asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
+
+        def welcome(answer: Welcome) -> Response:
+            logbook.joined(request, answer, keyed=body.idempotency_key is not None)
+            return self.welcome(request, answer, visitor)
+
+        return Pending(asked, welcome)
+
+    def welcome(self, request: Request, answer: Welcome, visitor: str | None) -> Response:
+        """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again where
+        it named no client id."""
+        content = self._context.told(answer, token=answer.token)
+        return private(201 if answer.created else 200, content, self.cookies(request, answer, visitor))
+
+    def cookies(self, request: Request, answer: Welcome, visitor: str | None) -> Headers:
+        """What a browser needs to come back to its ticket."""
+        headers = self._context.ticket_cookies(request, answer.queue, answer.settings, answer.token)
+        if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
+            headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
+        return headers
+
+    def heartbeat(self, request: Request) -> Outcome:
+        """A sign of life; answers where the ticket stands and when to beat next."""
+        claims = self._context.ticket_claims(request)
+        body = request.decode(_heartbeat, default=_SIGN)
+        if body.client_id and claims.client and not self._room.is_client(body.client_id, claims.client):
+            raise TokenInvalid("it belongs to another client")
+
+        def told(answer: Answer) -> Response:
+            token = self._context.renewed(claims, same_ticket(claims, answer))
+            headers = self._renewal(request, answer, token)
+            return private(200, self._context.told(answer, token=token, beat=True), headers)
+
+        return Pending(self._beat(claims), told, recover=gone_with_its_queue)
+
+    def _beat(self, claims: TicketClaims) -> Asked[Answer]:
+        return self._room.beat(QueueId(claims.queue), claims.number, claims.joined)
+
+    def _renewal(self, request: Request, answer: Answer, token: str | None) -> Headers:
+        """A renewed token goes where the old one came from: a browser that has it in a cookie cannot put it there."""
+        if token is None or request.bearer():
+            return ()
+        return self._context.ticket_cookies(request, answer.queue, answer.settings, token)
+
+    def status(self, request: Request) -> Outcome:
+        """Where the ticket stands."""
+        claims = self._context.ticket_claims(request)
+
+        def told(answer: Answer) -> Response:
+            content = self._context.told(same_ticket(claims, answer))
+            return private(200, content, self._onward(request, answer, content))
+
+        return Pending(self._room.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
+
+    def _onward(self, request: Request, answer: Answer, content: TicketAnswer) -> Headers:
+        """Whoever was sent on to another queue, and has the token in a cookie, has the one there too."""
+        there = content.transferred_to
+        if isinstance(there, UnsetType) or request.bearer():
+            return ()
+        return self._context.ticket_cookies(request, QueueId(there.queue), answer.settings, there.token)
+
+    def leave(self, request: Request) -> Outcome:
+        """Leave for good, or close the page, which only starts a short grace."""
+        body = request.decode(_leave, default=LeaveRequest())
+        claims = self._context.ticket_claims(request, body.token)
+        return Pending(Running(self._leave(request, claims, body.final)), lambda sent: sent, recover=_gone_already)
+
+    async def _leave(self, request: Request, claims: TicketClaims, final: bool) -> Sent:
+        queue = QueueId(claims.queue)
+        # A page that stays open on the old device must not take away a place that went on to another.
+        same_ticket(claims, await self._room.status(queue, claims.number))
+        if final:
+            logbook.left(request, await self._room.leave(queue, claims.number, claims.joined))
+        else:
+            await self._room.unload(queue, claims.number)
+        return _LEFT
+
+    async def let_pass(self, request: Request) -> Response:
+        """Let others go first."""
+        body = request.decode(_pass, default=PassRequest())
+        claims = self._context.ticket_claims(request)
+        queue = QueueId(claims.queue)
+        try:
+            same_ticket(claims, await self._beat(claims))
+            await self._counter.let_pass(queue, claims.number, body.places, body.position)
+            return private(200, self._context.told(await self._room.status(queue, claims.number)))
+        except QueueNotFound as error:
+            gone_with_its_queue(error)
+
+    async def move(self, request: Request) -> Response:
+        """A link that takes the ticket to another device."""
+        request.decode(_nothing, default=Strict())
+        claims = self._context.ticket_claims(request)
+        queue = QueueId(claims.queue)
+        try:
+            answer = same_ticket(claims, await self._beat(claims))
+        except QueueNotFound as error:
+            gone_with_its_queue(error)
+        code = self._counter.move_code(queue, answer.standing)
+        url = f"{self._context.settings.public_url}{move_path(queue, code)}"
+        return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
+
+    async def moved(self, request: Request) -> Response:
+        """Go on with a ticket on this device."""
+        body = request.decode(_moved)
+        visitor = visitor_of(request)
+        try:
+            answer = await self._counter.moved(body.code, body.client_id or visitor)
+        except TicketNotFound:
+            raise TicketExpired("purged") from None
+        except QueueNotFound:
+            raise TicketExpired("queue_deleted") from None
+        except TransitionRefused as error:
+            raise TicketExpired(error.found) from None
+        return self.welcome(request, answer, visitor)
+
+    def stream(self, request: Request) -> Outcome:
+        """The ticket, live: see hub."""
+        claims = self._context.ticket_claims(request)
+        hub = self._context.hub
+        if hub is None:
+            raise InvalidRequest("", "This server has no streams. Use heartbeats.")
+
+        def opened(answer: Answer) -> Sent:
+            return hub.open(request, same_ticket(claims, answer))
+
+        return Pending(self._beat(claims), opened, recover=gone_with_its_queue)
+
+
+def gone_with_its_queue(error: FairlineError) -> NoReturn:
+    """To someone with a good token, a queue that was deleted is a place that is gone."""
+    if isinstance(error, QueueNotFound):
+        raise TicketExpired("queue_deleted") from None
+    raise error
+
+
+def _gone_already(error: FairlineError) -> Response:
+    """Whoever is gone already has left: a retried beacon is as good as the first."""
+    if isinstance(error, TransitionRefused | TicketExpired | TicketNotFound | QueueNotFound):
+        return _LEFT
+    raise error
+
+
+def join_request(request: Request) -> JoinRequest:
+    """The body of a join, with the idempotency key of the header where the body has none."""
+    body = request.decode(_join_escaped) if b"\\" in request.body else request.decode(_join, default=_NO_WORD)
+    key = request.head.text(b"idempotency-key")
+    if key and body.idempotency_key is None:
+        # No JoinBody any more: nobody has checked what the header says.
+        return JoinRequest(**msgspec.structs.asdict(body) | {"idempotency_key": key})
+    return body

@@ -1,0 +1,58 @@
+"""What anyone may read: the state of a queue, the public keys, whether the server is well."""
+
+from __future__ import annotations
+
+import structlog
+
+from fairline.errors import StoreError
+from fairline.keeper import Keeper
+from fairline.web.api.people import named_queue
+from fairline.web.context import Context
+from fairline.web.server.http import NO_STORE, Request, Response, encode
+
+log = structlog.get_logger()
+
+
+class Public:
+    """The calls that need no token."""
+
+    def __init__(self, context: Context, keeper: Keeper | None) -> None:
+        self._context = context
+        self._keeper = keeper
+
+    async def queue(self, request: Request) -> Response:
+        """The state of a queue, the same for everyone."""
+        state = await self._context.recent.state(named_queue(request.params["queue"]))
+        return Response(200, encode(state.told), headers=((b"cache-control", b"public, max-age=1"),))
+
+    async def jwks(self, request: Request) -> Response:
+        """The public keys, so that a site can check passes by itself."""
+        body = encode(self._context.room.keyring.jwks())
+        return Response(200, body, headers=((b"cache-control", b"public, max-age=300"),))
+
+    async def _is_kept(self) -> bool:
+        """Our own keeper goes round; or where we have none, one elsewhere."""
+        if self._keeper is not None:
+            return self._keeper.alive
+        store = self._context.room.store
+        last = await store.registry.last_alive("keeper")
+        return last is not None and await store.time() - last < 3000 * self._context.settings.sweep_seconds
+
+    async def healthz(self, request: Request) -> Response:
+        """This process answers."""
+        return Response(200, encode({"status": "ok"}), headers=NO_STORE)
+
+    async def readyz(self, request: Request) -> Response:
+        """The store answers, and someone keeps the queues."""
+        checks: dict[str, str] = {}
+        try:
+            await self._context.room.store.time()
+            checks["store"] = "ok"
+            checks["keeper"] = "ok" if await self._is_kept() else "has not gone round lately"
+        except StoreError as error:
+            log.warning("readyz.store_away", error=error.message)
+            checks["store"] = "does not answer"
+        ready = all(state == "ok" for state in checks.values())
+        body = encode({"status": "ready" if ready else "not ready", "checks": checks})
+        retry = () if ready else ((b"retry-after", b"2"),)
+        return Response(200 if ready else 503, body, headers=NO_STORE + retry)

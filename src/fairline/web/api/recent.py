@@ -1,0 +1,62 @@
+"""Queues as they were a moment ago, for everyone."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairline.domain.estimate import Forecast
+from fairline.domain.queue import QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.service.lately import Lately
+from fairline.service.room import Room
+from fairline.service.terms import refused_now
+from fairline.web.api.wire import QueueAnswer, moment
+
+#: How long the state of a queue is good for, in caches and here.
+FRESH_SECONDS = 1.0
+
+
+class State(Struct, frozen=True):
+    """A queue at a moment: what it is set to, and what everyone may see of it."""
+
+    settings: QueueSettings
+    told: QueueAnswer
+
+
+class Recent:
+    """The states of queues."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._states = Lately(room, self._read, FRESH_SECONDS)
+
+    async def state(self, queue: QueueId) -> State:
+        """A queue as it is set now, its figures at most a second old; QueueNotFound where there is none."""
+        return await self._states.get(queue)
+
+    async def _read(self, queue: QueueId) -> State:
+        view, settings = await self._room.view(queue)
+        return State(settings, _told(queue, view, settings))
+
+
+def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnswer:
+    wait = Forecast(settings, view).wait(view.waiting + 1)
+    calendar, now = settings.calendar, view.now
+    opens = calendar.opens_at(now) if calendar.limited else None
+    closes = calendar.closes_at(now) if calendar.limited else None
+    takes_people = refused_now(queue, settings, view) is None
+    closed = not takes_people or settings.status is QueueStatus.MAINTENANCE
+    return QueueAnswer(
+        id=queue,
+        name=settings.name or queue,
+        status=settings.status,
+        queue_length=view.waiting,
+        admission_rate=settings.admission_rate,
+        now_serving=view.inside,
+        estimated_wait_seconds=round(wait.seconds) if wait else None,
+        sold_out=view.sold_out(settings.stock),
+        stock_unknown=settings.stock_unknown,
+        message=(settings.closed_message if closed else "") or settings.message,
+        open=takes_people,
+        opens_at=moment(opens) if opens else None,
+        closes_at=moment(closes) if closes else None,
+    )

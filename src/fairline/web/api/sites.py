@@ -1,0 +1,87 @@
+"""For the protected site: start, activity, complete, leave. Whether a request may go on is in gate.py."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Status
+from fairline.domain.token import SessionClaims
+from fairline.errors import FairlineError, TicketExpired, TicketNotFound
+from fairline.service.answer import Answer
+from fairline.web.api.people import gone_with_its_queue
+from fairline.web.api.wire import SessionAnswer, Strict, moment
+from fairline.web.context import Context
+from fairline.web.server.http import Outcome, Pending, Request, Response, private
+
+_nothing = msgspec.json.Decoder(Strict)
+
+
+class Sites:
+    """The calls of sites that a queue protects."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._room = context.room
+
+    def start(self, request: Request) -> Outcome:
+        """Begin the session, for this client alone."""
+        claims = self._claims(request)
+        by = self._context.starting(request, claims)
+        asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
+        return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
+
+    def activity(self, request: Request) -> Outcome:
+        """Keep the session alive."""
+        claims = self._claims(request)
+        by = self._context.visitor(request, claims)
+        asked = self._room.touch(QueueId(claims.queue), claims.number, by, claims.joined)
+        return Pending(asked, _told, recover=_gone)
+
+    def leave(self, request: Request) -> Outcome:
+        """Gone without having done what they came for: the room is free at once, and nothing is used up."""
+        claims = self._claims(request)
+        by = self._context.visitor(request, claims)
+        asked = self._room.leave(QueueId(claims.queue), claims.number, claims.joined, by)
+        return Pending(asked, _told, recover=_gone)
+
+    def complete(self, request: Request) -> Outcome:
+        """Done: the room is free at once."""
+        claims = self._claims(request)
+        by = self._context.visitor(request, claims)
+        asked = self._room.complete(QueueId(claims.queue), claims.number, claims.joined, by)
+        return Pending(asked, _told, recover=_gone)
+
+    def _claims(self, request: Request) -> SessionClaims:
+        request.decode(_nothing, default=Strict())
+        return self._context.session_claims(request)
+
+    def _begun(self, request: Request, claims: SessionClaims, answer: Answer, by: str) -> Response:
+        token = self._context.handed_to(claims, by)
+        return private(200, _content(answer, token), self._context.visitor_cookies(request, claims, by))
+
+
+def _told(answer: Answer) -> Response:
+    return private(200, _content(answer))
+
+
+def _content(answer: Answer, token: str | UnsetType = UNSET) -> SessionAnswer:
+    standing = answer.standing
+    return SessionAnswer(
+        status=standing.status,
+        queue=answer.queue,
+        ticket=standing.number,
+        expires_at=moment(standing.deadline) if standing.status is Status.ACTIVE and standing.deadline else None,
+        session_token=token,
+    )
+
+
+def _gone(error: FairlineError) -> NoReturn:
+    """To a site with a good pass, a ticket that is not kept any more, or a queue that was deleted, is a session that is
+    over."""
+    if isinstance(error, TicketNotFound):
+        raise TicketExpired("purged") from None
+    gone_with_its_queue(error)

@@ -1,0 +1,84 @@
+"""What fields of bodies allow beyond what their types say: checks of the pure modules, as JSON Schema puts them.
+
+The types are checked by msgspec, which tells them itself. These limits are checked elsewhere, with words of their own;
+here the same constants go into the description, so that a program knows them before it asks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fairline.domain import bypass, hours, look
+from fairline.domain.arrival import METADATA_BYTES
+from fairline.domain.look import LANGUAGES
+from fairline.domain.notices import NoticeKind
+from fairline.domain.queue import ID_PATTERN, PREFIX, SERIES
+
+Schema = dict[str, Any]
+
+WEB_ADDRESS: Schema = {"pattern": "^https?://[^/]", "format": "uri"}
+MAIL_ADDRESS: Schema = {"pattern": "^[^@]+@[^@]+$", "format": "email"}
+QUEUE: Schema = {"pattern": f"^{ID_PATTERN}$"}
+_TEXT_NAMES = "|".join((*look.TEXTS, *look.NOTICE_TEXTS, look.SERIES_TEXT.pattern))
+
+
+def _whole(pattern: re.Pattern[str]) -> Schema:
+    return {"pattern": f"^(?:{pattern.pattern})$"}
+
+
+def _or_empty(pattern: str) -> Schema:
+    return {"pattern": f"^(?:{pattern})?$"}
+
+
+#: By the type and the field; a type that is made of another one has its limits too.
+LIMITS: dict[str, dict[str, Schema]] = {
+    "QueueSettings": {
+        "target_url": _or_empty("https?://[^/].*"),
+        "stock_url": _or_empty("https?://[^/].*"),
+        "bypass_paths": {"maxItems": bypass.MOST, "items": _whole(bypass.PATH)},
+        "bypass_agents": {"maxItems": bypass.MOST, "items": {"minLength": bypass.SHORTEST_AGENT}},
+        "bypass_addresses": {"maxItems": bypass.MOST, "items": {"minLength": 1}},
+        "priority_skip": {"prefixItems": [{"const": 0}]},
+        "ticket_prefix": _whole(PREFIX),
+        "series": {"uniqueItems": True, "items": _whole(SERIES)},
+        "time_zone": {"minLength": 1},
+        "opening_hours": {
+            "maxProperties": len(hours.WEEKDAYS),
+            "propertyNames": {"enum": list(hours.WEEKDAYS)},
+            "additionalProperties": {"maxItems": hours.MOST_SPANS, "items": _whole(hours.SPAN)},
+        },
+        "closed_dates": {"maxItems": hours.MOST_DATES, "items": {"format": "date"}},
+        "counters": {"uniqueItems": True, "items": {"minLength": 1, "maxLength": 60}},
+        "phone_region": _or_empty("[A-Z]{2}"),
+        "notices": {"maxItems": len(NoticeKind), "uniqueItems": True},
+        "logo": _or_empty(look.IMAGE.pattern),
+        "accent_colour": _or_empty(look.COLOUR.pattern),
+        "background_colour": _or_empty(look.COLOUR.pattern),
+        "texts": {
+            "maxProperties": look.MOST_TEXTS,
+            "propertyNames": {"pattern": rf"^(?:{_TEXT_NAMES})(?:\.(?:{'|'.join(LANGUAGES)}))?$"},
+        },
+    },
+    "NewQueue": {"id": QUEUE},
+    "JoinRequest": {
+        "email": MAIL_ADDRESS,
+        "language": {"pattern": f"^(?:{'|'.join(LANGUAGES)})(?:-.*)?$"},
+        "series": _whole(SERIES),
+        "metadata": {"maxProperties": METADATA_BYTES // len('"":0,')},
+    },
+    "Transfer": {"queue": QUEUE},
+    "MailTrial": {"to": MAIL_ADDRESS},
+    "NewWebhook": {"url": WEB_ADDRESS, "queue": QUEUE},
+    "WebhookChanges": {"url": WEB_ADDRESS},
+}
+
+
+def limit(schema: Schema, more: Schema) -> None:
+    """Put limits into the schema of a field; into what it is, where it may be null."""
+    own = next((option for option in schema.get("anyOf", ()) if option.get("type") != "null"), schema)
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(own.get(name), dict):
+            limit(own[name], value)
+        else:
+            own[name] = value

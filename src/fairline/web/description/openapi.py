@@ -1,0 +1,352 @@
+"""The OpenAPI document, made from the rows of calls and the types that decode them.
+
+Nothing is told twice: a call is in the document because it is in the table; a field because it is in its type, with the
+words beside it in the source; a problem because the row names it, or because of what the row is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+import fairline
+from fairline.domain.queue import ID_PATTERN
+from fairline.store import Role
+from fairline.web.admin.wire import LARGEST_TICKET, Version
+from fairline.web.api.boards import MOST_QUEUES
+from fairline.web.api.wire import Problem
+from fairline.web.description.samples import BODIES
+from fairline.web.description.schemas import Schema, Schemas
+from fairline.web.server.http import BODY_LIMIT, PROBLEM
+from fairline.web.server.operations import EVENT_STREAM, Operation
+from fairline.web.server.problems import PROBLEMS
+
+#: The parts of the API in the order they are read: a title, and for whom.
+GROUPS: dict[str, tuple[str, str]] = {
+    "people": (
+        "People who wait",
+        "Join a line, stay in touch, see the place live. The token that a join answers goes with every later call.",
+    ),
+    "sites": (
+        "The protected site",
+        "What the site behind the line asks: may this visitor go on? The session token comes with the admission.",
+    ),
+    "public": ("Anyone", "What needs no token: the state of a queue, and the keys that check our passes."),
+    "operators": (
+        "Operators",
+        "Queues, tickets, figures, passes and keys. A viewer reads, an operator acts, an admin makes and removes.",
+    ),
+    "pages": ("Pages", "What people see in a browser. Programs that ask for JSON are told of errors as everywhere."),
+    "server": ("The server", "Health, figures for Prometheus, and this description."),
+}
+
+#: What paths name.
+PARAMS: dict[str, tuple[Any, str]] = {
+    "queue": (
+        Annotated[str, Meta(pattern=f"^{ID_PATTERN}$")],
+        "The queue's id: letters, digits, `.`, `_` and `-`, at most 64.",
+    ),
+    "queues": (
+        Annotated[str, Meta(pattern=f"^{ID_PATTERN}(,{ID_PATTERN}){{0,{MOST_QUEUES - 1}}}$")],
+        f"The ids of one queue or several, at most {MOST_QUEUES}, with commas between them.",
+    ),
+    "ticket": (Annotated[int, Meta(ge=1, le=LARGEST_TICKET)], "The ticket's number."),
+    "version": (Version, "The version of the settings."),
+    "webhook": (Annotated[str, Meta(min_length=1, max_length=64)], "The webhook's id."),
+    "delivery": (Annotated[str, Meta(min_length=1, max_length=64)], "The delivery's id."),
+    "name": (Annotated[str, Meta(min_length=1, max_length=100)], "The file's name."),
+    "pass_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The pass's id, not its text."),
+    "key_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The key's id, not the key."),
+}
+
+#: Request headers. `Accept` is none of them: it chooses among the media types of an answer.
+HEADERS: dict[str, tuple[Any, str]] = {
+    "Idempotency-Key": (
+        Annotated[str, Meta(min_length=1, max_length=200)],
+        "The same key with the same body is answered as the first time; with another body it is refused.",
+    ),
+    "If-Match": (
+        Annotated[str, Meta(pattern=r'^(\*|"[0-9]{1,16}")$')],
+        'The version of the settings, as in `ETag`: `"7"`. The call is refused if they have changed.',
+    ),
+    "Last-Event-ID": (str, "The last event the client had; it is not told again."),
+}
+
+#: What the answers of these statuses carry beside their body.
+_STATUS_HEADERS = {
+    401: {"WWW-Authenticate": "How to prove who you are."},
+    429: {"Retry-After": "Seconds after which a retry can help."},
+    503: {"Retry-After": "Seconds after which a retry can help."},
+}
+
+#: Any call may be refused with these, before or beside what it is about.
+ANY_CALL = ("bad_request", "request_timeout", "expectation_failed", "headers_too_large", "internal_error")
+_STORE = ("store_unavailable", "store_overloaded")
+#: Headers that can be wrong.
+_CHECKED_HEADERS = {"Idempotency-Key", "If-Match"}
+
+SCHEMES: dict[str, Schema] = {
+    "ticketToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The token of a ticket, from joining. A heartbeat renews it past half its life.",
+    },
+    "ticketCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "fairline_ticket_{queue}",
+        "description": "The same token in the cookie that joining sets, one for each queue.",
+    },
+    "ticketQuery": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "token",
+        "description": "The same token in the query: an EventSource cannot send headers.",
+    },
+    "sessionToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The session token that comes with the admission (`session_token`), signed with EdDSA.",
+    },
+    "sessionCookie": {"type": "apiKey", "in": "cookie", "name": "fairline_session"},
+    "sessionQuery": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "fairline_session",
+        "description": "Once, on arrival, as in `redirect_url`.",
+    },
+    "adminKey": {"type": "http", "scheme": "bearer", "description": "An admin key."},
+    "adminCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "fairline_admin",
+        "description": "For the dashboard: what changes something needs the header `X-Fairline-Admin: 1` too, and must "
+        "come from the same origin.",
+    },
+}
+
+
+def security(row: Operation) -> list[dict[str, list[str]]]:
+    """Which proofs a call takes, each by itself enough."""
+    if row.role is not None:
+        names = ["adminKey", "adminCookie"]
+    elif row.token == "ticket":
+        names = ["ticketToken", "ticketCookie", "ticketQuery"]
+    elif row.token == "session":
+        names = ["sessionToken", "sessionCookie", "sessionQuery"]
+    else:
+        return []
+    proofs: list[dict[str, list[str]]] = [{name: []} for name in names]
+    if "token" in getattr(row.takes, "__struct_fields__", ()):
+        proofs.append({})  # the body may have it
+    return proofs
+
+
+def refusals(row: Operation) -> dict[int, list[str]]:
+    """The codes a call may be refused with, by status; without those that any call may be refused with."""
+    codes = [*row.problems]
+    if row.role is not None:
+        codes += ["key_missing", "key_invalid"] + ["forbidden"] * (row.role is not Role.VIEWER)
+    if row.role is Role.VIEWER and "forbidden" in codes:
+        codes.remove("forbidden")  # there is no key with less
+    if row.params:
+        codes.append("not_found")
+    if _can_be_wrong(row):
+        codes.append("invalid_request")
+    if row.method in {"POST", "PATCH", "PUT"}:
+        codes.append("body_too_large")
+    if row.store:
+        codes += _STORE
+    found: dict[int, list[str]] = {}
+    for code in dict.fromkeys(codes):
+        status = PROBLEMS[code][0]
+        if row.refuses_with and code not in (*_STORE, "body_too_large"):
+            status = row.refuses_with
+        found.setdefault(status, []).append(code)
+    return dict(sorted(found.items()))
+
+
+def _can_be_wrong(row: Operation) -> bool:
+    return (
+        row.takes is not None
+        or "ticket" in row.params
+        or not _CHECKED_HEADERS.isdisjoint(row.headers)
+        or any(query.type is not str for query in row.query)
+        or not row.any_query
+    )
+
+
+def media_types(row: Operation) -> list[str]:
+    """What a success may be; a call that looks at `Accept` can also be had as a stream."""
+    return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else []), *row.also]
+
+
+def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
+    yield Problem
+    for row in rows:
+        if row.takes is not None:
+            yield row.takes
+        yield from (kind for kind in row.answers.values() if kind is not None)
+        yield from (query.type for query in row.query)
+        yield from (PARAMS[name][0] for name in row.params if name in PARAMS)
+        yield from (HEADERS[name][0] for name in row.headers if name in HEADERS)
+    yield str
+
+
+def operation_id(row: Operation) -> str:
+    """A name for programs made from the document: `post_queues_queue_join`."""
+    # The pages of the dashboard have the addresses of its calls, but for the beginning.
+    path = f"/page{row.path}" if row.path.startswith("/admin") else row.path.removeprefix("/api/v1")
+    path = path.replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
+    return "_".join([row.method.lower(), *filter(None, path.split("/"))])
+
+
+def document(rows: Sequence[Operation], url: str = "") -> Schema:
+    """The whole document."""
+    schemas = Schemas(list(_kinds(rows)))
+    paths: dict[str, Schema] = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas)
+    groups = {row.group: GROUPS.get(row.group, (row.group, "")) for row in rows}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Fairline",
+            "version": fairline.__version__,
+            "summary": "A fair waiting line for websites and counters.",
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": url or "/"}],
+        "tags": [
+            {"name": GROUPS[group][0], "description": GROUPS[group][1]} if group in GROUPS else {"name": group}
+            for group in sorted(groups, key=[*GROUPS, *groups].index)
+        ],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.components,
+            "securitySchemes": SCHEMES,
+            "headers": {"RequestId": {"description": "Names this answer in our logs.", "schema": {"type": "string"}}},
+            "responses": {code: _refusal(status, [code]) for code, status in _any_call().items()},
+        },
+    }
+
+
+def _any_call() -> dict[str, int]:
+    return {code: PROBLEMS[code][0] for code in ANY_CALL}
+
+
+_ABOUT = f"""\
+JSON in and out. Unknown fields in a body are refused with 422, and so are unknown names in a query, but for pages;
+bodies over {BODY_LIMIT // 1024} KiB are refused with 413, another method than those listed with 405. Errors are
+`application/problem+json` (RFC 9457) with a `code` from a fixed list and a `request_id`, which is also the
+`X-Request-Id` header; 429 and 503 carry `Retry-After`. Times are RFC 3339 in UTC, durations numbers of seconds. Answers
+about one person are never kept by a cache."""
+
+
+def _operation(row: Operation, schemas: Schemas) -> Schema:
+    refused = refusals(row)
+    described = [row.about]
+    if row.role is not None:
+        described.append(
+            f"Needs an admin key with the role `{row.role}`" + (" or above." if row.role != "admin" else ".")
+        )
+    if refused:
+        codes = (f"`{code}` ({status})" for status, codes in refused.items() for code in codes)
+        described.append("Refused with " + ", ".join(codes) + ".")
+    operation: Schema = {
+        "operationId": operation_id(row),
+        "tags": [GROUPS.get(row.group, (row.group,))[0]],
+        "summary": row.about,
+        "description": "\n\n".join(described),
+        "security": security(row),
+        "parameters": list(_parameters(row, schemas)),
+        "responses": _responses(row, schemas, refused),
+    }
+    if row.takes is not None:
+        content: Schema = {"schema": schemas.of(row.takes)}
+        if example := BODIES.get(row.takes.__name__):
+            content["example"] = example
+        operation["requestBody"] = {"required": not row.takes_optional, "content": {"application/json": content}}
+    return operation
+
+
+def _parameters(row: Operation, schemas: Schemas) -> Iterator[Schema]:
+    for name in row.params:
+        kind, about = PARAMS.get(name, (str, ""))
+        yield {"name": name, "in": "path", "required": True, "description": about, "schema": schemas.of(kind)}
+    for query in row.query:
+        yield {
+            "name": query.name,
+            "in": "query",
+            "required": False,
+            "description": query.about,
+            "schema": schemas.of(query.type),
+        }
+    for name in row.headers:
+        if name in HEADERS:
+            kind, about = HEADERS[name]
+            yield {"name": name, "in": "header", "description": about, "schema": schemas.of(kind)}
+
+
+def _responses(row: Operation, schemas: Schemas, refused: dict[int, list[str]]) -> Schema:
+    responses: Schema = {}
+    for status, kind in row.answers.items():
+        responses[str(status)] = {
+            "description": _said(row, status, schemas),
+            "headers": _headers(status, row),
+        }
+        if kind is not None:
+            responses[str(status)]["content"] = {
+                media: {"schema": {"type": "string"} if media in (EVENT_STREAM, *row.also) else schemas.of(kind)}
+                for media in media_types(row)
+            }
+    for status, codes in refused.items():
+        refusal = _refusal(status, codes, row)
+        answered = responses.get(str(status), {"content": {}})
+        responses[str(status)] = refusal | {"content": answered["content"] | refusal["content"]}
+    for code, status in _any_call().items():
+        responses.setdefault(str(status), {"$ref": f"#/components/responses/{code}"})
+    return dict(sorted(responses.items()))
+
+
+def _said(row: Operation, status: int, schemas: Schemas) -> str:
+    """What an answer is."""
+    if row.media == EVENT_STREAM:
+        return {
+            200: "Events: `position` when it changed, `admitted`, `expired`, and `message` from the operator.",
+            204: "The end was told before: there is no need to come back.",
+        }[status]
+    if row.answers[status] is None:
+        return {200: "Yes.", 302: "Elsewhere.", 307: "Once more."}.get(status, "Done.")
+    about = schemas.components.get(getattr(row.answers[status], "__name__", ""), {}).get("description")
+    which = {201: "A new one. ", 200: "The one held already. "}[status] if row.answers.keys() == {201, 200} else ""
+    return which + (about or "What was asked for.")
+
+
+def _refusal(status: int, codes: Sequence[str], row: Operation | None = None) -> Schema:
+    """The answer of one status, which may have several codes; a page where people are meant to read it."""
+    drawn = {"text/html": {"schema": {"type": "string"}}} if row is not None and row.group == "pages" else {}
+    return {
+        "description": "; ".join(f"`{code}`: {PROBLEMS[code][1].lower()}" for code in codes) + ".",
+        "headers": _headers(status, row),
+        "content": {
+            **drawn,
+            PROBLEM.decode(): {
+                "schema": {
+                    "allOf": [{"$ref": "#/components/schemas/Problem"}],
+                    "properties": {"code": {"enum": list(codes)}, "status": {"const": status}},
+                }
+            },
+        },
+    }
+
+
+def _headers(status: int, row: Operation | None) -> Schema:
+    named = _STATUS_HEADERS.get(status, {}) | (row.sends.get(status, {}) if row else {})
+    return {
+        "X-Request-Id": {"$ref": "#/components/headers/RequestId"},
+        **{name: {"description": about, "schema": {"type": "string"}} for name, about in named.items()},
+    }

@@ -1,0 +1,108 @@
+"""JSON schemas of the types that decode the calls: msgspec's, with what it leaves out."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from importlib.abc import SourceLoader
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from fairline.domain.queue import SETTINGS, QueueSettings
+from fairline.web.description.limits import LIMITS, limit
+
+Schema = dict[str, Any]
+
+
+class Schemas:
+    """The JSON schemas of some types, with the words beside their fields in the source."""
+
+    def __init__(self, kinds: Sequence[Any]) -> None:
+        found, self.components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+        self._schemas = list(zip(kinds, found, strict=True))
+        for node in _nodes(msgspec.inspect.multi_type_info(kinds)):
+            schema = self.components.get(getattr(getattr(node, "cls", None), "__name__", ""))
+            if schema is not None:
+                _describe(node, schema)
+
+    def of(self, kind: Any) -> Schema:
+        """The schema of a type: a reference, where it has a name."""
+        return dict(next(schema for known, schema in self._schemas if known is kind or known == kind))
+
+
+def _nodes(kinds: Iterable[Any], seen: set[int] | None = None) -> Iterator[Any]:
+    """All types there are within types."""
+    seen = set() if seen is None else seen
+    for kind in kinds:
+        if id(kind) in seen or not isinstance(kind, msgspec.inspect.Type | msgspec.inspect.Field):
+            continue
+        seen.add(id(kind))
+        yield kind
+        for name in kind.__struct_fields__:
+            inner = getattr(kind, name)
+            yield from _nodes(inner if isinstance(inner, tuple) else (inner,), seen)
+
+
+def _describe(node: Any, schema: Schema) -> None:
+    """Say what the types know and msgspec does not put into a schema."""
+    if isinstance(node, msgspec.inspect.EnumType):
+        schema |= {"type": "string", "enum": [member.value for member in node.cls]}
+        schema["description"] = first_sentence(schema.get("description", ""))
+    elif isinstance(node, msgspec.inspect.StructType):
+        told_by = QueueSettings if node.cls.__struct_fields__ == SETTINGS else node.cls
+        words = field_words(told_by)
+        limits = {name: more for base in told_by.__mro__ for name, more in LIMITS.get(base.__name__, {}).items()}
+        for field in node.fields:
+            own = schema["properties"][field.encode_name]
+            if field.name in words:
+                own.setdefault("description", words[field.name])
+            _lift(own)
+            if field.name in limits:
+                limit(own, limits[field.name])
+            if any(isinstance(inner, msgspec.inspect.DateTimeType) for inner in _nodes((field.type,))):
+                for option in own.get("anyOf", [own]):
+                    if option.get("type") == "string":
+                        option["format"] = "date-time"
+        if not schema.get("required", True):
+            del schema["required"]
+
+
+def _lift(schema: Schema) -> None:
+    """What is said of one option of a field is said of the field."""
+    for option in schema.get("anyOf", ()):
+        if "description" in option:
+            schema.setdefault("description", option.pop("description"))
+
+
+def field_words(kind: type) -> dict[str, str]:
+    """The string after each field of a class, its bases' too, by the field's name."""
+    words: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        words |= _words_in(base.__module__).get(base.__name__, {})
+    return words
+
+
+@lru_cache
+def _words_in(module: str) -> dict[str, dict[str, str]]:
+    """The strings after fields, for all classes of one module of ours."""
+    source = sys.modules[module].__spec__ if module.startswith("fairline.") else None
+    text = source.loader.get_source(module) if source and isinstance(source.loader, SourceLoader) else None
+    classes = [each for each in ast.parse(text or "").body if isinstance(each, ast.ClassDef)]
+    return {each.name: dict(_after_fields(each)) for each in classes}
+
+
+def _after_fields(tree: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, after in pairwise(tree.body):
+        match field, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, " ".join(text.split())
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text."""
+    head, stop, _ = text.partition(". ")
+    return head + "." if stop else text

@@ -1,0 +1,157 @@
+"""`GET /metrics`: what the store says of every queue, with what the workers have counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+import fairline
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.domain.ticket import Reason, Status
+from fairline.errors import QueueNotFound, StoreError
+from fairline.keeper import mail, webhooks
+from fairline.service.room import Room
+from fairline.store import BoxCounts, Stats, Totals
+from fairline.web.metrics.metrics import Metrics
+from fairline.web.server.http import NO_STORE, Request, Response
+
+MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+#: The bounds of the histogram of waits: 1 s, 3 s, 7 s … 4 h 33 min.
+WAIT_DOUBLINGS = range(1, 15)
+#: How many queues are read at once.
+AT_ONCE = 8
+
+
+class MetricsPage:
+    """`GET /metrics`."""
+
+    def __init__(self, room: Room, metrics: Metrics) -> None:
+        self._room = room
+        self._metrics = metrics
+
+    async def metrics(self, request: Request) -> Response:
+        """All figures, for Prometheus. With the store away, those of the processes only."""
+        queues: list[tuple[QueueId, QueueSettings, Stats]] | None
+        boxes: dict[str, BoxCounts] | None
+        try:
+            queues = await self._queues()
+            boxes = await self._outboxes()
+        except StoreError:
+            queues = None
+            boxes = None
+        known = None if queues is None else {str(queue) for queue, _, _ in queues}
+        body = await self._metrics.told([*queue_metrics(queues), *outbox_metrics(boxes)], known)
+        return Response(200, body, MEDIA.encode(), NO_STORE)
+
+    async def _outboxes(self) -> dict[str, BoxCounts]:
+        """What there is to send by mail, and by all webhooks together: no label is needed that grows with them."""
+        store = self._room.store
+        hooks = await store.registry.webhooks()
+        letters, *counts = await store.outbox.counts([mail.BOX, *(hook.id for hook in hooks)])
+        all_hooks = BoxCounts(sum(each.pending for each in counts), sum(each.dead for each in counts))
+        return {webhooks.KIND: all_hooks, mail.KIND: letters}
+
+    async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def read(queue: QueueId) -> tuple[QueueId, QueueSettings, Stats] | None:
+            async with places:
+                try:
+                    return queue, (await self._room.settings(queue)).settings, await self._room.stats(queue)
+                except QueueNotFound:
+                    return None  # deleted meanwhile
+
+        found = await asyncio.gather(*map(read, await self._room.queues()))
+        return [each for each in found if each is not None]
+
+
+def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None) -> list[Metric]:
+    """What the store says of all queues; without `queues` only that it is away."""
+    build = GaugeMetricFamily("fairline_build_info", "The version that runs.", labels=("version",))
+    build.add_metric((fairline.__version__,), 1)
+    up = GaugeMetricFamily("fairline_store_up", "Whether the store answers.", value=float(queues is not None))
+
+    def gauge(name: str, about: str, *more: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(name, about, labels=("queue_id", *more))
+
+    def counter(name: str, about: str, *more: str) -> CounterMetricFamily:
+        return CounterMetricFamily(name, about, labels=("queue_id", *more))
+
+    joined = counter("fairline_joined", "Tickets given.")
+    admitted = counter("fairline_admitted", "Tickets let in or called.")
+    returned = counter("fairline_returned", "Tickets sent back to the line.")
+    completed = counter("fairline_completed", "Tickets that were completed.")
+    expired = counter("waiting_room_positions_expired", "Tickets that ended otherwise, by reason.", "reason")
+    waiting = gauge("fairline_waiting", "People in line.")
+    beating = gauge("waiting_room_active_heartbeats", "People in line who are held there by their signs of life.")
+    inside = gauge("fairline_inside", "People let in: on their way (admitted) or there (active).", "state")
+    backlog = gauge("fairline_promotion_backlog", "People in line for whom there is room, but who wait for the rate.")
+    stock = gauge("fairline_stock_left", "What is left to sell, where that is finite.")
+    state = gauge("fairline_queue_status", "1 for the status a queue has, 0 for the others.", "status")
+    rate = gauge("fairline_admission_rate", "People a second who may be let in, as set; 0 where staff call them.")
+    most = gauge("fairline_max_active", "Room inside, as set.")
+    wait = HistogramMetricFamily(
+        "fairline_wait_seconds", "How long people waited until they were let in.", labels=("queue_id",)
+    )
+    compared = counter("fairline_estimates_compared", "Waits shown at joining that were held against what came.")
+    within = counter("fairline_estimates_within", "Those of them whose range held.")
+    for queue, settings, stats in queues or ():
+        view, totals = stats.view, stats.totals
+        joined.add_metric((queue,), totals.joined)
+        admitted.add_metric((queue,), totals.admitted)
+        returned.add_metric((queue,), totals.returned)
+        completed.add_metric((queue,), totals.completed)
+        for reason in Reason:
+            expired.add_metric((queue, reason), totals.expired_by_reason.get(reason, 0))
+        waiting.add_metric((queue,), view.waiting)
+        beating.add_metric((queue,), view.waiting if settings.heartbeat_timeout_seconds else 0)
+        inside.add_metric((queue, Status.ADMITTED), view.admitted)
+        inside.add_metric((queue, Status.ACTIVE), view.active)
+        backlog.add_metric((queue,), _backlog(view, settings))
+        left = view.stock_left(settings.stock)
+        if left is not None:
+            stock.add_metric((queue,), left)
+        for status in QueueStatus:
+            state.add_metric((queue, status), float(settings.status is status))
+        rate.add_metric((queue,), settings.admission_rate if settings.admission is Admission.AUTO else 0)
+        most.add_metric((queue,), settings.max_active)
+        compared.add_metric((queue,), totals.estimates.compared)
+        within.add_metric((queue,), totals.estimates.within)
+        wait.add_metric((queue,), _wait_buckets(totals), (totals.wait_mean or 0) * totals.admitted)
+    return [
+        *(build, up, joined, admitted, returned, completed, expired),
+        *(waiting, beating, inside, backlog, stock, state, rate, most, wait, compared, within),
+    ]
+
+
+def outbox_metrics(boxes: dict[str, BoxCounts] | None) -> list[Metric]:
+    """What is still to be delivered, and what was given up."""
+    pending = GaugeMetricFamily("fairline_deliveries_pending", "What is still to be delivered.", labels=("kind",))
+    dead = GaugeMetricFamily("fairline_deliveries_dead", "Dead letters: what was given up, and kept.", labels=("kind",))
+    for kind, counts in (boxes or {}).items():
+        pending.add_metric((kind,), counts.pending)
+        dead.add_metric((kind,), counts.dead)
+    return [pending, dead]
+
+
+def _backlog(view: QueueView, settings: QueueSettings) -> int:
+    """How many could be let in at once if there were no rate."""
+    if settings.status is not QueueStatus.ACTIVE or settings.admission is not Admission.AUTO:
+        return 0
+    room = settings.max_active - view.inside
+    left = view.stock_left(settings.stock)
+    if left is None and settings.stock_url:
+        left = 0  # not known yet: nobody is let in
+    return max(0, min(view.waiting, room if left is None else min(room, left)))
+
+
+def _wait_buckets(totals: Totals) -> list[tuple[str, float]]:
+    """How many waited no longer than each bound. The bounds are those of the store's own buckets, so nothing is
+    guessed."""
+    buckets: list[tuple[str, float]] = [
+        (f"{2.0**doublings - 1:.1f}", sum(count for bucket, count in totals.waits.items() if bucket < 8 * doublings))
+        for doublings in WAIT_DOUBLINGS
+    ]
+    return [*buckets, ("+Inf", totals.admitted)]

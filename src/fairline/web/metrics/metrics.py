@@ -1,0 +1,362 @@
+"""What is measured, and how Prometheus is told.
+
+There are two kinds of figures. Those of the queues are read from the store when someone asks (see figures), so they are
+right whichever worker answers, and outlive us all. Those of the processes (requests, store calls, streams) are counted
+where they happen, in plain numbers, and written a moment later to files that prometheus_client sums over all workers.
+
+A worker's files bear its place among the workers, not its process id: one that is started again goes on counting where
+the last one stopped. Only what was counted in the moment before a kill is lost.
+
+A label never comes from a stranger: queues are named only where the store knows them, and one that is deleted is left
+out from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from bisect import bisect_left
+from collections import Counter as Counts
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Status
+from fairline.errors import FairlineError, StoreError
+from fairline.keeper import mail, webhooks
+from fairline.service.answer import Answer
+from fairline.web.metrics.metrics_folder import FOLDER
+
+#: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
+FLUSH_SECONDS = 0.05
+
+HEARTBEAT_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+STORE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+DELAY_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SIZE_BUCKETS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
+
+#: What the room groups.
+STORE_CALLS = ("join", "beat", "rank", "unload", "visit", "act")
+
+Labels = tuple[Any, ...]
+
+
+class Tally:
+    """A counter kept in plain numbers until it is written."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, about: str, *labels: str) -> None:
+        self._counter = Counter(name, about, labels, registry=registry)
+        self.counts: defaultdict[Labels, int] = defaultdict(int)
+
+    def begin(self, *labels: str) -> None:
+        """Show a zero from the start."""
+        self._counter.labels(*labels)
+
+    def flush(self) -> None:
+        """Write what was counted."""
+        for labels, count in self.counts.items():
+            self._counter.labels(*labels).inc(count)
+        self.counts.clear()
+
+
+class Spread:
+    """A histogram kept in plain numbers until it is written."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, about: str, bounds: Sequence[float], label: str) -> None:
+        self._histogram = _Histogram(name, about, (label,), registry=registry, buckets=bounds)
+        self._bounds = bounds
+        self.rows: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * (len(bounds) + 2))
+        """By label: how many in each bucket, how many beyond the last, and the sum of all."""
+
+    def add(self, label: str, value: float, times: int = 1) -> None:
+        """Note a value."""
+        row = self.rows[label]
+        row[bisect_left(self._bounds, value)] += times
+        row[-1] += value * times
+
+    def add_all(self, label: str, values: Sequence[float]) -> None:
+        """Note several values, which are nearly always near each other."""
+        row, bounds = self.rows[label], self._bounds
+        first = bisect_left(bounds, min(values))
+        if first == bisect_left(bounds, max(values)):
+            row[first] += len(values)
+        else:
+            for value in values:
+                row[bisect_left(bounds, value)] += 1
+        row[-1] += sum(values)
+
+    def begin(self, *labels: str) -> None:
+        """Show zeros from the start."""
+        for label in labels:
+            self._histogram.labels(label)
+
+    def flush(self) -> None:
+        """Write what was noted."""
+        for label, (*counts, total) in self.rows.items():
+            self._histogram.labels(label).add(counts, total)
+        self.rows.clear()
+
+
+class _Histogram(Histogram):
+    """prometheus_client's histogram, which also takes many observations at once."""
+
+    def add(self, counts: Sequence[float], total: float) -> None:
+        """So many more in each bucket."""
+        self._sum.inc(total)
+        for bucket, count in zip(self._buckets, counts, strict=True):
+            if count:
+                bucket.inc(count)
+
+
+class Metrics:
+    """What one worker counts. Its methods are called where things happen, and cost next to nothing. `place` is the
+    worker's number among those that share the folder."""
+
+    def __init__(self, place: int | None = None) -> None:
+        self.call_name: Callable[[str, str], str] = lambda _method, _path: "other"
+        """Names the call that a method and a path are for; set once the calls are known."""
+        self._folder = os.environ.get(FOLDER)
+        if self._folder and place is not None:
+            values.ValueClass = values.MultiProcessValue(lambda: place)  # type: ignore[no-untyped-call]
+        self._timer: asyncio.TimerHandle | None = None
+        self._registry = registry = CollectorRegistry()
+        self._requests = Tally(
+            registry, "fairline_requests_total", "Requests answered, by call and HTTP status.", "call", "status"
+        )
+        self._limited = Tally(
+            registry, "fairline_rate_limit_hits_total", "Requests refused for coming too often.", "call"
+        )
+        self._beats = Tally(
+            registry,
+            "waiting_room_heartbeats_received_total",
+            "Signs of life received (heartbeats, and streams as they open), by where the ticket stood.",
+            "queue_id",
+            "status",
+        )
+        self._beat_seconds = Spread(
+            registry,
+            "waiting_room_heartbeat_latency_seconds",
+            "From a heartbeat's arrival to its answer.",
+            HEARTBEAT_BUCKETS,
+            "queue_id",
+        )
+        self._store_seconds = Spread(
+            registry, "fairline_store_call_seconds", "Time of one grouped call to the store.", STORE_BUCKETS, "call"
+        )
+        self._batch_size = Spread(
+            registry, "fairline_batch_size", "Requests that went to the store in one call.", SIZE_BUCKETS, "call"
+        )
+        self._store_errors = Tally(
+            registry, "fairline_store_errors_total", "Grouped calls that the store did not answer.", "call"
+        )
+        self._push_seconds = Spread(
+            registry,
+            "fairline_broadcast_delay_seconds",
+            "From an event to the frame that tells a stream of it: of the ticket itself (own), or of the line (line).",
+            DELAY_BUCKETS,
+            "kind",
+        )
+        self._promoted = Tally(
+            registry, "fairline_promotions_total", "People let in by the keepers of this server.", "queue_id"
+        )
+        self._round_seconds = Spread(
+            registry, "fairline_keeper_round_seconds", "Time of one round of a keeper.", STORE_BUCKETS, "round"
+        )
+        self._deliveries = Tally(
+            registry,
+            "fairline_deliveries_total",
+            "Tries to deliver by the keepers of this server: sent, overtaken by what came after, over a limit, "
+            "retried, given up.",
+            "kind",
+            "outcome",
+        )
+        self._lost = Tally(
+            registry, "fairline_events_lost_total", "How often events were gone before they were delivered.", "kind"
+        )
+        self._streams = Gauge(
+            "fairline_open_streams",
+            "Streams of people in line open now.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self._lag = Gauge(
+            "fairline_keeper_lag_seconds",
+            "How late the last round of a keeper began, the worst of this server's workers.",
+            ("round",),
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
+        self._round_at = Gauge(
+            "fairline_keeper_last_round_timestamp_seconds",
+            "When a keeper of this server last finished a round.",
+            ("round",),
+            registry=registry,
+            multiprocess_mode="max",
+        )
+        self._answered: list[tuple[str, str, int]] = []
+        self._open_streams: int | None = 0
+        self._rounds: dict[str, tuple[float, float]] = {}
+        self._plain = (
+            *(self._requests, self._limited, self._beats, self._store_errors, self._promoted),
+            *(self._deliveries, self._lost),
+            *(self._beat_seconds, self._store_seconds, self._batch_size, self._push_seconds, self._round_seconds),
+        )
+        self._begin()
+
+    # What happens
+
+    def answered(self, method: str, path: str, status: int) -> None:
+        """A request was answered. Which call it was for is looked up later, once for many."""
+        self._answered.append((method, path, status))
+        if self._timer is None:
+            self._arm()
+
+    def sent(
+        self,
+        call: str,
+        key: Any,
+        began: float,
+        asked: Sequence[float],
+        outcome: Sequence[Answer | FairlineError] | Exception,
+    ) -> None:
+        """The room made a grouped call to the store."""
+        now = time.monotonic()
+        if isinstance(outcome, Exception):
+            if isinstance(outcome, StoreError):
+                self._store_errors.counts[call,] += 1
+                self._arm()
+            return  # nothing is noted of a queue that is not there
+        self._store_seconds.add(call, now - began)
+        self._batch_size.add(call, len(asked))
+        if call == "beat":
+            self._heartbeats(key, now, asked, outcome)
+        self._arm()
+
+    def _heartbeats(
+        self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[Answer | FairlineError]
+    ) -> None:
+        self._beat_seconds.add_all(queue, [now - since for since in asked])
+        # The plain value: the hash of an enum's member is made in Python.
+        found = [each.standing.status._value_ if isinstance(each, Answer) else "expired" for each in results]
+        for status, times in Counts(found).items():
+            self._beats.counts[queue, status] += times
+
+    def pushed(self, kind: str, seconds: float, frames: int) -> None:
+        """The hub wrote frames to streams."""
+        self._push_seconds.add(kind, seconds, frames)
+        self._arm()
+
+    def streams(self, count: int) -> None:
+        """So many streams of people in line are open now."""
+        self._open_streams = count
+        self._arm()
+
+    def admitted(self, queue: QueueId, numbers: list[int]) -> None:
+        """The keeper let people in."""
+        self._promoted.counts[queue,] += len(numbers)
+        self._arm()
+
+    def delivered(self, kind: str, outcome: str) -> None:
+        """A courier tried to deliver something."""
+        self._deliveries.counts[kind, outcome] += 1
+        self._arm()
+
+    def lost(self, kind: str) -> None:
+        """Events were gone before they were taken for delivery."""
+        self._lost.counts[kind,] += 1
+        self._arm()
+
+    def round(self, name: str, late: float, seconds: float) -> None:
+        """The keeper went round."""
+        self._round_seconds.add(name, seconds)
+        self._rounds[name] = (max(0.0, late), time.time())
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Write what was counted since the last time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._name_calls()
+        for plain in self._plain:
+            plain.flush()
+        if self._open_streams is not None:
+            self._streams.set(self._open_streams)
+            self._open_streams = None
+        for name, (late, at) in self._rounds.items():
+            self._lag.labels(name).set(late)
+            self._round_at.labels(name).set(at)
+        self._rounds.clear()
+
+    def _name_calls(self) -> None:
+        for (method, path, status), count in Counts(self._answered).items():
+            call = self.call_name(method, path)
+            self._requests.counts[call, status] += count
+            if status == 429:
+                self._limited.counts[call,] += count
+        self._answered.clear()
+
+    # What is told
+
+    def _begin(self) -> None:
+        """Show what has not happened yet as zero: a rate needs the value before the first."""
+        self._store_seconds.begin(*STORE_CALLS)
+        self._batch_size.begin(*STORE_CALLS)
+        self._push_seconds.begin("own", "line")
+        self._limited.begin("POST /api/v1/queues/{queue}/join")
+        for call in STORE_CALLS:
+            self._store_errors.begin(call)
+        for kind in (webhooks.KIND, mail.KIND):
+            self._lost.begin(kind)
+            for outcome in ("sent", "overtaken", "limited", "retried", "dead"):
+                self._deliveries.begin(kind, outcome)
+
+    def _begin_queue(self, queue: str) -> None:
+        self._beat_seconds.begin(queue)
+        self._promoted.begin(queue)
+        for status in (Status.WAITING, Status.ADMITTED, Status.EXPIRED):
+            self._beats.begin(queue, status)
+
+    async def told(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
+        """The figures of the queues, and of all workers together; a queue that is not among `known` is left out."""
+        for queue in known or ():
+            self._begin_queue(queue)
+        if self._folder:
+            await asyncio.sleep(FLUSH_SECONDS)  # the others write what they counted before this was asked
+        self.flush()
+        return await asyncio.to_thread(self._text, queues, known)
+
+    def _text(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
+        own: Collector = self._registry
+        if self._folder:
+            own = MultiProcessCollector(None, self._folder)  # type: ignore[no-untyped-call]
+        registry = CollectorRegistry(auto_describe=False)
+        ours = sorted(_without_strangers(own.collect(), known), key=lambda metric: metric.name)
+        registry.register(_Collected((*queues, *ours)))
+        return generate_latest(registry)
+
+
+def _without_strangers(metrics: Iterable[Metric], known: set[str] | None) -> Iterable[Metric]:
+    for metric in metrics:
+        if known is not None:
+            metric.samples = [s for s in metric.samples if "queue_id" not in s.labels or s.labels["queue_id"] in known]
+        yield metric
+
+
+class _Collected(Collector):
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics

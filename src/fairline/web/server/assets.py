@@ -1,0 +1,75 @@
+"""The files of the pages: style sheets and scripts, from the package's own folder and nowhere else."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from hashlib import sha256
+from importlib.resources import files
+
+from msgspec import Struct
+
+import fairline
+from fairline.errors import NotFound
+from fairline.web.server.http import Headers, Request, Response
+
+_MEDIA = {
+    "css": b"text/css; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+_ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
+#: An address with the digest of the content in it never answers anything else.
+_FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
+#: One without may change with the next version.
+_FOR_NOW: Headers = ((b"cache-control", b"public, max-age=300"),)
+
+
+class Asset(Struct, frozen=True):
+    """One file."""
+
+    content: bytes
+    packed: bytes
+    digest: str
+    media: bytes
+
+
+class Assets:
+    """All files, read and packed once."""
+
+    def __init__(self) -> None:
+        folder = files("fairline.web.pages") / "static"
+        self._files = {file.name: _asset(file.name, file.read_bytes()) for file in folder.iterdir() if _kind(file.name)}
+
+    def url(self, name: str) -> str:
+        """The address of a file."""
+        return f"/static/{name}?v={self._files[name].digest}"
+
+    def modules(self, beginning: str) -> dict[str, str]:
+        """Scripts by the plain address they name each other by, with the one that never changes: an import map."""
+        return {f"/static/{name}": self.url(name) for name in self._files if re.match(rf"{beginning}.*\.js$", name)}
+
+    def version(self, *names: str) -> str:
+        """Changes with any of these files, and with the server's own version."""
+        digests = "".join(self._files[name].digest for name in names)
+        return f"{fairline.__version__}-{sha256(digests.encode()).hexdigest()[:12]}"
+
+    async def file(self, request: Request) -> Response:
+        """A file by its name."""
+        name = request.params["name"]
+        asset = self._files.get(name)
+        if asset is None:
+            raise NotFound(f"There is no file {name[:80]!r}.")
+        headers = _ALWAYS + (_FOR_EVER if request.args.get("v") == asset.digest else _FOR_NOW)
+        if b"gzip" in (request.header(b"accept-encoding") or b""):
+            return Response(200, asset.packed, asset.media, (*headers, (b"content-encoding", b"gzip")))
+        return Response(200, asset.content, asset.media, headers)
+
+
+def _asset(name: str, content: bytes) -> Asset:
+    packed = gzip.compress(content, 9, mtime=0)
+    return Asset(content, packed, sha256(content).hexdigest()[:12], _kind(name))
+
+
+def _kind(name: str) -> bytes:
+    return _MEDIA.get(name.rpartition(".")[2], b"")

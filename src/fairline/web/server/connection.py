@@ -1,0 +1,424 @@
+"""A connection of the server: whose turn it is, how long the client may take, and how it ends.
+
+Requests of both lanes, and refusals, take their turn in uvicorn's own pipeline: one answer per request, in order. What
+arrives is parsed in pieces, and no further than others wait to be answered or the client leaves its answers unread, so
+that a connection never holds more than a few requests and some hundred kilobytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+from time import monotonic
+from typing import Any
+
+import structlog
+from httptools import HttpParserError, HttpParserUpgrade
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from fairline.web.server.cors import Cors
+from fairline.web.server.cycle import FastCycle, Flow, Streaming
+from fairline.web.server.http import STATUS_LINE, Head, Headers, Request, Response, Takeover, header_lines
+from fairline.web.server.problems import problem
+from fairline.web.server.sending import Sending
+
+log = structlog.get_logger()
+
+#: Seconds a client has to send a request, once it has begun; and from the moment the server is told to end.
+READ_SECONDS = 15.0
+LAST_READ_SECONDS = 3.0
+#: Seconds a client may leave answers unread.
+WRITE_SECONDS = 20.0
+#: Seconds a connection may rest between requests.
+IDLE_SECONDS = 75.0
+#: Seconds that a client which was refused while it was sending has to read why.
+LINGER_SECONDS = 2.0
+#: Address and headers of one request, all together.
+HEADERS_LIMIT = 16 * 1024
+#: What arrives is parsed in pieces of so many bytes: no more requests than fit into one ever wait their turn.
+PIECE = 4096
+
+
+class Refused(Exception):
+    """Stops the parser: the rest of what arrived is not looked at."""
+
+
+class Connection(HttpToolsProtocol):
+    """A connection, up to what is said over it."""
+
+    # A dictionary of more than thirty names is one that objects do not share: most connections rest, and are many.
+    __slots__ = (
+        "_begun",
+        "_deaf",
+        "_encoding",
+        "_ending",
+        "_eof",
+        "_going",
+        "_held",
+        "_in_headers",
+        "_length",
+        "_lingering",
+        "_size",
+        "_unheard",
+        "peer",
+        "receiving",
+        "resting",
+        "secure",
+        "since",
+        "turn",
+    )
+    cors: Cors
+    sending: Sending
+    answered: Callable[[str, str, int], None]
+    """Hears of the method, the path and the status of each answer."""
+    flow: Flow
+
+    def __init__(
+        self,
+        config: Any,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.turn: Any = None
+        """The request that is being answered; those behind it wait in `pipeline`."""
+        self.receiving: Any = None
+        """The request whose body is still coming."""
+        self.since = monotonic()
+        """When the client began what it is doing: to send, to read, to rest."""
+        self.resting = False
+        """Nothing is under way, and nothing is held back: what comes next is a request, and can be taken at once."""
+        self._begun = self._in_headers = False
+        """A request has begun and is not complete; its headers are not."""
+        self._size = self._length = self._unheard = 0
+        """Bytes: of the headers so far, of the body as announced or so far, and since the parser last told anything."""
+        self._encoding = b""
+        self._held = b""
+        """What is not parsed yet: others have to be answered first."""
+        self._going = self._deaf = self._lingering = self._eof = self._ending = False
+        """At work; taking no more; only waiting for the client to read; nothing more to come; told to end."""
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = Flow(transport)
+        self.peer = self.client[0] if self.client else None
+        self.secure = self.scheme == "https"
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        if not self.is_busy() and len(data) <= PIECE:
+            self._take(data)
+        else:
+            self._held = self._held + data if self._held else data
+            self._go_on()
+
+    def is_busy(self) -> bool:
+        """Whether what comes now has to wait."""
+        return self.turn is not None or bool(self._held or self.pipeline) or self.flow.write_paused or self._deaf
+
+    def begin(self) -> None:
+        """The client begins a request."""
+        self.since = monotonic()
+        self.resting = False
+
+    def _take(self, data: bytes) -> None:
+        """What nearly always happens: nothing is under way, and a request comes in one piece."""
+        self._going = True
+        try:
+            self._parse(data)
+        finally:
+            self._going = False
+        if self.turn is None or self._held or self.pipeline or self.flow.write_paused:
+            self._go_on()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """A client that has sent all it had to send still gets its answers; only a stream would never end."""
+        self._eof = True
+        self.sending.flush()
+        turn = self.turn
+        answering = turn is not None and turn is not self.receiving and not getattr(turn, "response_started", False)
+        return answering or self._stuck()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for cycle in (self.turn, *(cycle for cycle, _ in self.pipeline)):
+            if cycle is not None:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        super().connection_lost(exc)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Hold on to nothing: objects that hold each other are freed late."""
+        self._deaf = True
+        self._held = b""
+        self.pipeline.clear()
+        self.parser = self.cycle = self.turn = self.receiving = self.scope = None  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.since = monotonic()
+        self.resting = False
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.since = monotonic()
+        self._go_on()
+
+    def shutdown(self) -> None:
+        """The server is to end: answer what is under way, then close."""
+        self._ending = True
+        self.sending.flush()
+        if self._lingering or (self.turn is None and not self._begun):
+            self.transport.close()
+            return
+        self.since = monotonic()
+        if not self._in_headers:  # or else the request that is coming will be the last
+            self.cycle.keep_alive = False
+
+    # The order of things
+
+    def _go_on(self) -> None:
+        """Parse what is held and give requests their turn, as long as the client reads its answers."""
+        if self._going:
+            return  # called from within the loop, which goes on
+        self._going = True
+        try:
+            while (self._held or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
+                if self.pipeline:
+                    self.since = monotonic()
+                    self._start_asgi_task(*self.pipeline.pop())
+                else:
+                    piece, self._held = self._held[:PIECE], self._held[PIECE:]
+                    self._parse(piece)
+        finally:
+            self._going = False
+        if not self.transport.is_closing():
+            self._pause_or_rest()
+
+    def _stuck(self) -> bool:
+        """Whether the next step must wait: answers are unread, or the one before has not come."""
+        return self.flow.write_paused or (self.turn is not None and bool(self.pipeline))
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        # Every request starts here, of either kind.
+        self.turn = cycle
+        if isinstance(cycle, FastCycle):
+            cycle.start()
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _pause_or_rest(self) -> None:
+        flow = self.flow
+        flow.held = self._stuck()
+        if flow.held:
+            flow.pause_reading()
+        elif not self._eof:
+            if flow.read_paused:
+                flow.resume_reading()
+            if self.turn is None and not self._begun and not self.resting:
+                self._rest()
+        elif self.turn is None:
+            self.transport.close()
+
+    def _rest(self) -> None:
+        self.resting = not self._deaf
+        self.since = monotonic()
+        self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
+
+    def on_response_complete(self) -> None:
+        self.server_state.total_requests += 1
+        self.turn = None
+        if self._going:
+            return
+        if self._held or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
+            self._go_on()
+        elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
+            self._rest()
+
+    # Deadlines
+
+    def overdue(self, now: float) -> bool:
+        """Whether the client takes too long for what it is to do."""
+        patience = self._patience()
+        return patience is not None and now - self.since > patience
+
+    def _patience(self) -> float | None:
+        """How many seconds the client may take; None while the next step is ours."""
+        if self._lingering:
+            return LINGER_SECONDS
+        if self.flow.write_paused:
+            return WRITE_SECONDS
+        if self.resting:
+            return IDLE_SECONDS
+        if self._deaf or self.pipeline or (self.turn is not None and not self._begun):
+            return None
+        return LAST_READ_SECONDS if self._ending else READ_SECONDS
+
+    def end_overdue(self) -> None:
+        """Close a connection that is overdue, saying why if a request had begun."""
+        if self.transport.is_closing():
+            return
+        if self._lingering or self.flow.write_paused:
+            self.transport.abort()
+        elif self._begun:
+            self.refuse("request_timeout", f"A request must be sent within {READ_SECONDS:g} s.")
+        else:
+            self.transport.close()
+
+    # Bytes in
+
+    def _parse(self, data: bytes) -> None:
+        heard = (self._size, self._length)
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            # There is nothing to upgrade to. The parser left the body unread, if there is one: it is shown the request
+            # again without the wish.
+            self._held = self.without_upgrade() + data[upgrade.args[0] :] + self._held
+        except HttpParserError as error:
+            cause = error.__context__
+            if cause is not None and not isinstance(cause, Refused):
+                log.error("http.failed", exc_info=cause)
+            self.refuse("bad_request", "What came is not HTTP/1.1. Check it for typing errors.")
+        # The parser tells of a header when it is complete: one without end is noticed only by its length.
+        if heard != (self._size, self._length):
+            self._unheard = 0
+        else:
+            self._unheard += len(data)
+            if self._unheard > HEADERS_LIMIT:
+                self.refuse_headers()
+
+    def without_upgrade(self) -> bytes:
+        """The request that is being received, as bytes, without its wish to be upgraded."""
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join((*lines, b"", b""))
+
+    def enter(self, cycle: FastCycle) -> None:
+        """Let a request have its turn, now or after those before it."""
+        self.cycle: Any = cycle
+        if self.turn is None and not self.pipeline:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.pipeline.appendleft((cycle, self.app))  # type: ignore[arg-type]
+
+    # Bytes out
+
+    def write_response(self, request: Request, response: Response, keep_alive: bool) -> None:
+        """Write an answer and let the next request have its turn."""
+        method, flow = request.head.method, self.flow
+        self.answered(method, request.head.path, response.status)
+        if self.transport.is_closing():
+            return
+        answer = response.whole(request.id, self._last_lines(request, keep_alive), bare=method == "HEAD")
+        more = self._going or self._held or self.pipeline or self._begun or self._eof
+        if keep_alive and not (more or flow.write_paused or flow.read_paused):
+            # What nearly always happens: there is nothing more to do on this connection.
+            self.sending.add(self.transport, answer)
+            self.server_state.total_requests += 1
+            self.turn = None
+            self._rest()
+            return
+        self.transport.write(answer)  # at once: something else may be, in the same turn of the loop
+        if not keep_alive:
+            self._finish()
+        self.on_response_complete()
+
+    def hand_over(self, request: Request, takeover: Takeover) -> None:
+        """Write the headers of a stream and leave the connection to it; what this protocol held is freed."""
+        transport, stream = self.transport, takeover.stream
+        self.answered(request.method, request.path, 200)
+        if transport.is_closing():
+            stream.lost()
+            return
+        # No length: the body goes on until the connection ends.
+        head = STATUS_LINE[200] + header_lines(takeover.head(request))
+        transport.write(head + self._last_lines(request, keep_alive=False))
+        self.server_state.total_requests += 1
+        if request.method == "HEAD":
+            stream.lost()
+            transport.close()
+            return
+        self.connections.discard(self)
+        self.flow.held = False
+        self.flow.resume_reading()  # to notice when the client goes
+        transport.set_protocol(Streaming(stream, self.connections))
+        stream.opened(transport)
+        if self._ending or self._eof:
+            stream.shutdown()
+        self._let_go()
+
+    def hand_over_from_asgi(self, request: Request, takeover: Takeover) -> None:
+        """The same for a stream of the full lane: its application is done with the connection."""
+        self.turn.disconnected = True
+        self.hand_over(request, takeover)
+
+    def refuse(self, code: str, detail: str, headers: Headers = ()) -> None:
+        """Answer the request that is coming in with a problem, when it is its turn, and take nothing more."""
+        if self._deaf:
+            return
+        self._deaf = True
+        self.resting = False
+        self._held = b""
+        cycle, self.receiving = self.receiving, None
+        if not self._begun:
+            self.headers, self.url = [], b""
+        # Until its address has begun the parser has the method of the request before: where that was HEAD, what this
+        # answer says would be left out.
+        method = self.parser.get_method().decode("ascii") if self.url else ""
+        head = Head(method, "", headers=self.headers or ())
+        refusal = FastCycle(
+            head,
+            self.peer,
+            self.secure,
+            protocol=self,
+            handler=lambda request: problem(code, detail, request.id).with_headers(*headers),
+            keep_alive=False,
+        )
+        if cycle is None:
+            self.enter(refusal)
+        elif cycle.response_complete:
+            self._finish()  # it was answered before it was complete
+        elif cycle is not self.turn:
+            self.pipeline.popleft()
+            self.enter(refusal)
+        elif getattr(cycle, "response_started", False):
+            self.transport.abort()
+        else:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            self.cycle = refusal
+            self._start_asgi_task(refusal, self.app)
+
+    def refuse_headers(self) -> None:
+        """They are too long, or have no end."""
+        self.refuse("headers_too_large", f"Address and headers may have at most {HEADERS_LIMIT:,} bytes.")
+
+    def _finish(self) -> None:
+        """End the connection. One that is closed while the client sends is reset, and what we told may be lost: after a
+        refusal we only stop writing, and wait a little for the client to read it."""
+        if self._deaf and not self._eof and self.transport.can_write_eof():
+            self._lingering = True
+            self.since = monotonic()
+            self.transport.write_eof()
+        else:
+            self._deaf = True
+            self.transport.close()
+
+    def _last_lines(self, request: Request, keep_alive: bool) -> bytes:
+        """The headers of all answers, and the line that ends them."""
+        cors = self.cors.headers(request)
+        last = _default_lines(keep_alive, *self.server_state.default_headers)
+        return header_lines(cors) + last if cors else last
+
+
+@lru_cache(maxsize=4)
+def _default_lines(keep_alive: bool, *headers: tuple[bytes, bytes]) -> bytes:
+    """The date, which uvicorn makes anew each second, and whether the connection goes on."""
+    return header_lines(headers) + (b"\r\n" if keep_alive else b"connection: close\r\n\r\n")

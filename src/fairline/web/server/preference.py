@@ -1,0 +1,32 @@
+"""Which language a reader wants."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from fairline.domain.look import LANGUAGES, spoken
+from fairline.web.server.http import Request
+
+
+def preferred(request: Request) -> str:
+    """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
+    head = request.head
+    asked = spoken(head.args.get("lang", "")) if head.query else None
+    return asked or _accepted((head.header(b"accept-language") or b"")[:500])
+
+
+@lru_cache(maxsize=256)
+def _accepted(header: bytes) -> str:
+    wanted = [_weighed(part) for part in header.decode("utf-8", "replace").split(",")]
+    known = [(weight, code) for weight, code in wanted if code and weight > 0]
+    return max(known, key=lambda each: each[0])[1] if known else LANGUAGES[0]
+
+
+def _weighed(part: str) -> tuple[float, str | None]:
+    """One entry of Accept-Language, such as `pt-BR;q=0.8`: how much it is wanted, and which of ours it is."""
+    tag, _, weight = part.strip().partition(";q=")
+    try:
+        wanted = float(weight) if weight else 1.0
+    except ValueError:
+        wanted = 0.0
+    return wanted, spoken(tag)

@@ -1,0 +1,63 @@
+"""No call takes a parameter of the query that it does not know: a slip in a name would change nothing, and nobody would
+notice. It is refused here for every call, on both lanes, and so is a value that breaks the rule of its parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from fairline.errors import InvalidRequest
+from fairline.web.server.http import MOST_FIELDS, Outcome, Request, Response, Sent
+from fairline.web.server.operations import Operation, Query
+from fairline.web.server.problems import failure
+
+
+def strict(row: Operation) -> Operation:
+    """The call, refusing what its query must not say."""
+    if row.any_query:
+        return row
+    refusal, fast, slow = _refusal_by(row), row.fast, row.slow
+
+    def answer(request: Request) -> Outcome:
+        assert fast is not None
+        return (refusal(request) if request.query else None) or fast(request)
+
+    async def answer_slowly(request: Request) -> Sent:
+        assert slow is not None
+        return (refusal(request) if request.query else None) or await slow(request)
+
+    return msgspec.structs.replace(row, fast=answer if fast else None, slow=answer_slowly if slow else None)
+
+
+def _refusal_by(row: Operation) -> Callable[[Request], Response | None]:
+    """Answers a request whose query has a name that the call does not know, or a value that it does not allow."""
+    known = frozenset(row.query_names)
+    there_are = ", ".join(row.query_names) or "none"
+    ruled = [query for query in row.query if query.rule]
+
+    def refusal(request: Request) -> Response | None:
+        if request.query.count(b"&") >= MOST_FIELDS:
+            return refused(request, "", f"The query has more than {MOST_FIELDS} fields.")
+        unknown = next((name for name in request.args if name not in known), None)
+        if unknown is not None:
+            problem = f"is no parameter of this call's query. There are: {there_are}."
+            return refused(request, unknown[:80], problem)
+        for query in ruled:
+            text = request.args.get(query.name)
+            if text is not None and not _allows(query, text):
+                return refused(request, query.name, f"{query.rule}; got {text!r:.80}")
+        return None
+
+    def refused(request: Request, name: str, problem: str) -> Response:
+        return failure(request, InvalidRequest(name, problem), status=row.refuses_with)
+
+    return refusal
+
+
+def _allows(query: Query, text: str) -> bool:
+    try:
+        msgspec.convert(text, query.type)
+    except msgspec.ValidationError:
+        return False
+    return True

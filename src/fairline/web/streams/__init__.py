@@ -1,0 +1,1 @@
+"""Open streams of server-sent events: of tickets and of boards."""

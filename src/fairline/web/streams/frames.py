@@ -1,0 +1,86 @@
+"""What a stream is told of a ticket, and what tells it apart from what was told before."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from functools import lru_cache
+
+from fairline.domain.ticket import LIVE, Status
+from fairline.service.answer import Answer
+from fairline.web.context import Context
+from fairline.web.server.http import encode
+
+_EVENT_OF = {"waiting": "position"}
+
+
+class Frames:
+    """What is to be told of one ticket, encoded once for all its streams, and only if someone needs it."""
+
+    __slots__ = ("_context", "_encoded", "answer", "ended", "message", "state")
+
+    def __init__(self, context: Context, answer: Answer) -> None:
+        standing = answer.standing
+        self._context = context
+        self._encoded: bytes | None = None
+        self.answer = answer
+        self.ended = standing.status not in LIVE
+        self.state = f"{standing.status}-{standing.position or 0}{_wait(answer)}-{_rest(answer):x}"
+        text = answer.settings.message
+        self.message = f"{zlib.crc32(text.encode()):x}" if text else ""
+
+    @property
+    def _id(self) -> bytes:
+        return f"id: {self.state}.{self.message}\n".encode()
+
+    @property
+    def state_frame(self) -> bytes:
+        """Where the ticket stands."""
+        if self._encoded is None:
+            status = self.answer.standing.status
+            self._encoded = self._frame(_EVENT_OF.get(status, status.value))
+        return self._encoded
+
+    @property
+    def recalled_frame(self) -> bytes:
+        """Where the ticket stands, to someone who knows it and is called once more."""
+        return self._frame("recalled")
+
+    def _frame(self, event: str) -> bytes:
+        data = encode(self._context.told(self.answer))
+        return b"%sevent: %s\ndata: %s\n\n" % (self._id, event.encode(), data)
+
+    @property
+    def message_frame(self) -> bytes:
+        """What the operator says."""
+        data = encode({"text": self.answer.settings.message})
+        return b"%sevent: message\ndata: %s\n\n" % (self._id, data)
+
+
+def _wait(answer: Answer) -> str:
+    """How long it will take, in steps of about a fifth: a wait that is only measured a little better is not worth
+    telling."""
+    wait = answer.wait
+    return f"-{round(math.log(wait.seconds + 10) * 5)}" if wait else ""
+
+
+def _rest(answer: Answer) -> int:
+    """What else is told of someone who does not move, such as whether anybody is let in, or which desk calls."""
+    standing, settings = answer.standing, answer.settings
+    told = (
+        settings.status,
+        answer.view.sold_out(settings.stock),
+        settings.stock_unknown,
+        settings.heartbeat_interval_seconds,
+        standing.priority,
+        standing.held,
+        standing.counter,
+        standing.deadline if standing.status is Status.ADMITTED else None,
+    )
+    return _checksum(told)
+
+
+@lru_cache(maxsize=1024)
+def _checksum(told: tuple[object, ...]) -> int:
+    """Nearly everyone in a line is told the same."""
+    return zlib.crc32(repr(told).encode())
