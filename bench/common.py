@@ -19,11 +19,11 @@ import redis
 from msgspec import Struct
 from rich.table import Table
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.domain.ticket import Person
-from fairline.domain.token import Keyring
-from fairline.service.room import Room
+from fairline.domain.tokens import Keyring
+from fairline.service.fairline import Room
 from fairline.store import MAX_BATCH, Arrival, Store, open_store
 
 Call = Callable[[], Awaitable[object]]

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bench.common import Call, Embedded, arrival, embedded, in_turns, request, table
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 
 CALLERS = (1, 10, 100, 1000)
 BATCHES = (1, 10, 100, 500)

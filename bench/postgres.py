@@ -26,8 +26,8 @@ from rich.table import Table
 
 from bench.common import SETTINGS, Figures, address, agent, arrival, request, table
 from fairline.domain.queue import QueueId, checked, queue_id
-from fairline.domain.token import Keyring
-from fairline.service.room import Room
+from fairline.domain.tokens import Keyring
+from fairline.service.fairline import Room
 from fairline.store import MAX_BATCH, Store, open_store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres

@@ -10,10 +10,10 @@ import pytest
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Reason, Standing
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import StoreUnavailable
-from fairline.service import activity
-from fairline.service.room import Room
+from fairline.service import write_behind
+from fairline.service.fairline import Room
 from fairline.store import Arrival, Store, Visit, Visitor, open_store
 from tests.backends import Valkey
 from tests.web.inside import until
@@ -90,7 +90,7 @@ async def test_a_session_that_is_about_to_end_is_kept_alive_at_once(store: Store
 
 
 async def test_more_than_one_batch_is_written_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "WRITTEN_AT_ONCE", 2)
+    monkeypatch.setattr(write_behind, "WRITTEN_AT_ONCE", 2)
     room = await inside(store, 5)
     for number in (1, 2, 3, 4, 5, 5):
         await room.visit(QUEUE, number, "me")

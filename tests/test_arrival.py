@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.domain.arrival import METADATA_BYTES, METADATA_DEPTH, JoinRequest, check_join, check_metadata, settled
+from fairline.domain.join_request import (
+    METADATA_BYTES,
+    METADATA_DEPTH,
+    JoinRequest,
+    check_join,
+    check_metadata,
+    settled,
+)
 from fairline.domain.queue import QueueSettings
 from fairline.domain.ticket import Person
 from fairline.errors import InvalidRequest

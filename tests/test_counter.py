@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.domain.ticket import Action, Reason, Status, Went
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMoved, TransitionRefused
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
-from fairline.service.counter import Counter
-from fairline.service.room import Room
+from fairline.service.fairline import Room
+from fairline.service.walk_in import Counter
 from fairline.store import Joined, Store
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
@@ -308,6 +308,6 @@ async def test_a_link_works_once_and_for_ten_minutes(
             await counter.moved(code, "third")
     late = counter.move_code(queue, moved.standing)
     now = time.time()
-    monkeypatch.setattr("fairline.service.counter.time.time", lambda: now + 601)
+    monkeypatch.setattr("fairline.service.walk_in.time.time", lambda: now + 601)
     with pytest.raises(TokenExpired):
         await counter.moved(late, "third")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from fairline.domain.arrival import JoinRequest
 from fairline.domain.events import EventType
+from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import SETTINGS
 from fairline.domain.ticket import Person
 from fairline.settings import ServerSettings

@@ -14,12 +14,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import Person, Ticket
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import StoreError, StoreOverloaded, StoreUnavailable
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey import client
 from fairline.store.valkey.embedded import EmbeddedValkey

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.domain.hours import WEEKDAYS, Calendar
+from fairline.domain.calendar import WEEKDAYS, Calendar
 from fairline.domain.queue import checked
 from fairline.errors import InvalidSettings
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.events import EventType
-from fairline.domain.look import LANGUAGES
 from fairline.domain.mail import Relay, Security, checked_address, mailbox, message, relay_of, trial
 from fairline.domain.notices import Notice, NoticeKind, Recipient
 from fairline.domain.notices.words import words

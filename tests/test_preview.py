@@ -13,8 +13,8 @@ import pytest
 
 from fairline.domain.preview import Why, outlook
 from fairline.domain.queue import QueueId, checked
-from fairline.simulation.crowd import Person, Scenario, scenario
-from fairline.simulation.simulation import Simulation, VirtualClock
+from fairline.simulation.evening import Simulation, VirtualClock
+from fairline.simulation.people import Person, Scenario, scenario
 from fairline.store import open_store
 from tests.backends import Valkey
 from tests.test_estimate import view

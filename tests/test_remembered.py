@@ -4,8 +4,8 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fairline.domain.token import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
-from fairline.remembered import MOST, SHARES, Remembered, remembering, weight
+from fairline.caches import MOST, SHARES, Remembered, remembering, weight
+from fairline.domain.tokens import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
 from fairline.web.server.http import Head
 
 SECRET = b"a secret of the tests, long enough"

@@ -9,10 +9,10 @@ import pytest
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Person, Status, Ticket, number_in
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import InvalidRequest
 from fairline.service import search as searching
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.service.search import Wanted
 from fairline.store import Arrival, Store
 from tests.conftest import MakeQueue

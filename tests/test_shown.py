@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import StoreUnavailable
-from fairline.service import shown
-from fairline.service.room import Room
-from fairline.service.shown import sampled
+from fairline.service import estimate_samples
+from fairline.service.estimate_samples import sampled
+from fairline.service.fairline import Room
 from fairline.store import Estimates, Shown, open_store
 from tests.backends import FakeClock, Valkey
 from tests.web.inside import until
@@ -49,7 +49,7 @@ def test_the_first_are_all_noted_and_then_one_in_ten() -> None:
 async def test_what_a_join_was_answered_with_is_compared_with_the_wait(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown, "KEPT_SECONDS", 0.05)
+    monkeypatch.setattr(estimate_samples, "KEPT_SECONDS", 0.05)
     noting = Room(room.store, room.keyring)
     welcome = await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
     assert welcome.wait

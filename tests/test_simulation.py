@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fairline.errors import Invalid
-from fairline.simulation.crowd import Scenario, Shape, Stays, gather, scenario
-from fairline.simulation.simulation import Outcome, Simulation, simulate, simulation
+from fairline.simulation.evening import Outcome, Simulation, simulate, simulation
+from fairline.simulation.people import Scenario, Shape, Stays, gather, scenario
 
 
 def evening(settings: dict[str, Any] | None = None, **given: Any) -> Scenario:

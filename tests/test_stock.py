@@ -15,10 +15,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from fairline.domain.queue import QueueId, QueueSettings
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import ServiceFailed
 from fairline.keeper.stock import Stocktaker, fetch_seats
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.store import Arrival, open_store
 from tests.backends import Valkey
 from tests.web.inside import until

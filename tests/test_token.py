@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairline.domain import token as token_module
-from fairline.domain.token import (
+from fairline.domain import tokens as token_module
+from fairline.domain.tokens import (
     LONGEST,
     ClientClaims,
     EdKey,

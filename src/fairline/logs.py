@@ -13,7 +13,7 @@ import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
-from fairline.domain.visible import visible, visible_json, visible_lines
+from fairline.domain.visible_text import visible, visible_json, visible_lines
 from fairline.settings import LogFormat
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode

@@ -18,8 +18,8 @@ from fairline.service.admin_keys import KeyInvalid
 from fairline.store import AdminKey, Role
 from fairline.store.registry import Registry
 from fairline.web.admin.wrong_keys import WrongKeys
-from fairline.web.server.repeats import SECONDS
-from fairline.web.streams.screens import PER_ADDRESS
+from fairline.web.server.log_repeats import SECONDS
+from fairline.web.streams.board_streams import PER_ADDRESS
 from tests.attack.conftest import STORES, MakeQueue
 from tests.backends import wait_until
 from tests.web.running import RunningServer

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.remembered import MOST
+from fairline.caches import MOST
 from fairline.web.server.http import MOST_FIELDS
 from tests.attack.conftest import MakeQueue
 from tests.web.raw import connected, request

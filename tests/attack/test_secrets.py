@@ -6,9 +6,9 @@ from pathlib import Path
 
 import httpx
 
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.service.admin_keys import AdminKeys
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.settings import LONG_ENOUGH
 from fairline.store import Role, Store
 from tests.cli.typed import fairline

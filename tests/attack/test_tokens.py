@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairline.domain.token import AdminClaims, Keyring, KioskClaims, MoveClaims, PriorityClaims
+from fairline.domain.tokens import AdminClaims, Keyring, KioskClaims, MoveClaims, PriorityClaims
 from tests.attack.conftest import MakeQueue
 from tests.web.raw import slow
 from tests.web.running import RunningServer

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairline.domain.queue import QueueId
-from fairline.simulation.crowd import Scenario, scenario
-from fairline.simulation.simulation import Simulation, VirtualClock
+from fairline.simulation.evening import Simulation, VirtualClock
+from fairline.simulation.people import Scenario, scenario
 from fairline.store import open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 from tests.web.running import RunningServer

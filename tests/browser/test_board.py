@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.web.pages.languages import Language, catalogue
 from tests.browser.axe import violations
 from tests.browser.boards import BOARD_SCENES, SCREEN, a_counter, board_of, finish

@@ -22,7 +22,7 @@ from fairline.cli import show
 from fairline.cli.app import main
 from fairline.cli.client import Api
 from fairline.domain.queue import SETTINGS
-from fairline.process.whereabouts import found_in, published
+from fairline.process.running_server import found_in, published
 from tests.backends import wait_until
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer

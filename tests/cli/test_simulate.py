@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fairline.cli import chart, picture, units
 from fairline.cli.app import app
 from fairline.errors import FairlineError
-from fairline.simulation.simulation import Outcome, Point
+from fairline.simulation.evening import Outcome, Point
 from tests.cli.typed import fairline
 
 SMALL = ("simulate", "--people", "200", "--over", "30s", "--rate", "120/min", "--stay", "20s", "--seed", "7")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fairline.domain.hours import WEEKDAYS
+from fairline.domain.calendar import WEEKDAYS
 from fairline.domain.queue import checked
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from tests.backends import HOST, wait_until
 from tests.gate.snippets import snippet
 from tests.web.running import RunningServer

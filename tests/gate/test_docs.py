@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.gate import Options
 from tests.gate.sites import Fairline
 from tests.gate.snippets import DOCS, snippet

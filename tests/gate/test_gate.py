@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.bypass import is_plain
-from fairline.domain.token import Keyring, SessionClaims
+from fairline.domain.tokens import Keyring, SessionClaims
 from fairline.gate import Options, ServerAway, keys, reports, server
 from fairline.gate.gate import Answer, Gate, Through
 from fairline.gate.reports import Reporter

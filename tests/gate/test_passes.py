@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from fairline.domain.token import EdKey, Keyring, SessionClaims
+from fairline.domain.tokens import EdKey, Keyring, SessionClaims
 from fairline.gate import PassRefused, Refusal, ServerAway
 from fairline.gate import keys as keys_module
 from fairline.gate.keys import PublicKeys

@@ -8,7 +8,7 @@ import time
 from base64 import urlsafe_b64encode
 from typing import Any
 
-from fairline.domain.token import Keyring, SessionClaims
+from fairline.domain.tokens import Keyring, SessionClaims
 from tests.backends import HOST
 from tests.gate.sites import BROWSER, Site, awaited
 

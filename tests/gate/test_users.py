@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.domain.token import Keyring
-from fairline.domain.user_token import UserTokens
+from fairline.domain.tokens import Keyring
+from fairline.domain.user_tokens import UserTokens
 from fairline.errors import UserTokenExpired, UserTokenInvalid
 from fairline.gate import user_token
 from tests.gate.snippets import snippet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairline.domain.events import EventType
-from fairline.domain.line import PriorityPolicy
+from fairline.domain.order import PriorityPolicy
 from fairline.domain.queue import OnePer
 from fairline.domain.ticket import Person, Reason, Status, Went
 

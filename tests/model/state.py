@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairline.domain.events import EventType
-from fairline.domain.line import Order
+from fairline.domain.order import Order
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueView
 from fairline.domain.ticket import Reason, Standing, Status, Ticket
 from fairline.store.contract import Clock

@@ -10,11 +10,11 @@ from typing import Any
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Person
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.domain.webhook import Topic, Webhook
+from fairline.keeper.delivery import Patience
 from fairline.keeper.dispatch import Dispatch
-from fairline.keeper.outbox import Patience
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.store import Arrival, BoxCounts, Store
 from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.receiver import Receiver

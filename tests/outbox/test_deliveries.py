@@ -16,8 +16,8 @@ from fairline.domain.queue import QueueId
 from fairline.domain.webhook import Topic
 from fairline.errors import DeliveryNotFound
 from fairline.keeper import dispatch
+from fairline.keeper.delivery import AT_ONCE, Courier, Outcome, Patience
 from fairline.keeper.dispatch import Dispatch
-from fairline.keeper.outbox import AT_ONCE, Courier, Outcome, Patience
 from fairline.store import Delivery, DeliveryState, Parcel, Store
 from fairline.store.postgres import client as postgres
 from fairline.store.valkey import client as valkey
@@ -164,7 +164,7 @@ async def trim(backend: str, queue: QueueId, keep: int) -> None:
     if backend in OWNERS:
         async with await postgres.connect(OWNERS[backend]) as connection:
             await connection.execute(
-                "DELETE FROM fairline.domain.events e USING fairline.queues q, fairline.counters c WHERE q.id = %s"
+                "DELETE FROM fairline.events e USING fairline.queues q, fairline.counters c WHERE q.id = %s"
                 " AND e.queue = q.key AND c.queue = q.key AND e.id <= c.event - %s",
                 [queue, keep],
             )
@@ -176,7 +176,7 @@ async def trim(backend: str, queue: QueueId, keep: int) -> None:
 
 DYING = """
 import asyncio, sys
-from fairline.keeper.outbox import Courier
+from fairline.keeper.delivery import Courier
 from fairline.keeper.webhooks import post
 from fairline.store import open_store
 from functools import partial

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.mail import Relay, Security
 from fairline.domain.queue import QueueId, checked
 from fairline.domain.ticket import Action
 from fairline.domain.webhook import Topic, Webhook
+from fairline.keeper.delivery import ROUND_SECONDS, Patience
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
 from fairline.keeper.notices import MOST_NOTICES
-from fairline.keeper.outbox import ROUND_SECONDS, Patience
-from fairline.service.answer import Welcome
-from fairline.service.counter import Counter as Desk
-from fairline.service.letters import Letters
-from fairline.service.room import Room
+from fairline.service.answers import Welcome
+from fairline.service.dead_letters import Letters
+from fairline.service.fairline import Room
+from fairline.service.walk_in import Counter as Desk
 from fairline.store import DeliveryState, Store
 from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.backends import HOST, PATIENCE_SECONDS

@@ -48,7 +48,7 @@ def test_a_file_that_does_not_belong_into_a_package_is_named(wheel: Path, sdist:
         "docs/images/architecture.svg",
         "fairline/__pycache__/room.cpython-311.pyc",
         "fairline/web/pages/static/picture.png",
-        "fairline/service/room.py.orig",
+        "fairline/service/fairline.py.orig",
     ):
         assert check_dist.wheel_faults([*names, name], source) == [f"wheel: {name} does not belong there"]
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fairline.aio.grouping import Grouping
-from fairline.domain.token import Keyring
-from fairline.service.room import Room
+from fairline.domain.tokens import Keyring
+from fairline.service.fairline import Room
 from fairline.store import Store, open_store
 from fairline.store.valkey import client
 from tests.backends import FakeClock

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Reason
-from fairline.service.answer import Welcome
-from fairline.service.room import Room
+from fairline.service.answers import Welcome
+from fairline.service.fairline import Room
 from tests.store.venue import NO_OUTAGE
 
 OpenRoom: TypeAlias = Callable[[], Awaitable[Room]]

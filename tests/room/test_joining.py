@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from fairline.domain.arrival import Caller
+from fairline.domain.join_request import Caller
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
-from fairline.domain.token import Keyring, PriorityClaims
+from fairline.domain.tokens import Keyring, PriorityClaims
 from fairline.errors import AlreadyInLine, IdempotencyConflict, InvalidRequest, PassInvalid, PassNotFound, RateLimited
 from fairline.service import identity as identity_module
-from fairline.service.answer import Welcome
-from fairline.service.room import Room
+from fairline.service.answers import Welcome
+from fairline.service.fairline import Room
 from tests.conftest import MakeQueue
 from tests.room.people import admit, join, joined_total
 

@@ -7,11 +7,11 @@ from itertools import product
 
 import pytest
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action
 from fairline.errors import InvalidRequest, InvalidSettings, QueueExists, QueueNotFound
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.conftest import MakeQueue
 
 BAD_NAMES = ["", " ", "a b", "a/b", "a{b}", "-a", ".a", "a" * 65, "a\n", "ä", "a\x00", "a:b", "*"]

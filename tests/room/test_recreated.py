@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairline.domain.queue import QueueSettings
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.room.people import OpenRoom, admit, join

@@ -9,10 +9,10 @@ from collections.abc import Awaitable
 
 import pytest
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.errors import FairlineError
-from fairline.service.answer import Welcome
-from fairline.service.room import Room
+from fairline.service.answers import Welcome
+from fairline.service.fairline import Room
 from tests.conftest import MakeQueue
 from tests.room.people import OpenRoom, admit, join, joined_total
 

@@ -9,7 +9,7 @@ import pytest
 
 from fairline.domain.queue import QueueId
 from fairline.errors import InvalidSettings, QueueNotFound, SettingsChanged
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.room.people import OpenRoom, join

@@ -15,7 +15,7 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
 from tests.room.people import admit, join, sweep

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fairline.domain.events import EventType
-from fairline.domain.line import PriorityPolicy
+from fairline.domain.order import PriorityPolicy
 from fairline.domain.queue import QueueStatus, QueueView, checked, queue_id
 from fairline.domain.ticket import LIVE, Action, Status, Went
 from fairline.errors import FairlineError

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from fairline.domain.line import PriorityPolicy
+from fairline.domain.order import PriorityPolicy
 from fairline.domain.queue import Admission, OnePer, QueueStatus
 from fairline.domain.ticket import Person, Status
 from fairline.store import Arrival

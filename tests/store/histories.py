@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairline.domain.line import PriorityPolicy
+from fairline.domain.order import PriorityPolicy
 from fairline.domain.ticket import Action, Status
 from fairline.store import Arrival
 from tests.store.beside import StoreBesideModel

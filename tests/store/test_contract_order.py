@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from fairline.domain.line import BAND, LEVELS, SPAN, Order, PriorityPolicy
+from fairline.domain.order import BAND, LEVELS, SPAN, Order, PriorityPolicy
 from fairline.domain.ticket import Action
 from fairline.errors import InvalidRequest, TicketNotFound
 from fairline.store import Arrival, Joined

@@ -76,10 +76,10 @@ async def until(ask: Any) -> Any:
 #: What must be true of a queue at any moment; each counts what is not.
 WHOLE = {
     "the line has who waits": """SELECT count(*) FROM (SELECT queue, number, place FROM fairline.tickets
-        WHERE status = 'waiting') t FULL JOIN fairline.domain.line l USING (queue, number, place)
+        WHERE status = 'waiting') t FULL JOIN fairline.line l USING (queue, number, place)
         WHERE t IS NULL OR l IS NULL""",
     "the blocks have the line": """SELECT count(*) FROM (SELECT queue, place >> 30 AS block, count(*)::int AS waiting
-        FROM fairline.domain.line GROUP BY 1, 2) l FULL JOIN fairline.blocks b USING (queue, block, waiting)
+        FROM fairline.line GROUP BY 1, 2) l FULL JOIN fairline.blocks b USING (queue, block, waiting)
         WHERE l IS NULL OR b IS NULL""",
     "the counters have the tickets": """SELECT count(*) FROM fairline.counters c WHERE
         (waiting, admitted, active) <> (SELECT count(*) FILTER (WHERE status = 'waiting'),
@@ -89,9 +89,9 @@ WHOLE = {
         WHERE status IN ('waiting', 'admitted', 'active') AND holder IS NOT NULL) t
         FULL JOIN fairline.holders h USING (queue, number, holder) WHERE t IS NULL OR h IS NULL""",
     "events have no gap": """SELECT count(*) FROM fairline.counters c JOIN fairline.queues q ON q.key = c.queue
-        WHERE event - created <> (SELECT count(*) FROM fairline.domain.events e WHERE e.queue = c.queue)""",
+        WHERE event - created <> (SELECT count(*) FROM fairline.events e WHERE e.queue = c.queue)""",
     "every join is told and counted": """SELECT count(*) FROM fairline.counters c
-        WHERE number <> (SELECT count(*) FROM fairline.domain.events e WHERE e.queue = c.queue AND type = 'joined')
+        WHERE number <> (SELECT count(*) FROM fairline.events e WHERE e.queue = c.queue AND type = 'joined')
         OR number <> coalesce((SELECT value FROM fairline.stats s
           WHERE s.queue = c.queue AND span = 'total' AND name = 'joined'), 0)""",
 }
@@ -287,7 +287,7 @@ async def test_a_person_in_line_whom_someone_else_holds_does_not_hold_up_a_desk(
 ) -> None:
     await store.join(QUEUE, [Arrival()] * 3)
     async with await connect(server.url) as other, other.transaction():
-        await other.execute("SELECT 1 FROM fairline.domain.line WHERE number = 1 FOR UPDATE")
+        await other.execute("SELECT 1 FROM fairline.line WHERE number = 1 FOR UPDATE")
         assert [ticket.number for ticket in await store.call_next(QUEUE, 1)] == [2]
     assert [ticket.number for ticket in await store.call_next(QUEUE, 2)] == [1, 3]
 

@@ -88,7 +88,7 @@ async def test_a_queue_from_before_there_was_a_history_has_its_settings_to_go_ba
         await connection.execute(
             "INSERT INTO fairline.counters (queue, swept_at, turns, event) VALUES (1, 5, '{0,0,0}', 1)"
         )
-        await connection.execute("INSERT INTO fairline.domain.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
+        await connection.execute("INSERT INTO fairline.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
     store = await open_store(empty)
     try:
         (only,) = await store.history(queue_id("old"), None, 10)

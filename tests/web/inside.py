@@ -17,17 +17,17 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairline.domain.queue import QueueId, checked
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.process import worker
 from fairline.process.worker import Server
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.settings import ServerSettings
 from fairline.store import open_store
 from fairline.web.app import FullLane, operations
 from fairline.web.context import Context
 from fairline.web.server import connection
 from fairline.web.server.cors import Cors
-from fairline.web.server.lane import FastLane, lane_for
+from fairline.web.server.fast_path import FastLane, lane_for
 from fairline.web.server.operations import fast_route
 from fairline.web.streams.hub import Hub
 from tests.backends import HOST, PATIENCE_SECONDS

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from fairline.web.pages.languages import catalogue
-from fairline.web.streams.screens import PER_ADDRESS
+from fairline.web.streams.board_streams import PER_ADDRESS
 from tests.backends import PATIENCE_SECONDS
 from tests.web.crowd import join, make_queue, operator
 from tests.web.running import RunningServer

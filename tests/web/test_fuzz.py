@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.web.inside import open_queue, room_of
 from tests.web.raw import Answer, Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer

@@ -20,10 +20,10 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from fairline.web.server import connection, cycle, lane
+from fairline.web.server import connection, fast_cycle, fast_path
 from fairline.web.server.connection import Connection
-from fairline.web.server.cycle import FastCycle
-from fairline.web.server.lane import FastLane
+from fairline.web.server.fast_cycle import FastCycle
+from fairline.web.server.fast_path import FastLane
 
 #: The methods of uvicorn's protocol that the lane overrides, calls or is called by, with their parameters.
 METHODS = {
@@ -92,7 +92,7 @@ def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> No
     """What the lane says of itself is its own or in the lists above, and uvicorn has no name of ours."""
     used = {
         node.attr
-        for module, name in ((connection, "self"), (lane, "self"), (cycle, "protocol"))
+        for module, name in ((connection, "self"), (fast_path, "self"), (fast_cycle, "protocol"))
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
     }

@@ -14,7 +14,7 @@ from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action
 from fairline.errors import FairlineError, StoreUnavailable
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.store import Arrival
 from fairline.web.streams import hub
 from tests.backends import HOST

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.queue import QueueSettings, checked
 from fairline.web.pages.form import Filled, mistakes
 from fairline.web.pages.languages import Language

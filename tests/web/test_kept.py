@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fairline.errors import InvalidSettings
-from fairline.process.kept import ADMIN_KEY, SECRET, make_secret, read_secret
+from fairline.process.secrets import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.settings import LONG_ENOUGH
 
 WHOLE = "s" * 64

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from fairline.domain.token import Keyring, MoveClaims
+from fairline.domain.tokens import Keyring, MoveClaims
 from tests.backends import wait_until
 from tests.web.counter import ANOTHER_DAY, Counter
 

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from fairline.errors import InvalidSettings
-from fairline.process.listening import Listening
+from fairline.process.sockets import Listening
 from tests.backends import HOST
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.web.server.cycle import FastCycle
+from fairline.web.server.fast_cycle import FastCycle
 from fairline.web.server.http import Head, Request
 from tests.backends import wait_until
 from tests.web.running import RunningServer

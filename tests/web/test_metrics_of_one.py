@@ -13,11 +13,11 @@ from fairline.domain.estimate import Forecast
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.domain.ticket import Reason, Standing, Status
 from fairline.errors import StoreUnavailable, TicketExpired
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.store import Stats, Totals
-from fairline.web.metrics.figures import MetricsPage, queue_metrics
-from fairline.web.metrics.metrics import HEARTBEAT_BUCKETS, Metrics, Spread
+from fairline.web.metrics.measurements import HEARTBEAT_BUCKETS, Metrics, Spread
 from fairline.web.metrics.metrics_folder import FOLDER
+from fairline.web.metrics.page import MetricsPage, queue_metrics
 from fairline.web.server.http import Head, Request
 from tests.web.figures import BEATS, JOIN, LATENCY, Figures
 

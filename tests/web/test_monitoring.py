@@ -19,7 +19,7 @@ import yaml
 
 from fairline.domain.queue import QueueId, QueueSettings, QueueView
 from fairline.store import Stats, Totals
-from fairline.web.metrics.figures import queue_metrics
+from fairline.web.metrics.page import queue_metrics
 from tests.backends import wait_until
 from tests.web.crowd import events, join, make_queue, operator
 from tests.web.exposition import Exposition

@@ -19,17 +19,17 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from fairline.domain.token import Keyring
-from fairline.service.room import Room
+from fairline.domain.tokens import Keyring
+from fairline.service.fairline import Room
 from fairline.settings import ServerSettings
 from fairline.store import Store
 from fairline.web.app import operations
 from fairline.web.context import Context
 from fairline.web.description import openapi
-from fairline.web.description.docs import Docs
+from fairline.web.description.examples import BODIES, PATH, sample
 from fairline.web.description.limits import LIMITS
-from fairline.web.description.samples import BODIES, PATH, sample
-from fairline.web.metrics.metrics import Metrics
+from fairline.web.description.page import Docs
+from fairline.web.metrics.measurements import Metrics
 from fairline.web.server.operations import Operation
 from fairline.web.server.problems import PROBLEMS
 from tests.web.running import RunningServer

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.domain.look import LANGUAGES, TEXTS
+from fairline.domain.branding import LANGUAGES, TEXTS
 from fairline.domain.queue import QueueSettings, checked
 from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
 from fairline.web.pages.languages import PLURALS, Language, catalogue, preferred

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.keeper import Keeper
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
 from fairline.web.api.public import Public

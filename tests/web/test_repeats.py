@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.web.server.repeats import MOST_KINDS, SECONDS, Repeats
+from fairline.web.server.log_repeats import MOST_KINDS, SECONDS, Repeats
 
 
 class Clock:

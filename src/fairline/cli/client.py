@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from fairline.domain.address import web_address
 from fairline.errors import FairlineError, Invalid, InvalidRequest
-from fairline.process.whereabouts import found_in
+from fairline.process.running_server import found_in
 from fairline.settings import ServerSettings, load
 
 #: A template is tried before it is kept, which is what takes longest.

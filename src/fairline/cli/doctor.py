@@ -20,8 +20,8 @@ from rich.table import Table
 
 from fairline.cli.show import console
 from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
-from fairline.process.kept import ADMIN_KEY, SECRET, read_secret
-from fairline.process.listening import Listening
+from fairline.process.secrets import ADMIN_KEY, SECRET, read_secret
+from fairline.process.sockets import Listening
 from fairline.settings import LONG_ENOUGH, ServerRole, ServerSettings, load, unknown_variables
 from fairline.store import EMBEDDED, check_folder, embedded_server, left_aside, open_store
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairline.errors import FairlineError
 
 if TYPE_CHECKING:
-    from fairline.simulation.simulation import Outcome
+    from fairline.simulation.evening import Outcome
 
 INK, QUIET, FAINT = "#1c2430", "#66707f", "#e4e8ee"
 LINE, INSIDE, JOINED, ADMITTED = "#0b6bcb", "#2c8c5a", "#b4690e", "#0b6bcb"

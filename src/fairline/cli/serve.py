@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from fairline.cli import show
-from fairline.process.kept import ADMIN_KEY
+from fairline.process.secrets import ADMIN_KEY
 from fairline.settings import ServerRole, ServerSettings, load, unknown_variables
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def run(given: dict[str, Any], beside: Beside | None = None) -> int:
     belongs to it once it is ready."""
     # The whole server: no other command has to wait for it.
     from fairline.logs import set_up_logs
+    from fairline.process.running_server import published
     from fairline.process.supervisor import Supervisor
-    from fairline.process.whereabouts import published
     from fairline.store import left_aside
 
     flags = dict(given)

@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from fairline.domain.visible import visible, visible_json, visible_lines
+from fairline.domain.visible_text import visible, visible_json, visible_lines
 
 
 class Terminal(Console):

@@ -14,10 +14,10 @@ from fairline.cli.options import Data, Json, Key, Server
 from fairline.cli.pairs import pairs
 from fairline.domain.queue import SETTINGS, checked
 from fairline.errors import InvalidSettings
-from fairline.simulation.crowd import Scenario, Shape, Stays, scenario
+from fairline.simulation.people import Scenario, Shape, Stays, scenario
 
 if TYPE_CHECKING:  # the whole engine: no other command has to wait for it
-    from fairline.simulation.simulation import Outcome, Simulation
+    from fairline.simulation.evening import Outcome, Simulation
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ def _tried(settings: dict[str, Any]) -> dict[str, Any]:
 def _run(wanted: Scenario) -> Outcome:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from fairline.simulation.simulation import simulate
+    from fairline.simulation.evening import simulate
 
     columns = (
         TextColumn("{task.description}"),

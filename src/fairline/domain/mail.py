@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.notices import Notice
 from fairline.domain.notices.words import direction, words
 from fairline.errors import InvalidRequest, InvalidSettings

@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.domain.address import IPV6_PREFIX, web_address
+from fairline.domain.branding import check_look
 from fairline.domain.bypass import check_bypass
-from fairline.domain.desk import desk_name
-from fairline.domain.hours import Calendar, check_hours
-from fairline.domain.line import PriorityPolicy
-from fairline.domain.look import check_look
+from fairline.domain.calendar import Calendar, check_hours
+from fairline.domain.desk_name import desk_name
 from fairline.domain.notices import NoticeKind
+from fairline.domain.order import PriorityPolicy
 from fairline.domain.phone import check_region
 from fairline.domain.spelling import did_you_mean
 from fairline.errors import Invalid, InvalidSettings

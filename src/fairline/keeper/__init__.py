@@ -20,7 +20,7 @@ import structlog
 
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
-from fairline.keeper.quiet import Quiet
+from fairline.keeper.idle_queues import Quiet
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
 from fairline.store import Lapsed, Store

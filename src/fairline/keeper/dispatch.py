@@ -16,11 +16,11 @@ from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, webhooks
+from fairline.keeper.delivery import ROUND_SECONDS, Channel, Courier, Outcome, Patience
 from fairline.keeper.mail import MailBox, Mailer
 from fairline.keeper.notices import Scribe
-from fairline.keeper.outbox import ROUND_SECONDS, Channel, Courier, Outcome, Patience
 from fairline.keeper.webhooks import HookBox
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.store import Delivery, Parcel
 
 log = structlog.get_logger()

@@ -16,8 +16,8 @@ from fairline.domain.events import Event
 from fairline.domain.mail import Relay, Security, mailbox, message
 from fairline.domain.notices import unpacked
 from fairline.domain.queue import QueueId
+from fairline.keeper.delivery import Outcome
 from fairline.keeper.notices import Scribe
-from fairline.keeper.outbox import Outcome
 from fairline.store import Delivery, Parcel
 
 KIND = "mail"

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.events import Event, EventType
-from fairline.domain.look import LANGUAGES
 from fairline.domain.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_true
 from fairline.domain.notices.words import Wording
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import Person, Ticket
 from fairline.domain.webhook import delivery_id
 from fairline.errors import QueueNotFound
-from fairline.keeper.outbox import Outcome
-from fairline.service.answer import printed
-from fairline.service.counter import Counter, move_path
-from fairline.service.room import Room
+from fairline.keeper.delivery import Outcome
+from fairline.service.answers import printed
+from fairline.service.fairline import Room
+from fairline.service.walk_in import Counter, move_path
 from fairline.store import Delivery, Parcel
 
 #: The most notices that one phone or mailbox is sent in an hour, over all queues, of tickets that people took

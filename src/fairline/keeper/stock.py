@@ -18,9 +18,9 @@ from msgspec import Meta, Struct
 
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, ServiceFailed, StoreError
+from fairline.keeper.idle_queues import Quiet
 from fairline.keeper.outbound import send
-from fairline.keeper.quiet import Quiet
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 
 log = structlog.get_logger()
 

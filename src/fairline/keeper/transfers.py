@@ -12,7 +12,7 @@ import structlog
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Came, Ticket, Went, goes_to
 from fairline.errors import QueueNotFound, TicketNotFound, TransitionRefused
-from fairline.service.answer import printed
+from fairline.service.answers import printed
 from fairline.store import Arriving, Store
 
 log = structlog.get_logger()

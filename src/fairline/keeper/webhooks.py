@@ -16,9 +16,9 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Person, Ticket, label
 from fairline.domain.webhook import Webhook, body_of, signature
 from fairline.errors import ServiceFailed
+from fairline.keeper.delivery import Outcome
 from fairline.keeper.notices import Scribe
 from fairline.keeper.outbound import send
-from fairline.keeper.outbox import Outcome
 from fairline.store import Delivery, Parcel, Store
 
 KIND = "webhook"

@@ -21,13 +21,13 @@ import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
 from fairline.domain.queue import QueueId
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import InvalidSettings, StoreError
-from fairline.process.kept import ADMIN_KEY, SECRET, make_secret, read_secret
-from fairline.process.listening import Listening
-from fairline.process.orders import GRACE_SECONDS, orders_of
+from fairline.process.secrets import ADMIN_KEY, SECRET, make_secret, read_secret
+from fairline.process.sockets import Listening
+from fairline.process.worker_settings import GRACE_SECONDS, orders_of
 from fairline.service.admin_keys import AdminKeys
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import EMBEDDED, EmbeddedServer, Role, check_folder, embedded_server, open_store
 from fairline.web.metrics.metrics_folder import FOLDER, MetricsFolder

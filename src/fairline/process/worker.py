@@ -17,26 +17,26 @@ import structlog
 import uvicorn
 
 from fairline.domain.mail import relay_of
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import StoreError
 from fairline.keeper import Keeper, process_name
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import Mailer
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
-from fairline.process.orders import GRACE_SECONDS, read_orders
-from fairline.service.room import Room
+from fairline.process.worker_settings import GRACE_SECONDS, read_orders
+from fairline.service.fairline import Room
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
 from fairline.web.app import FullLane, operations
 from fairline.web.context import Context
-from fairline.web.metrics.metrics import Metrics
-from fairline.web.server import logbook
+from fairline.web.metrics.measurements import Metrics
+from fairline.web.server import request_log
 from fairline.web.server.cors import Cors
-from fairline.web.server.lane import FastLane, lane_for
+from fairline.web.server.fast_path import FastLane, lane_for
 from fairline.web.server.operations import call_name, fast_route
+from fairline.web.streams.board_streams import Screens
 from fairline.web.streams.hub import Hub
-from fairline.web.streams.screens import Screens
 
 log = structlog.get_logger()
 
@@ -117,7 +117,7 @@ class Worker:
         context.screens = Screens(context)
         await stack.enter_async_context(_running(context.screens.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
-        await stack.enter_async_context(_running(logbook.tell_repeats()))
+        await stack.enter_async_context(_running(request_log.tell_repeats()))
         rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)

@@ -8,7 +8,7 @@ from hashlib import blake2b, sha256
 
 from fairline.domain.queue import check_text
 from fairline.errors import FairlineError, InvalidRequest, NotFound, Refused
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.settings import LONG_ENOUGH
 from fairline.store import AdminKey, Role
 

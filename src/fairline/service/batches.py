@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from fairline.domain.arrival import Caller, JoinRequest, left_out, settled
 from fairline.domain.estimate import Forecast
+from fairline.domain.join_request import Caller, JoinRequest, left_out, settled
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Standing, Ticket
 from fairline.errors import (
@@ -21,13 +21,13 @@ from fairline.errors import (
     TicketExpired,
     TokenMoved,
 )
-from fairline.service.activity import Activity
-from fairline.service.answer import Answer, Welcome
+from fairline.service.answers import Answer, Welcome
+from fairline.service.estimate_samples import ShownWaits, sampled
 from fairline.service.identity import Identity
-from fairline.service.known import KnownSettings
-from fairline.service.proof import TicketTokens
-from fairline.service.shown import ShownWaits, sampled
-from fairline.service.terms import closed_until, terms_at
+from fairline.service.join_calendar import closed_until, terms_at
+from fairline.service.settings_cache import KnownSettings
+from fairline.service.ticket_tokens import TicketTokens
+from fairline.service.write_behind import Activity
 from fairline.store import Arrival, Joined, Reply, Store, Terms, Visit, Visitor
 
 T = TypeVar("T")

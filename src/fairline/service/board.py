@@ -14,8 +14,8 @@ from msgspec import Struct
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, QueueSettings, QueueView
 from fairline.domain.ticket import Status, Ticket
-from fairline.service.answer import printed
-from fairline.service.room import Room
+from fairline.service.answers import printed
+from fairline.service.fairline import Room
 
 #: So many of those called are looked up, and so many of those at the counter or on their way.
 REMEMBERED = 64

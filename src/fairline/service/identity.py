@@ -9,14 +9,15 @@ from hashlib import blake2b
 
 import msgspec
 
+from fairline.caches import SHARES, remembering
 from fairline.domain.address import counted_address
-from fairline.domain.arrival import Caller, JoinRequest
-from fairline.domain.look import LANGUAGES, spoken
+from fairline.domain.branding import LANGUAGES, spoken
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.mail import mailbox
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Came, Person, Ticket
-from fairline.domain.token import Keyring
-from fairline.domain.user_token import UserTokens
+from fairline.domain.tokens import Keyring
+from fairline.domain.user_tokens import UserTokens
 from fairline.errors import (
     FairlineError,
     InvalidRequest,
@@ -25,7 +26,6 @@ from fairline.errors import (
     UserTokenInvalid,
     UserTokenMissing,
 )
-from fairline.remembered import SHARES, remembering
 from fairline.store import Arrival
 
 _fingerprint = msgspec.json.Encoder(order="deterministic").encode

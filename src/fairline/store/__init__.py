@@ -30,9 +30,9 @@ from fairline.store.contract import (
 )
 from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer, check_folder
-from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
 from fairline.store.registry import AdminKey, Alive, Caution, Deed, Entry, Part, Registry, Role
+from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
 __all__ = [
     "DAYS_KEPT",

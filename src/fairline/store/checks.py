@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from fairline.domain.line import LEVELS
+from fairline.domain.order import LEVELS
 from fairline.domain.ticket import Action, Ticket
 from fairline.errors import InvalidRequest
 from fairline.store.contract import ACTS, MAX_BATCH, MOST_PASSED, Arrival, Shown

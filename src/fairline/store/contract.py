@@ -20,9 +20,9 @@ from fairline.domain.queue import QueueId, QueueSettings, QueueView
 from fairline.domain.ticket import Action, Came, Person, Reason, Standing, Status, Ticket, Went
 from fairline.errors import FairlineError
 from fairline.store.desks import DeskState
-from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.outbox import Outbox
 from fairline.store.registry import Registry
+from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
 
 T = TypeVar("T")
 

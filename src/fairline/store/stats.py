@@ -14,7 +14,7 @@ import msgspec
 
 from fairline.domain.queue import QueueView
 from fairline.domain.ticket import Reason
-from fairline.store.figures import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 _FIELD = re.compile(r"(total|h(\d+)):(.+)")

@@ -13,7 +13,10 @@ from fairline.errors import FairlineError
 from fairline.keeper import Keeper
 from fairline.web.admin import admin_operations
 from fairline.web.api.boards import Boards
-from fairline.web.api.calls import (
+from fairline.web.api.forward_auth import Gate
+from fairline.web.api.people import People
+from fairline.web.api.public import Public
+from fairline.web.api.routes import (
     board_operations,
     description_operations,
     metrics_operations,
@@ -21,31 +24,28 @@ from fairline.web.api.calls import (
     public_operations,
     site_operations,
 )
-from fairline.web.api.gate import Gate
-from fairline.web.api.people import People
-from fairline.web.api.public import Public
-from fairline.web.api.sites import Sites
+from fairline.web.api.sessions import Sites
 from fairline.web.context import Context
 from fairline.web.dashboard import DashboardPages, dashboard_operations
-from fairline.web.description.docs import Docs
-from fairline.web.metrics.figures import MetricsPage
-from fairline.web.metrics.metrics import Metrics
-from fairline.web.pages.arrival import ArrivalPages
+from fairline.web.description.page import Docs
+from fairline.web.metrics.measurements import Metrics
+from fairline.web.metrics.page import MetricsPage
+from fairline.web.pages.arrived import ArrivalPages
 from fairline.web.pages.board import BoardPages
-from fairline.web.pages.door import Door
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
-from fairline.web.pages.operations import page_operations
+from fairline.web.pages.page_access import Door
+from fairline.web.pages.routes import page_operations
 from fairline.web.pages.waiting import WaitingPages
-from fairline.web.server.adapter import Adapter, Scope, request_of, respond
+from fairline.web.server.asgi import Adapter, Scope, request_of, respond
 from fairline.web.server.assets import Assets
 from fairline.web.server.cors import Cors
 from fairline.web.server.http import Request
 from fairline.web.server.operations import Operation
 from fairline.web.server.problems import failure, problem
-from fairline.web.server.strict import strict
+from fairline.web.server.query_names import strict
 
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:

@@ -13,27 +13,27 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from fairline.caches import SHARES, Remembered, remembering, weight
 from fairline.domain.address import counted_address
-from fairline.domain.arrival import Caller
 from fairline.domain.estimate import Wait
+from fairline.domain.join_request import Caller
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import WAITING, Standing, Status, Ticket, Went
-from fairline.domain.token import ClientClaims, SessionClaims, TicketClaims
+from fairline.domain.tokens import ClientClaims, SessionClaims, TicketClaims
 from fairline.errors import TokenError, TokenInvalid, TokenMoved
-from fairline.remembered import SHARES, Remembered, remembering, weight
-from fairline.service.answer import Answer
-from fairline.service.room import Room
+from fairline.service.answers import Answer
+from fairline.service.fairline import Room
 from fairline.settings import ServerSettings
-from fairline.web.api.recent import Recent
+from fairline.web.api.queue_states import Recent
 from fairline.web.api.wire import TicketAnswer, TransferredTo, moment
 from fairline.web.pages.renderer import Renderer
 from fairline.web.server.http import Headers, Request, cookie, other_token
 from fairline.web.server.origins import Origins
-from fairline.web.server.preference import preferred
+from fairline.web.server.preferred_language import preferred
 
 if TYPE_CHECKING:
+    from fairline.web.streams.board_streams import Screens
     from fairline.web.streams.hub import Hub
-    from fairline.web.streams.screens import Screens
 
 SESSION_COOKIE = "fairline_session"
 CLIENT_COOKIE = "fairline_client"

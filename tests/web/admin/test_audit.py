@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from fairline.store import AdminKey, Role
 from fairline.store.valkey.client import connect
 from fairline.store.valkey.store import ValkeyStore
-from fairline.web.admin.ledger import Ledger
+from fairline.web.admin.audit_record import Ledger
 from tests.web.admin.desk import Join, client, moment
 from tests.web.running import RunningServer
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.web.inside import open_queue, room_of
 from tests.web.raw import Raw, connected
 from tests.web.running import RunningServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.web.raw import Raw, request, slow
 
 STATUS = "/api/v1/status"

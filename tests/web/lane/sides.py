@@ -13,8 +13,8 @@ import msgspec
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action
-from fairline.domain.token import Keyring, SessionClaims, TicketClaims
-from fairline.service.room import Room
+from fairline.domain.tokens import Keyring, SessionClaims, TicketClaims
+from fairline.service.fairline import Room
 from tests.web.inside import Inside, open_queue
 from tests.web.raw import Answer, Raw, connected
 

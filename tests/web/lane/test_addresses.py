@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.web.inside import until
 from tests.web.lane.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
 from tests.web.raw import Raw, asked, chunked, request

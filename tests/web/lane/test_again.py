@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from fairline.caches import Remembered
 from fairline.domain.queue import QueueId
-from fairline.remembered import Remembered
-from fairline.service.room import Room
-from fairline.web.server import lane
+from fairline.service.fairline import Room
+from fairline.web.server import fast_path
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.lane.joins import STATUS, join_path
@@ -125,7 +125,7 @@ async def test_only_what_is_plain_and_welcome_is_remembered(inside: Inside, queu
             b"\r\n\r\n" + request("GET", STATUS, token=token),
             request("GET", STATUS, token=token, connection="close"),
             request("GET", STATUS, token=token, version="1.0"),
-            request("GET", STATUS, token=token, x_more="x" * lane.LONGEST_REMEMBERED),
+            request("GET", STATUS, token=token, x_more="x" * fast_path.LONGEST_REMEMBERED),
             request("POST", path, body, expect="100-continue"),
             request("POST", path, body, transfer_encoding="chunked"),
             request("GET", "/healthz"),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.domain.token import TicketClaims
+from fairline.domain.tokens import TicketClaims
 from tests.backends import PATIENCE_SECONDS
 from tests.web.inside import ORIGIN, serving
 from tests.web.lane.plan import Plan

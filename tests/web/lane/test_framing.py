@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.web.lane.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
 from tests.web.raw import Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer

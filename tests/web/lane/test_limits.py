@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.web.server import connection as limits
 from fairline.web.server.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, Moments, open_queue, serving, until

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from tests.web.lane.joins import BOTH_LANES, STATUS, join, join_path, joined
 from tests.web.raw import Raw, request, slow
 

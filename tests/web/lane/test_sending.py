@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairline.web.server.sending import Sending
+from fairline.web.server.write_together import Sending
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.lane.joins import join_path
 from tests.web.raw import connected, request

@@ -60,7 +60,6 @@ from fairline.store.contract import (
 )
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.embedded import EmbeddedServer
-from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.postgres.answers import (
     decode,
     event_of,
@@ -79,6 +78,7 @@ from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, series, stats_of
+from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)

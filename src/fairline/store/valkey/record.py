@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.line import SPAN
+from fairline.domain.order import SPAN
 from fairline.domain.queue import QueueView
 from fairline.domain.ticket import WAITING, Came, Person, Reason, Standing, Status, Ticket, Went
 from fairline.store.contract import Arrival

@@ -56,20 +56,20 @@ from fairline.store.contract import (
 )
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.embedded import EmbeddedServer
-from fairline.store.figures import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
+from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
 from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, theirs, view_of, whole_ticket
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
-from fairline.store.valkey.figures import FigureReader
 from fairline.store.valkey.keys import key, rate_key
 from fairline.store.valkey.names import QueueNames
 from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_went, unpack_came, unpack_standing, unpack_ticket
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.settings import pack_settings, pack_terms, unpack_settings
+from fairline.store.valkey.tallies import FigureReader
 
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 

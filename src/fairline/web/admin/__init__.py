@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fairline.web.admin.audit import Audit
-from fairline.web.admin.desk import Desk
+from fairline.web.admin.desk_view import Floors
 from fairline.web.admin.desks import Desks
-from fairline.web.admin.floor import Floors
 from fairline.web.admin.health import Health
 from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.kiosks import Kiosks
 from fairline.web.admin.live import Live
 from fairline.web.admin.mail import MailCalls
+from fairline.web.admin.operator_call import Desk
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
 from fairline.web.admin.reports import Reports

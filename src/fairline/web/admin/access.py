@@ -12,7 +12,7 @@ import secrets
 import time
 from hashlib import blake2b
 
-from fairline.domain.token import AdminClaims
+from fairline.domain.tokens import AdminClaims
 from fairline.errors import FairlineError, RateLimited, TokenError
 from fairline.service.admin_keys import AdminKeys, KeyInvalid, enough, id_of
 from fairline.store import AdminKey, Role

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairline.service.room import PAGE
+from fairline.service.fairline import PAGE
 from fairline.store import Entry, Role
-from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.operator_call import Call, Calls
 from fairline.web.admin.wire import Cursor, limit_query
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private

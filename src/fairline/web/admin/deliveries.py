@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from fairline.domain.notices import NoticeKind
 from fairline.errors import InvalidRequest
-from fairline.keeper.outbox import Outcome
+from fairline.keeper.delivery import Outcome
 from fairline.store import Delivery, DeliveryPage, DeliveryState, Role
-from fairline.web.admin.desk import Desk, StaffHandler
+from fairline.web.admin.operator_call import Desk, StaffHandler
 from fairline.web.admin.wire import Cursor, Nothing, limit_query
 from fairline.web.api.wire import moment
 from fairline.web.server.operations import Operation, Query

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fairline.service.counter import Counter
+from fairline.service.walk_in import Counter
 from fairline.store import DeskFigures, DeskState, DeskTotals, Role
-from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import Strict, moment
 from fairline.web.server.http import Response, private

@@ -7,7 +7,7 @@ import time
 from msgspec import Struct
 
 from fairline.store import Caution, Kind, Part, Role
-from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.operator_call import Call, Calls
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 

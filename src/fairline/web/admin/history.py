@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fairline.service.history import REVISIONS, Change
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.operator_call import Call, Calls
 from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, told
 from fairline.web.admin.wire import Nothing, Version, limit_query

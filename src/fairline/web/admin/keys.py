@@ -6,7 +6,6 @@ import time
 
 from fairline.errors import RateLimited
 from fairline.store import Role
-from fairline.web.admin.desk import DONE, Call, Calls, Desk
 from fairline.web.admin.key_wire import (
     Generation,
     IssuedPass,
@@ -19,6 +18,7 @@ from fairline.web.admin.key_wire import (
     PassList,
     SessionInfo,
 )
+from fairline.web.admin.operator_call import DONE, Call, Calls, Desk
 from fairline.web.admin.wire import Nothing
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from msgspec import Meta, Struct
 
-from fairline.domain.token import KioskClaims
+from fairline.domain.tokens import KioskClaims
 from fairline.errors import InvalidRequest
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.api.wire import Strict, moment
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation

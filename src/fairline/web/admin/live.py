@@ -14,10 +14,10 @@ from fairline.aio.grouping import Grouping
 from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError, QueueNotFound, StoreError
-from fairline.service.room import PAGE, Room
+from fairline.service.fairline import PAGE, Room
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
 from fairline.web.server.http import Connection, Sent, Takeover, encode, private

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.service.terms import refused_now
+from fairline.service.join_calendar import refused_now
 from fairline.web.admin.record_wire import StatsAnswer
 from fairline.web.api.wire import moment
 

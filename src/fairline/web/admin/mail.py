@@ -10,10 +10,10 @@ from msgspec import Meta, Struct
 from fairline.domain.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
 from fairline.errors import MailNotSetUp
 from fairline.keeper.mail import BOX, Mailer
-from fairline.service.letters import Letters
+from fairline.service.dead_letters import Letters
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
-from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.wire import Nothing
 from fairline.web.api.wire import Strict
 from fairline.web.server.http import Response, private

@@ -10,9 +10,9 @@ import msgspec
 
 from fairline.domain.queue import QueueId, QueueSettings, checked, queue_id
 from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.store import Configured, Role
-from fairline.web.admin.desk import BASE, DONE, Call, Calls, Desk
+from fairline.web.admin.operator_call import BASE, DONE, Call, Calls, Desk
 from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock, UserTokenKey
 from fairline.web.pages.drawing import Drawing
 from fairline.web.server.http import Headers, Response, private

@@ -9,9 +9,9 @@ import structlog
 from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.errors import StoreError
-from fairline.service.room import PAGE, Room
+from fairline.service.fairline import PAGE, Room
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Calls
+from fairline.web.admin.operator_call import Call, Calls
 from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.admin.streams import (
     AWAY_SECONDS,

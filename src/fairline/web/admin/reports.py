@@ -13,15 +13,15 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Meta, Struct, field
 
-from fairline.domain.hours import zone_named
+from fairline.domain.calendar import zone_named
 from fairline.domain.queue import Admission, QueueId, QueueSettings
 from fairline.domain.ticket import Reason
 from fairline.errors import InvalidRequest
-from fairline.service.counter import Counter
+from fairline.service.walk_in import Counter
 from fairline.store import DAYS_KEPT, Report, Role
 from fairline.web.admin.charts import HEIGHT, WIDTH, Chart, chart
-from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.record_wire import CountsAnswer, HourAnswer
 from fairline.web.admin.spreadsheet import csv_of
 from fairline.web.api.wire import moment

@@ -13,9 +13,9 @@ from msgspec import Struct
 from fairline.domain.preview import Outlook, Why
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import InvalidRequest
-from fairline.service.lately import Lately
+from fairline.service.recent_reads import Lately
 from fairline.store import Point, Role
-from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private

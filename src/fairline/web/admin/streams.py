@@ -11,7 +11,7 @@ import structlog
 
 from fairline.errors import FairlineError
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Desk
+from fairline.web.admin.operator_call import Call, Desk
 from fairline.web.server.http import Connection
 from fairline.web.streams.open_streams import (
     BUFFER_LIMIT,

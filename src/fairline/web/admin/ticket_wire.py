@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fairline.domain.arrival import JoinRequest
+from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import LONGEST_LINE, QueueId, QueueSettings
 from fairline.domain.ticket import Reason, Status, Ticket, Went
-from fairline.service.answer import printed
+from fairline.service.answers import printed
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
 from fairline.web.api.wire import Strict, moment
 

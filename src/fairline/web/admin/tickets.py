@@ -9,15 +9,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fairline.domain.arrival import Caller
+from fairline.domain.join_request import Caller
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Reason, Status, Ticket
 from fairline.errors import InvalidRequest
-from fairline.service.counter import Counter
-from fairline.service.room import PAGE
+from fairline.service.fairline import PAGE
 from fairline.service.search import AT_MOST, LONGEST
+from fairline.service.walk_in import Counter
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.ticket_wire import (
     AdminTicket,
     Called,

@@ -17,10 +17,10 @@ from fairline.errors import (
     TooManyWebhooks,
     WebhookNotFound,
 )
+from fairline.keeper.delivery import Outcome
 from fairline.keeper.outbound import check_literal
-from fairline.keeper.outbox import Outcome
 from fairline.keeper.webhooks import post
-from fairline.service.letters import Letters
+from fairline.service.dead_letters import Letters
 from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState, Store
 
 #: Each costs the keepers a look a round.

@@ -8,7 +8,7 @@ from fairline.domain.webhook import Webhook
 from fairline.settings import PrivateAddresses
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
-from fairline.web.admin.desk import DONE, Call, Calls, Desk
+from fairline.web.admin.operator_call import DONE, Call, Calls, Desk
 from fairline.web.admin.webhook_desk import WebhookDesk
 from fairline.web.admin.webhook_wire import MadeWebhook, NewWebhook, WebhookAnswer, WebhookChanges, WebhookList
 from fairline.web.admin.wire import Nothing

@@ -11,11 +11,11 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
 from fairline.errors import InvalidRequest
 from fairline.service.board import Board, Calls, Shown, read_board
-from fairline.service.lately import Lately
-from fairline.service.room import PAGE, Room
-from fairline.service.terms import refused_now
+from fairline.service.fairline import PAGE, Room
+from fairline.service.join_calendar import refused_now
+from fairline.service.recent_reads import Lately
 from fairline.web.api.people import named_queue
-from fairline.web.api.recent import FRESH_SECONDS
+from fairline.web.api.queue_states import FRESH_SECONDS
 from fairline.web.api.wire import BoardAnswer, CalledAnswer, ServingAnswer, moment
 from fairline.web.context import Context
 from fairline.web.server.assets import Assets

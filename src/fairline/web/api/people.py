@@ -9,9 +9,9 @@ import msgspec
 from msgspec import UnsetType
 
 from fairline.aio.grouping import Asked
-from fairline.domain.arrival import JoinBody, JoinRequest
+from fairline.domain.join_request import JoinBody, JoinRequest
 from fairline.domain.queue import QueueId, queue_id
-from fairline.domain.token import TicketClaims
+from fairline.domain.tokens import TicketClaims
 from fairline.errors import (
     FairlineError,
     InvalidRequest,
@@ -22,8 +22,8 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
-from fairline.service.answer import Answer, Welcome
-from fairline.service.counter import MOVE_SECONDS, Counter, move_path
+from fairline.service.answers import Answer, Welcome
+from fairline.service.walk_in import MOVE_SECONDS, Counter, move_path
 from fairline.web.api.wire import (
     HeartbeatRequest,
     LeaveRequest,
@@ -34,7 +34,7 @@ from fairline.web.api.wire import (
     TicketAnswer,
 )
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket
-from fairline.web.server import logbook
+from fairline.web.server import request_log
 from fairline.web.server.http import (
     NO_STORE,
     Headers,
@@ -103,7 +103,7 @@ class People:
         asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
         def welcome(answer: Welcome) -> Response:
-            logbook.joined(request, answer, keyed=body.idempotency_key is not None)
+            request_log.joined(request, answer, keyed=body.idempotency_key is not None)
             return self.welcome(request, answer, visitor)
 
         return Pending(asked, welcome)
@@ -172,7 +172,7 @@ class People:
         # A page that stays open on the old device must not take away a place that went on to another.
         same_ticket(claims, await self._room.status(queue, claims.number))
         if final:
-            logbook.left(request, await self._room.leave(queue, claims.number, claims.joined))
+            request_log.left(request, await self._room.leave(queue, claims.number, claims.joined))
         else:
             await self._room.unload(queue, claims.number)
         return _LEFT

@@ -17,19 +17,19 @@ from urllib.parse import parse_qsl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
 from fairline.domain.webhook import Topic
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
 from fairline.service.admin_keys import KeyInvalid
 from fairline.store import AdminKey, Role
 from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
-from fairline.web.admin.ledger import Ledger
+from fairline.web.admin.audit_record import Ledger
 from fairline.web.admin.reports import days_kept
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.dashboard.form import form
-from fairline.web.description.docs import HTML
+from fairline.web.description.page import HTML
 from fairline.web.pages.languages import catalogue
 from fairline.web.server.assets import Assets
 from fairline.web.server.http import Headers, Request, Response, cookie

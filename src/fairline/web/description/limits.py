@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fairline.domain import bypass, hours, look
-from fairline.domain.arrival import METADATA_BYTES
-from fairline.domain.look import LANGUAGES
+from fairline.domain import branding, bypass, calendar
+from fairline.domain.branding import LANGUAGES
+from fairline.domain.join_request import METADATA_BYTES
 from fairline.domain.notices import NoticeKind
 from fairline.domain.queue import ID_PATTERN, PREFIX, SERIES
 
@@ -20,7 +20,7 @@ Schema = dict[str, Any]
 WEB_ADDRESS: Schema = {"pattern": "^https?://[^/]", "format": "uri"}
 MAIL_ADDRESS: Schema = {"pattern": "^[^@]+@[^@]+$", "format": "email"}
 QUEUE: Schema = {"pattern": f"^{ID_PATTERN}$"}
-_TEXT_NAMES = "|".join((*look.TEXTS, *look.NOTICE_TEXTS, look.SERIES_TEXT.pattern))
+_TEXT_NAMES = "|".join((*branding.TEXTS, *branding.NOTICE_TEXTS, branding.SERIES_TEXT.pattern))
 
 
 def _whole(pattern: re.Pattern[str]) -> Schema:
@@ -44,19 +44,19 @@ LIMITS: dict[str, dict[str, Schema]] = {
         "series": {"uniqueItems": True, "items": _whole(SERIES)},
         "time_zone": {"minLength": 1},
         "opening_hours": {
-            "maxProperties": len(hours.WEEKDAYS),
-            "propertyNames": {"enum": list(hours.WEEKDAYS)},
-            "additionalProperties": {"maxItems": hours.MOST_SPANS, "items": _whole(hours.SPAN)},
+            "maxProperties": len(calendar.WEEKDAYS),
+            "propertyNames": {"enum": list(calendar.WEEKDAYS)},
+            "additionalProperties": {"maxItems": calendar.MOST_SPANS, "items": _whole(calendar.SPAN)},
         },
-        "closed_dates": {"maxItems": hours.MOST_DATES, "items": {"format": "date"}},
+        "closed_dates": {"maxItems": calendar.MOST_DATES, "items": {"format": "date"}},
         "counters": {"uniqueItems": True, "items": {"minLength": 1, "maxLength": 60}},
         "phone_region": _or_empty("[A-Z]{2}"),
         "notices": {"maxItems": len(NoticeKind), "uniqueItems": True},
-        "logo": _or_empty(look.IMAGE.pattern),
-        "accent_colour": _or_empty(look.COLOUR.pattern),
-        "background_colour": _or_empty(look.COLOUR.pattern),
+        "logo": _or_empty(branding.IMAGE.pattern),
+        "accent_colour": _or_empty(branding.COLOUR.pattern),
+        "background_colour": _or_empty(branding.COLOUR.pattern),
         "texts": {
-            "maxProperties": look.MOST_TEXTS,
+            "maxProperties": branding.MOST_TEXTS,
             "propertyNames": {"pattern": rf"^(?:{_TEXT_NAMES})(?:\.(?:{'|'.join(LANGUAGES)}))?$"},
         },
     },

@@ -17,7 +17,7 @@ from fairline.store import Role
 from fairline.web.admin.wire import LARGEST_TICKET, Version
 from fairline.web.api.boards import MOST_QUEUES
 from fairline.web.api.wire import Problem
-from fairline.web.description.samples import BODIES
+from fairline.web.description.examples import BODIES
 from fairline.web.description.schemas import Schema, Schemas
 from fairline.web.server.http import BODY_LIMIT, PROBLEM
 from fairline.web.server.operations import EVENT_STREAM, Operation

@@ -12,16 +12,16 @@ from jinja2 import Environment
 from markupsafe import Markup
 from msgspec import UNSET
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.colours import style
+from fairline.web.pages.page_content import Sight
 from fairline.web.pages.renderer import Renderer
 from fairline.web.pages.sandbox import built_in, environment
-from fairline.web.pages.sight import Sight
-from fairline.web.server import logbook
+from fairline.web.server import request_log
 from fairline.web.server.assets import Assets
 from fairline.web.server.http import Headers, Response
 
@@ -66,7 +66,7 @@ class Drawing:
                 for state, status in TRIED.items():
                     await self._try_state(renderer, queue, settings, state, status)
             except OSError as error:  # no fault of the template, which is bounded wherever it is drawn
-                logbook.template_not_drawn(queue, str(error))
+                request_log.template_not_drawn(queue, str(error))
             finally:
                 await renderer.close()
 
@@ -134,9 +134,9 @@ class Drawing:
         try:
             return await self._renderer.draw(settings.page_template, values)
         except InvalidSettings as error:
-            logbook.template_broken(queue, error.problem)
+            request_log.template_broken(queue, error.problem)
         except OSError as error:
-            logbook.template_not_drawn(queue, str(error))
+            request_log.template_not_drawn(queue, str(error))
         return None
 
 

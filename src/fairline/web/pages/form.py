@@ -7,7 +7,7 @@ import secrets
 
 from msgspec import Struct
 
-from fairline.domain.arrival import JoinRequest, shows_as_written
+from fairline.domain.join_request import JoinRequest, shows_as_written
 from fairline.domain.mail import LONGEST_ADDRESS, checked_address
 from fairline.domain.phone import example, normalised
 from fairline.domain.queue import Ask, QueueSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairline.domain.queue import QueueSettings
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.sight import Sight
+from fairline.web.pages.page_content import Sight
 from fairline.web.server.http import Request, Response
 from fairline.web.server.problems import problem
 

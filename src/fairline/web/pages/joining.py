@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.queue import QueueId, QueueSettings, QueueView
 from fairline.domain.ticket import LIVE, Standing
-from fairline.domain.token import MoveClaims
+from fairline.domain.tokens import MoveClaims
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -24,15 +24,15 @@ from fairline.errors import (
     TokenMoved,
     TransitionRefused,
 )
-from fairline.service.answer import Welcome
+from fairline.service.answers import Welcome
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
-from fairline.web.pages.codes import asked_colour, asked_size, embedded, picture
-from fairline.web.pages.door import Pages, fields_of, see_other
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
-from fairline.web.pages.sight import FormSight, Sight, page_url
-from fairline.web.server import logbook
+from fairline.web.pages.page_access import Pages, fields_of, see_other
+from fairline.web.pages.page_content import FormSight, Sight, page_url
+from fairline.web.pages.qr_codes import asked_colour, asked_size, embedded, picture
+from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 
@@ -111,7 +111,7 @@ class JoinPages(Pages):
             again = error.retry_after
             headers: Headers = ((b"retry-after", str(max(1, math.ceil(again))).encode()),) if again else ()
             return await self._draw(request, queue, settings, view, filled, wrong, PROBLEMS[error.code][0], headers)
-        logbook.joined(request, welcome, keyed=True)
+        request_log.joined(request, welcome, keyed=True)
         return self._to_ticket(request, queue, self._door.cookies(request, welcome, visitor))
 
     async def _has_number(self, request: Request, queue: QueueId) -> bool:

@@ -14,19 +14,19 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
-from fairline.domain.arrival import Caller, JoinRequest
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import Ask, QueueId, QueueSettings
-from fairline.domain.token import KioskClaims
+from fairline.domain.tokens import KioskClaims
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.service.admin_keys import AdminKeys, Forbidden, KeyInvalid
-from fairline.service.answer import Welcome
+from fairline.service.answers import Welcome
 from fairline.store import Role
 from fairline.web.api.people import named_queue
-from fairline.web.pages.codes import embedded
-from fairline.web.pages.door import PAGE_OF, Door, Pages, fields_of, see_other
 from fairline.web.pages.form import Filled, mistakes, new_key
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.sight import Series, Sight, crowd
+from fairline.web.pages.page_access import PAGE_OF, Door, Pages, fields_of, see_other
+from fairline.web.pages.page_content import Series, Sight, crowd
+from fairline.web.pages.qr_codes import embedded
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.look import TEXTS
-from fairline.web.server.preference import preferred
+from fairline.domain.branding import TEXTS
+from fairline.web.server.preferred_language import preferred
 
 __all__ = ["PLURALS", "Language", "Words", "catalogue", "preferred", "span_in_words"]
 

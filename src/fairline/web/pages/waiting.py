@@ -11,19 +11,19 @@ from contextlib import suppress
 
 from msgspec import UnsetType
 
-from fairline.domain.arrival import JoinRequest
+from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, Reason, Status
 from fairline.errors import FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
-from fairline.service.answer import Answer
-from fairline.service.terms import refused_now
+from fairline.service.answers import Answer
+from fairline.service.join_calendar import refused_now
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
 from fairline.web.context import redirect_url
-from fairline.web.pages.door import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.sight import Sight, form_url, page_url
-from fairline.web.server import logbook
+from fairline.web.pages.page_access import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
+from fairline.web.pages.page_content import Sight, form_url, page_url
+from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response
 from fairline.web.server.problems import PROBLEMS
 
@@ -93,12 +93,12 @@ class WaitingPages(Pages):
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
         welcome = await self._room.join(queue, JoinRequest(), caller)
-        logbook.joined(request, welcome)
+        request_log.joined(request, welcome)
         return self._back(request, queue, self._door.cookies(request, welcome, visitor))
 
     async def _leave(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
         if answer is not None and answer.standing.status in LIVE:
-            logbook.left(request, await self._room.leave(queue, answer.standing.number, answer.standing.joined))
+            request_log.left(request, await self._room.leave(queue, answer.standing.number, answer.standing.joined))
         return self._back(request, queue)
 
     async def _let_pass(self, request: Request, queue: QueueId, answer: Answer | None, seen: str) -> Response:

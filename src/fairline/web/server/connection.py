@@ -19,10 +19,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from fairline.web.server.cors import Cors
-from fairline.web.server.cycle import FastCycle, Flow, Streaming
+from fairline.web.server.fast_cycle import FastCycle, Flow, Streaming
 from fairline.web.server.http import STATUS_LINE, Head, Headers, Request, Response, Takeover, header_lines
 from fairline.web.server.problems import problem
-from fairline.web.server.sending import Sending
+from fairline.web.server.write_together import Sending
 
 log = structlog.get_logger()
 

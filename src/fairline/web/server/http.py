@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
-from fairline.web.server.bodies import invalid
+from fairline.web.server.body_errors import invalid
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 
 from fairline.domain.queue import ID_PATTERN
 from fairline.store import Role
+from fairline.web.server.fast_path import Route, Routed
 from fairline.web.server.http import Handler, SlowHandler
-from fairline.web.server.lane import Route, Routed
 
 EVENT_STREAM = "text/event-stream"
 

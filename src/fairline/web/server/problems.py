@@ -17,7 +17,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.web.api.wire import moment
-from fairline.web.server import logbook
+from fairline.web.server import request_log
 from fairline.web.server.http import NO_STORE, PROBLEM, Headers, Request, Response, encode
 
 log = structlog.get_logger()
@@ -123,11 +123,11 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
         if isinstance(error, QueueClosed):
             more |= {"early": error.early} | ({"opens_at": moment(error.opens_at)} if error.opens_at else {})
         if error.code == "rate_limited":
-            logbook.limited(request, error)
+            request_log.limited(request, error)
         code = error.code if error.code in PROBLEMS else "internal_error"
         detail = error.message
         if isinstance(error, StoreError):
-            logbook.store_trouble(request, error, code)
+            request_log.store_trouble(request, error, code)
             detail = "We cannot answer just now. Try again; with the same client_id or idempotency key that is safe."
         return problem(code, detail, request.id, retry_after=error.retry_after, status=status, **more)
     log.error("http.failed", path=request.path, request_id=request.id, exc_info=error)

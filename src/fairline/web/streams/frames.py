@@ -7,7 +7,7 @@ import zlib
 from functools import lru_cache
 
 from fairline.domain.ticket import LIVE, Status
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.web.context import Context
 from fairline.web.server.http import encode
 

@@ -19,7 +19,7 @@ import structlog
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.web.context import Context
 from fairline.web.server.http import NO_STORE, Connection, Request, Response, Sent, Takeover
 from fairline.web.streams.frames import Frames

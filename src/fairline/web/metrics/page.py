@@ -12,9 +12,9 @@ from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, webhooks
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 from fairline.store import BoxCounts, Stats, Totals
-from fairline.web.metrics.metrics import Metrics
+from fairline.web.metrics.measurements import Metrics
 from fairline.web.server.http import NO_STORE, Request, Response
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"

@@ -18,11 +18,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import Struct
 
-from fairline.domain.arrival import JoinRequest
+from fairline.caches import SHARES, remembering, weight
 from fairline.domain.bypass import address_passes, agent_passes, decoded, path_passes
+from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import Action, Status
-from fairline.domain.token import SessionClaims
+from fairline.domain.tokens import SessionClaims
 from fairline.errors import (
     FairlineError,
     QueueNotFound,
@@ -32,10 +33,9 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
-from fairline.remembered import SHARES, remembering, weight
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.web.api.people import named_queue, visitor_of
-from fairline.web.api.recent import State
+from fairline.web.api.queue_states import State
 from fairline.web.api.wire import TurnedAway
 from fairline.web.context import SESSION_COOKIE, TAKEN, Context, local
 from fairline.web.server.http import (

@@ -9,14 +9,14 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 from msgspec import UNSET, Struct
 
+from fairline.domain.branding import LANGUAGES, opening_time
 from fairline.domain.estimate import Forecast
-from fairline.domain.look import LANGUAGES, opening_time
 from fairline.domain.queue import Ask, QueueSettings, QueueView
 from fairline.domain.ticket import Reason, Status
 from fairline.web.api.wire import TicketAnswer
-from fairline.web.pages.codes import embedded
 from fairline.web.pages.form import Filled, phone_example
 from fairline.web.pages.languages import Language, catalogue
+from fairline.web.pages.qr_codes import embedded
 
 #: In these someone is in line, or about to be: the page goes on living by its script.
 IN_LINE = frozenset({"joining", "waiting", "held", "paused", "admitted"})

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import TOKEN_SECONDS, Standing, Ticket
-from fairline.domain.token import Keyring, TicketClaims
+from fairline.domain.tokens import Keyring, TicketClaims
 
 #: How long that of a number at a counter is good at least: people go away with it, and come back the same day.
 COUNTER_SECONDS = 86_400.0

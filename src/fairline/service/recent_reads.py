@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from fairline.aio.grouping import Grouping
 from fairline.domain.queue import QueueId
-from fairline.service.room import Room
+from fairline.service.fairline import Room
 
 T = TypeVar("T")
 

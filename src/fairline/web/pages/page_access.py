@@ -9,10 +9,10 @@ import time
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from fairline.domain.look import opening_time
+from fairline.domain.branding import opening_time
 from fairline.domain.queue import QueueId, QueueSettings, QueueStatus, QueueView
 from fairline.domain.ticket import LIVE
-from fairline.domain.token import TicketClaims
+from fairline.domain.tokens import TicketClaims
 from fairline.errors import (
     FairlineError,
     QueueClosed,
@@ -26,15 +26,15 @@ from fairline.errors import (
     TokenMoved,
     UserTokenMissing,
 )
-from fairline.service.answer import Answer, Welcome
-from fairline.service.counter import Counter
-from fairline.service.terms import refused_now
+from fairline.service.answers import Answer, Welcome
+from fairline.service.join_calendar import refused_now
+from fairline.service.walk_in import Counter
 from fairline.web.api.people import People, named_queue
 from fairline.web.api.wire import moment
 from fairline.web.context import Context, local, same_ticket, ticket_cookie, user_cookie
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.sight import Sight
+from fairline.web.pages.page_content import Sight
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 

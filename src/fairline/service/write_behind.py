@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from fairline.aio.soon import Soon
+from fairline.aio.debounce import Soon
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError, StoreError
 

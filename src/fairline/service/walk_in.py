@@ -12,14 +12,14 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from fairline.domain.desk import desk_name
+from fairline.domain.desk_name import desk_name
 from fairline.domain.estimate import Forecast
 from fairline.domain.queue import QueueId, QueueSettings, QueueView
 from fairline.domain.ticket import LIVE, Action, Standing, Status, Ticket, Went, goes_to
-from fairline.domain.token import MoveClaims
+from fairline.domain.tokens import MoveClaims
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
-from fairline.service.answer import Welcome, printed
-from fairline.service.room import Room
+from fairline.service.answers import Welcome, printed
+from fairline.service.fairline import Room
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 
 #: How long a link to another device works.

@@ -9,9 +9,9 @@ from msgspec import UNSET, UnsetType
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
-from fairline.domain.token import SessionClaims
+from fairline.domain.tokens import SessionClaims
 from fairline.errors import FairlineError, TicketExpired, TicketNotFound
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.web.api.people import gone_with_its_queue
 from fairline.web.api.wire import SessionAnswer, Strict, moment
 from fairline.web.context import Context

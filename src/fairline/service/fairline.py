@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 
 from fairline.aio.grouping import Asked, Grouping
-from fairline.domain.arrival import Caller, JoinRequest, check_join
-from fairline.domain.desk import desk_name
+from fairline.domain.desk_name import desk_name
 from fairline.domain.events import Event
+from fairline.domain.join_request import Caller, JoinRequest, check_join
 from fairline.domain.preview import Outlook, outlook
 from fairline.domain.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
 from fairline.domain.ticket import TOKEN_SECONDS, Action, Status, Ticket
-from fairline.domain.token import Keyring, PriorityClaims
+from fairline.domain.tokens import Keyring, PriorityClaims
 from fairline.errors import (
     FairlineError,
     InvalidRequest,
@@ -32,13 +32,13 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.service.answer import Answer, Welcome, printed
+from fairline.service.answers import Answer, Welcome, printed
 from fairline.service.batches import Acting, Asking, Batches, Whose
 from fairline.service.history import Past, past, settings_at
 from fairline.service.identity import Identity
-from fairline.service.known import KnownSettings
-from fairline.service.proof import TicketTokens
 from fairline.service.search import search
+from fairline.service.settings_cache import KnownSettings
+from fairline.service.ticket_tokens import TicketTokens
 from fairline.store import (
     Configured,
     Hour,

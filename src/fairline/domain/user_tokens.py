@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.domain.queue import QueueId, check_text
-from fairline.domain.token import LONGEST, HmacKey, Keyring, from_base64
+from fairline.domain.tokens import LONGEST, HmacKey, Keyring, from_base64
 from fairline.errors import FairlineError, InvalidRequest, UserTokenExpired, UserTokenInvalid
 
 #: A token that is good for longer could be handed around for longer.

@@ -19,15 +19,15 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from fairline.aio.grouping import Asked
-from fairline.domain.arrival import Caller, JoinRequest
 from fairline.domain.estimate import Forecast
+from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, QueueView
-from fairline.domain.token import Keyring
+from fairline.domain.tokens import Keyring
 from fairline.errors import FairlineError, StoreError
 from fairline.keeper import SWEEP_SECONDS, Keeper
-from fairline.service.answer import Welcome
-from fairline.service.room import Room
-from fairline.simulation.crowd import Person, Scenario, gather
+from fairline.service.answers import Welcome
+from fairline.service.fairline import Room
+from fairline.simulation.people import Person, Scenario, gather
 from fairline.store import MAX_BATCH, Lapsed, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import structlog
 
-from fairline.aio.soon import Soon
+from fairline.aio.debounce import Soon
 from fairline.domain.estimate import Wait
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError

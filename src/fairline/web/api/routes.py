@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Literal
 
 from fairline.web.api.boards import Boards
-from fairline.web.api.gate import Gate
+from fairline.web.api.forward_auth import Gate
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
-from fairline.web.api.sites import Sites
+from fairline.web.api.sessions import Sites
 from fairline.web.api.wire import (
     BoardAnswer,
     Health,
@@ -28,8 +28,8 @@ from fairline.web.api.wire import (
     TicketAnswer,
     TurnedAway,
 )
-from fairline.web.description.docs import HTML, Docs
-from fairline.web.metrics.figures import MEDIA, MetricsPage
+from fairline.web.description.page import HTML, Docs
+from fairline.web.metrics.page import MEDIA, MetricsPage
 from fairline.web.server.assets import Assets
 from fairline.web.server.operations import (
     EVENT_STREAM,

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fairline.web.description.docs import HTML
-from fairline.web.pages.arrival import ArrivalPages
+from fairline.web.description.page import HTML
+from fairline.web.pages.arrived import ArrivalPages
 from fairline.web.pages.board import BoardPages
-from fairline.web.pages.codes import COLOUR, LARGEST, SMALLEST, USUAL
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
+from fairline.web.pages.qr_codes import COLOUR, LARGEST, SMALLEST, USUAL
 from fairline.web.pages.waiting import WaitingPages
 from fairline.web.server.operations import JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED, Operation, Query
 

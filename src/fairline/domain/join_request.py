@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from fairline.domain.look import LANGUAGES, spoken
+from fairline.domain.branding import LANGUAGES, spoken
 from fairline.domain.mail import LONGEST_ADDRESS, checked_address
 from fairline.domain.phone import normalised
 from fairline.domain.queue import QueueSettings, check_text

@@ -16,7 +16,7 @@ from msgspec import Struct
 import fairline
 from fairline.store import Role
 from fairline.web.description import openapi
-from fairline.web.description.samples import ALSO, BODIES, PATH, QUERY, plain, sample
+from fairline.web.description.examples import ALSO, BODIES, PATH, QUERY, plain, sample
 from fairline.web.server.assets import Assets
 from fairline.web.server.http import Headers, Request, Response, encode
 from fairline.web.server.operations import EVENT_STREAM, Operation

@@ -7,15 +7,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairline.domain.look import LANGUAGES
+from fairline.domain.branding import LANGUAGES
 from fairline.domain.queue import QueueId, QueueStatus
 from fairline.domain.ticket import Ticket
-from fairline.service.counter import Counter, Floor
-from fairline.service.room import PAGE
-from fairline.service.terms import refused_now
+from fairline.service.fairline import PAGE
+from fairline.service.join_calendar import refused_now
+from fairline.service.walk_in import Counter, Floor
 from fairline.store import Role
-from fairline.web.admin.desk import Call, Calls, Desk
 from fairline.web.admin.desks import DeskAnswer
+from fairline.web.admin.operator_call import Call, Calls, Desk
 from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.admin.wire import limit_query
 from fairline.web.api.wire import moment

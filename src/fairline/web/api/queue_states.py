@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from fairline.domain.estimate import Forecast
 from fairline.domain.queue import QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.service.lately import Lately
-from fairline.service.room import Room
-from fairline.service.terms import refused_now
+from fairline.service.fairline import Room
+from fairline.service.join_calendar import refused_now
+from fairline.service.recent_reads import Lately
 from fairline.web.api.wire import QueueAnswer, moment
 
 #: How long the state of a queue is good for, in caches and here.

@@ -7,8 +7,8 @@ import re
 
 import segno
 
+from fairline.caches import SHARES, remembering
 from fairline.errors import InvalidRequest
-from fairline.remembered import SHARES, remembering
 from fairline.web.pages.colours import WHITE, contrast, parsed
 
 #: Pixels a side.

@@ -34,8 +34,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct, field
 
+from fairline.caches import SHARES, Remembered
 from fairline.errors import TokenExpired, TokenInvalid
-from fairline.remembered import SHARES, Remembered
 
 #: Bytes of verified tokens remembered for each kind, so that the next call with the same one costs a look-up.
 REMEMBERED = {"ticket": SHARES["ticket tokens"], "session": SHARES["session tokens"]}

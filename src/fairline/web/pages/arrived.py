@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 
 from fairline.domain.queue import QueueId
-from fairline.domain.token import SessionClaims
+from fairline.domain.tokens import SessionClaims
 from fairline.errors import FairlineError, QueueNotFound, SessionTaken, StoreError, TokenInvalid
 from fairline.web.api.people import named_queue
 from fairline.web.context import SESSION_COOKIE
-from fairline.web.pages.door import Pages, fields_of, see_other
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.sight import Sight, arrival_url, page_url
+from fairline.web.pages.page_access import Pages, fields_of, see_other
+from fairline.web.pages.page_content import Sight, arrival_url, page_url
 from fairline.web.server.http import Request, Response, cookie, other_token
 
 

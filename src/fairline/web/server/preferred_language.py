@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fairline.domain.look import LANGUAGES, spoken
+from fairline.domain.branding import LANGUAGES, spoken
 from fairline.web.server.http import Request
 
 

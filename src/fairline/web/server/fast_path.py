@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
 
-from fairline.remembered import SHARES, Remembered
+from fairline.caches import SHARES, Remembered
 from fairline.web.server.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.server.cors import Cors
-from fairline.web.server.cycle import FastCycle
+from fairline.web.server.fast_cycle import FastCycle
 from fairline.web.server.http import BODY_LIMIT, HAND_OVER, Handler, Head
-from fairline.web.server.sending import Sending
+from fairline.web.server.write_together import Sending
 
 #: The address of a request, which counts among its headers too.
 URL_LIMIT = 8 * 1024

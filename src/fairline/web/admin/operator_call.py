@@ -16,7 +16,7 @@ from fairline.domain.queue import QueueId
 from fairline.errors import InvalidRequest
 from fairline.store import AdminKey, Role
 from fairline.web.admin.access import Access
-from fairline.web.admin.ledger import Ledger
+from fairline.web.admin.audit_record import Ledger
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context

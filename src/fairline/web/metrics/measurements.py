@@ -31,7 +31,7 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
 from fairline.errors import FairlineError, StoreError
 from fairline.keeper import mail, webhooks
-from fairline.service.answer import Answer
+from fairline.service.answers import Answer
 from fairline.web.metrics.metrics_folder import FOLDER
 
 #: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.

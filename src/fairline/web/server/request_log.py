@@ -14,9 +14,9 @@ from typing import Any
 import structlog
 
 from fairline.errors import FairlineError
-from fairline.service.answer import Answer, Welcome
+from fairline.service.answers import Answer, Welcome
 from fairline.web.server.http import Request
-from fairline.web.server.repeats import Repeats
+from fairline.web.server.log_repeats import Repeats
 
 log = structlog.get_logger()
 
