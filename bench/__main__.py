@@ -15,7 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from bench import counter, gate, grouping, http, memory, naive, postgres, scale, streams
+from bench import gate, grouping, http, memory, naive, postgres, scale, streams, walk_in
 from bench.common import machine, stolen
 from fairline.errors import FairlineError
 
@@ -52,7 +52,7 @@ PARTS = {
     "naive": Part("the script one would write oneself, on the same server", naive.measure),
     "durability": Part("what it costs that every call is on disk before it is answered", durability),
     "postgres": Part("a counter a hundred times over on PostgreSQL, beside the plain way", postgres.measure),
-    "counter": Part("a walk-in counter over HTTP for five minutes, on PostgreSQL", counter.measure, counter.SECONDS),
+    "desk": Part("a walk-in counter over HTTP for five minutes, on PostgreSQL", walk_in.measure, walk_in.SECONDS),
     "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure, http.SECONDS),
     "gate": Part("what asking for the pass adds to a page through nginx (needs wrk and nginx)", gate.measure),
     "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),

@@ -41,7 +41,7 @@ WANTED = 550
 WARM_UP_SECONDS = 2.0
 PRESS_SECONDS = 0.1
 LINES = (100, 10_000, 100_000)
-QUEUE = queue_id("counter")
+QUEUE = queue_id("desk")
 #: The first person of each process in each run.
 CROWDS = itertools.count(0, 10_000_000)
 
@@ -196,7 +196,7 @@ async def _fairline(load: Load) -> AsyncIterator[tuple[Any, Any]]:
 PLAIN_SCHEMA = """
 CREATE SCHEMA plain;
 CREATE TABLE plain.sequences (venue text PRIMARY KEY, value bigint NOT NULL);
-INSERT INTO plain.sequences VALUES ('counter', 0);
+INSERT INTO plain.sequences VALUES ('desk', 0);
 CREATE TABLE plain.entries (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, venue text NOT NULL, token text NOT NULL,
   position bigint NOT NULL, status text NOT NULL DEFAULT 'WAITING', idempotency_key text UNIQUE, address text,
@@ -216,21 +216,21 @@ async def _plain(load: Load) -> AsyncIterator[tuple[Any, Any]]:
             async with pool.connection() as connection, connection.transaction():
                 await connection.execute("SELECT * FROM plain.entries WHERE idempotency_key = %s", [key])
                 value = await _value(
-                    connection, "UPDATE plain.sequences SET value = value + 1 WHERE venue = 'counter' RETURNING value"
+                    connection, "UPDATE plain.sequences SET value = value + 1 WHERE venue = 'desk' RETURNING value"
                 )
                 waiting = await _value(
-                    connection, "SELECT count(*) FROM plain.entries WHERE venue = 'counter' AND status = 'WAITING'"
+                    connection, "SELECT count(*) FROM plain.entries WHERE venue = 'desk' AND status = 'WAITING'"
                 )
                 await connection.execute(
                     """INSERT INTO plain.entries (venue, token, position, idempotency_key, address, user_agent)
-                       VALUES ('counter', %s, %s, %s, %s, %s)""",
+                       VALUES ('desk', %s, %s, %s, %s, %s)""",
                     [f"RCOUNTER-{value:06d}", waiting + 1, key, address(person % 2**32), agent(person)],
                 )
 
         async def call() -> None:
             async with pool.connection() as connection, connection.transaction():
                 found = await connection.execute(
-                    """SELECT id FROM plain.entries WHERE venue = 'counter' AND status = 'WAITING'
+                    """SELECT id FROM plain.entries WHERE venue = 'desk' AND status = 'WAITING'
                        ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED"""
                 )
                 if row := await found.fetchone():

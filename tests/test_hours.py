@@ -135,11 +135,11 @@ def test_what_is_open_closes_and_what_is_closed_opens(minutes: int, zone: str) -
         ("series", ["A1"]),
         ("series", ["a"]),
         ("series", ["A", "A"]),
-        ("counters", [" Desk"]),
-        ("counters", ["Desk\n1"]),
-        ("counters", ["\u202eDesk"]),
-        ("counters", ["Desk 1", " "]),
-        ("counters", ["x" * 61]),
+        ("desks", [" Desk"]),
+        ("desks", ["Desk\n1"]),
+        ("desks", ["\u202eDesk"]),
+        ("desks", ["Desk 1", " "]),
+        ("desks", ["x" * 61]),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_its_name(field: str, value: object) -> None:

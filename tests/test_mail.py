@@ -35,7 +35,7 @@ def notice(language: str = "en", **changed: str) -> Notice:
         at=datetime(2027, 1, 15, 8, tzinfo=UTC),
         ticket=1,
         position=None,
-        counter="Desk 2",
+        desk="Desk 2",
         url="https://x.example/q/a?b=1&c=2",
         to=Recipient(name="Ada", phone=None, email="ada@example.com", user_id=None, language=language),
         **(said | changed),

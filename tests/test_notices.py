@@ -22,7 +22,7 @@ def notice(kind: NoticeKind) -> Notice:
         ticket=1,
         label="R-1",
         position=None,
-        counter=None,
+        desk=None,
         subject="",
         text="",
         url=None,

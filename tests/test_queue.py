@@ -72,7 +72,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "closed_dates": ("a list of texts of at most 200 characters", [[], ["2027-12-25"]], [None, [20271225]]),
     "close_early": ("true or false", [True, False], [None, 1]),
     "clear_after_minutes": ("a whole number from 0 to 1,440 or null", [None, 0, 1440], [-1, 1441, 0.5]),
-    "counters": ("a list of at most 200 texts of at most 200 characters", [[], ["Desk 1"]], [None, ["A"] * 201]),
+    "desks": ("a list of at most 200 texts of at most 200 characters", [[], ["Desk 1"]], [None, ["A"] * 201]),
     "desk_idle_seconds": ("a number from 60 to 86,400", [60, 86_400], [59, 86_401]),
     "wait_sample": ("a whole number from 3 to 200", [3, 200], [2, 201]),
     "phone_region": ("text of at most 200 characters", ["", "KR"], ["K" * 201]),

@@ -116,7 +116,7 @@ def test_codes_in_records_never_change() -> None:
     ]
 
 
-def test_a_label_is_what_a_counter_prints() -> None:
+def test_a_label_is_what_a_desk_prints() -> None:
     numbers = (1, 123, 1_234_567)
     assert [label("DEMO", number) for number in numbers] == ["RDEMO-000001", "RDEMO-000123", "RDEMO-1234567"]
 

@@ -70,15 +70,15 @@ class House:
         texts = dict.fromkeys(("waiting_title", "waiting_text", "form_title", "form_text", "footer"), MARKUP)
         texts |= {"notice_called": MARKUP, "series_B": MARKUP}
         settings = {"name": (BREAK + MARKUP)[:200], "message": MARKUP, "closed_message": MARKUP, "texts": texts}
-        counter = {"admission": "manual", "series": ["A", "B"], "notices": ["joined", "called"]}
+        walk_in = {"admission": "manual", "series": ["A", "B"], "notices": ["joined", "called"]}
         calm = {"join_limit_per_ip": 0, "heartbeat_timeout_seconds": 0, "ask_email": "optional"}
-        made = self.admin.post("/queues", json={"id": self.queue, **settings, **counter, **calm})
+        made = self.admin.post("/queues", json={"id": self.queue, **settings, **walk_in, **calm})
         assert made.status_code == 201, made.text
         self.admin.post("/keys", json={"role": "viewer", "name": MARKUP[:100]}).raise_for_status()
         hook = {"url": "https://shop.example/?" + quote(MARKUP, safe=""), "active": False}
         self.admin.post("/webhooks", json=hook).raise_for_status()
         self.tickets = [self.joined(number) for number in range(4)]
-        self.act("call-next", {"counter": NAME[:60]})
+        self.act("call-next", {"desk": NAME[:60]})
         self.act("revoke", {"ticket": 2, "reason": MARKUP[:200]})
 
     def joined(self, number: int) -> dict[str, Any]:

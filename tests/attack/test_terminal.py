@@ -34,7 +34,7 @@ def test_what_strangers_write_is_shown_as_text_by_every_command(
     for _ in range(3):
         httpx.post(f"{server.base_url}/api/v1/queues/{queue}/join", json=person).raise_for_status()
     path = f"/api/v1/admin/queues/{queue}"
-    operator.post(f"{path}/call-next", json={"counter": "[red]Desk[/red]"}).raise_for_status()
+    operator.post(f"{path}/call-next", json={"desk": "[red]Desk[/red]"}).raise_for_status()
     operator.post("/api/v1/admin/keys", json={"role": "viewer", "name": HOSTILE}).raise_for_status()
     written_by_strangers = {
         ("ticket", "show", queue, "2"): True,

@@ -11,7 +11,7 @@ from tests.browser.venue import Person, Queue, Venue, never_answer
 SCREEN = {"width": 1920, "height": 1080}
 
 
-def a_counter(venue: Venue, name: str = "City Hall", prefix: str = "CH", **settings: object) -> Queue:
+def a_walk_in_line(venue: Venue, name: str = "City Hall", prefix: str = "CH", **settings: object) -> Queue:
     """A queue that staff call people from."""
     return venue.queue(**{"name": name, "ticket_prefix": prefix, "heartbeat_timeout_seconds": 0} | settings)
 
@@ -24,13 +24,13 @@ def board_of(queues: Sequence[Queue], query: str = "") -> str:
 
 def serve(queue: Queue, desk: str) -> None:
     """The next one is called, comes, and is served."""
-    (called,) = queue.call(counter=desk)
+    (called,) = queue.call(desk=desk)
     queue.act(called["ticket"], "start")
 
 
 def finish(queue: Queue, desk: str) -> None:
     """The next one is called, served, and goes."""
-    (called,) = queue.call(counter=desk)
+    (called,) = queue.call(desk=desk)
     queue.act(called["ticket"], "start")
     queue.act(called["ticket"], "complete")
 
@@ -42,30 +42,30 @@ def some_day(queue: Queue, waiting: int = 14) -> None:
         finish(queue, desk)
     for desk in ("Desk 1", "Desk 3", "Desk 4"):
         serve(queue, desk)
-    queue.call(counter="Desk 2")
+    queue.call(desk="Desk 2")
 
 
 def busy(venue: Venue, someone: Person, query: str) -> Page:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     some_day(queue)
     return _settled(someone, board_of([queue], query))
 
 
 def called(venue: Venue, someone: Person, query: str) -> Page:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     some_day(queue)
     page = _settled(someone, board_of([queue], query))
-    queue.call(counter="Room 12")
+    queue.call(desk="Room 12")
     page.wait_for_selector("section.fresh")
     return page
 
 
 def quiet(venue: Venue, someone: Person, query: str) -> Page:
-    return _settled(someone, board_of([a_counter(venue, "Bürgeramt", "BA")], query))
+    return _settled(someone, board_of([a_walk_in_line(venue, "Bürgeramt", "BA")], query))
 
 
 def two(venue: Venue, someone: Person, query: str) -> Page:
-    queues = [a_counter(venue, "Passports", "P"), a_counter(venue, "Driving licences", "D")]
+    queues = [a_walk_in_line(venue, "Passports", "P"), a_walk_in_line(venue, "Driving licences", "D")]
     for queue in queues:
         some_day(queue, 5)
     return _settled(someone, board_of(queues, query))
@@ -73,14 +73,14 @@ def two(venue: Venue, someone: Person, query: str) -> Page:
 
 def six(venue: Venue, someone: Person, query: str) -> Page:
     names = ("Passports", "Driving licences", "Registry", "Taxes", "Parking", "Housing")
-    queues = [a_counter(venue, name, name[:2].upper()) for name in names]
+    queues = [a_walk_in_line(venue, name, name[:2].upper()) for name in names]
     for queue in queues[:5]:
         some_day(queue, 3)
     return _settled(someone, board_of(queues, query))
 
 
 def lost(venue: Venue, someone: Person, query: str) -> Page:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     some_day(queue)
     page = _settled(someone, board_of([queue], query))
     someone.context.route("**/board", never_answer)

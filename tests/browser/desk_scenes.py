@@ -64,16 +64,16 @@ class Office:
             "series": ["A", "B"],
             "label_restart": "daily",
             "time_zone": "Europe/Zurich",
-            "counters": ["Desk 1", "Desk 2", "Desk 3"],
+            "desks": ["Desk 1", "Desk 2", "Desk 3"],
         }
         self.api.post("/queues", json={"id": OFFICE, **settings}).raise_for_status()
         other = {"id": "passports", "name": "Passports", "admission": "manual"}
         self.api.post("/queues", json=other).raise_for_status()
         for i, (name, size) in enumerate(PEOPLE):
             self.post("/join", name=name, party_size=size, series="AB"[i % 4 == 3])
-        self.post("/call-next", counter="Desk 2")
+        self.post("/call-next", desk="Desk 2")
         self.post("/tickets/1/start")
-        self.post("/call-next", counter="Desk 1")
+        self.post("/call-next", desk="Desk 1")
         self.post("/tickets/2/no-show")
         self.post("/tickets/6/hold")
 
@@ -96,7 +96,7 @@ def _all_back(office: Office) -> None:
     for ticket in found["called"]:
         office.post(f"/tickets/{ticket['ticket']}/return")
     for ticket in found["serving"]:
-        if ticket["counter"] == "Desk 1":
+        if ticket["desk"] == "Desk 1":
             office.post(f"/tickets/{ticket['ticket']}/complete")
 
 

@@ -1,5 +1,5 @@
 """Draws every state of the waiting page, of the dashboard, the desk, the board and the pages of a counter at the sizes
-they are used at: `make screenshots`, or with names of states (`waiting`, `board`, `counter-form`, `admin/now`,
+they are used at: `make screenshots`, or with names of states (`waiting`, `board`, `walk-in-form`, `admin/now`,
 or `admin` and `desk` for all of those; `film` is the picture of the README that moves).
 
 The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
@@ -17,15 +17,15 @@ from playwright.sync_api import Browser, Page, ViewportSize
 from tests.browser import admin_scenes, desk_scenes, film
 from tests.browser.boards import BOARD_SCENES
 from tests.browser.conftest import a_browser, a_venue
-from tests.browser.counters import COUNTER_SCENES, errors, form, kiosk_taken
 from tests.browser.evening import after_an_evening, visitors
 from tests.browser.scenes import SCENES
 from tests.browser.venue import Venue, person
+from tests.browser.walk_in_line import WALK_IN_SCENES, errors, form, kiosk_taken
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 FOLDER, ADMIN_FOLDER, DESK_FOLDER = IMAGES / "waiting-page", IMAGES / "admin", IMAGES / "desk"
 FILM = IMAGES / "waiting.webp"
-BOARDS, COUNTER = IMAGES / "board", IMAGES / "counter"
+BOARDS, WALK_IN = IMAGES / "board", IMAGES / "desk"
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: The dashboard is looked at on larger screens, and has more to show.
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
@@ -60,23 +60,23 @@ def main(names: list[str]) -> None:
     pictures = [(state, state, "en", "light") for state in SCENES] + MORE
     wanted = [picture for picture in pictures if not names or picture[0] in names]
     boards = [screen for screen in SCREENS if not names or screen[0] in names]
-    counters = [
-        name for name in (*COUNTER_SCENES, "form-ar", "errors-ko", "receipt") if not names or f"counter-{name}" in names
+    walk_in = [
+        name for name in (*WALK_IN_SCENES, "form-ar", "errors-ko", "receipt") if not names or f"walk-in-{name}" in names
     ]
     dashboard = [scene for scene in admin_scenes.SCENES if not names or {"admin", f"admin/{scene}"} & set(names)]
     desk = [scene for scene in desk_scenes.SCENES if not names or {"desk", f"desk/{scene}"} & set(names)]
     with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
         moves = not names or "film" in names
-        if wanted or boards or counters or moves:
-            for images in (FOLDER, BOARDS, COUNTER):
+        if wanted or boards or walk_in or moves:
+            for images in (FOLDER, BOARDS, WALK_IN):
                 images.mkdir(parents=True, exist_ok=True)
             with a_venue(browser, Path(folder)) as venue:
                 for picture in wanted:
                     draw(venue, *picture)
                 for screen in boards:
                     draw_board(venue, *screen)
-                for name in counters:
-                    draw_counter(venue, name)
+                for name in walk_in:
+                    draw_walk_in(venue, name)
                 if moves:
                     film.draw(venue, FILM)
         if dashboard:
@@ -149,22 +149,22 @@ def draw_board(venue: Venue, name: str, scene: str, query: str, sizes: dict[str,
             _take(page, BOARDS / f"{name}-{size}.png")
 
 
-def draw_counter(venue: Venue, name: str) -> None:
+def draw_walk_in(venue: Venue, name: str) -> None:
     """One page of a counter; the receipt as it comes out of the printer."""
     scene, _, lang = name.partition("-") if name in ("form-ar", "errors-ko") else (name, "", "en")
-    size = COUNTER_SCENES["kiosk-taken" if name == "receipt" else scene][0]
+    size = WALK_IN_SCENES["kiosk-taken" if name == "receipt" else scene][0]
     with person(venue, viewport=size, device_scale_factor=1, reduced_motion="reduce") as someone:
         if name == "receipt":
             page = kiosk_taken(venue, someone)
             page.emulate_media(media="print")
-            page.locator(".receipt").screenshot(path=COUNTER / "receipt.png")
+            page.locator(".receipt").screenshot(path=WALK_IN / "receipt.png")
             return
         page = (
             {"form": form, "errors": errors}[scene](venue, someone, lang)
             if lang != "en"
-            else COUNTER_SCENES[scene][1](venue, someone)
+            else WALK_IN_SCENES[scene][1](venue, someone)
         )
-        page.screenshot(path=COUNTER / f"{name}.png", animations="disabled", caret="hide", full_page=True)
+        page.screenshot(path=WALK_IN / f"{name}.png", animations="disabled", caret="hide", full_page=True)
 
 
 def _take(page: Page, file: Path) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from fairline.domain.branding import LANGUAGES
 from fairline.web.pages.languages import Language, catalogue
 from tests.browser.axe import violations
-from tests.browser.boards import BOARD_SCENES, SCREEN, a_counter, board_of, finish
+from tests.browser.boards import BOARD_SCENES, SCREEN, a_walk_in_line, board_of, finish
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Queue, Venue, eventually
 
@@ -62,14 +62,14 @@ def rows(page: Page, name: str) -> Any:
 
 
 def test_a_call_a_recall_a_return_and_a_no_show_are_seen_within_a_second(venue: Venue, come: NewPerson) -> None:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     queue.others(6)
     page = come(viewport=SCREEN).tab(board_of([queue]))
     expect(page.get_by_text("Please wait until your number is called")).to_be_visible()
     expect(page.get_by_text("6 people waiting")).to_be_visible()
-    queue.call(counter="Desk 1")
+    queue.call(desk="Desk 1")
     calls(page, "RCH-000001", "Desk 1")
-    queue.call(counter="Desk 2")
+    queue.call(desk="Desk 2")
     calls(page, "RCH-000002", "Desk 2")
     rows(page, "serving").to_have_text(["RCH-000001Desk 1"])
     expect(page.get_by_text("4 people waiting")).to_be_visible()
@@ -88,14 +88,14 @@ def test_a_call_a_recall_a_return_and_a_no_show_are_seen_within_a_second(venue: 
 
 
 def test_every_call_is_heard_once_and_only_after_someone_turned_sound_on(venue: Venue, come: NewPerson) -> None:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     queue.others(8)
-    queue.call(counter="Desk 9")
+    queue.call(desk="Desk 9")
     someone = come(viewport=SCREEN)
     someone.context.add_init_script(LOUDSPEAKER)
     page = someone.tab(board_of([queue]))
     calls(page, "RCH-000001", "Desk 9")
-    queue.call(counter="Desk 1")
+    queue.call(desk="Desk 1")
     calls(page, "RCH-000002", "Desk 1")
     assert page.evaluate("heard") == {"chimes": 0, "spoken": []}
     page.get_by_role("button", name="Turn sound on").click()
@@ -103,7 +103,7 @@ def test_every_call_is_heard_once_and_only_after_someone_turned_sound_on(venue: 
     tried = page.evaluate("heard.chimes")
     assert tried == 2, "two notes, so that one knows how loud it is"
 
-    queue.call(counter="Desk 2")
+    queue.call(desk="Desk 2")
     spoken(page, 1)
     queue.act(3, "recall")
     spoken(page, 2)
@@ -139,15 +139,15 @@ def test_every_call_is_heard_once_and_only_after_someone_turned_sound_on(venue: 
 
 
 def test_two_queues_share_one_screen(venue: Venue, come: NewPerson) -> None:
-    left, right = a_counter(venue, "Passports", "P"), a_counter(venue, "Taxes", "T")
+    left, right = a_walk_in_line(venue, "Passports", "P"), a_walk_in_line(venue, "Taxes", "T")
     left.others(2)
     right.others(3)
     someone = come(viewport=SCREEN)
     someone.context.add_init_script(LOUDSPEAKER + "window.allowed = true;")
     page = someone.tab(board_of([left, right], "lang=de"))
     page.get_by_role("button", name="Ton einschalten").click()
-    left.call(counter="Desk 1")
-    right.call(counter="Desk 2")
+    left.call(desk="Desk 1")
+    right.call(desk="Desk 2")
     expect(board(page, left).locator(".call")).to_have_text("RP000001")
     expect(board(page, right).locator(".call")).to_have_text("RT000001")
     expect(board(page, right).locator(".line")).to_contain_text("2 Personen warten")
@@ -187,7 +187,7 @@ def test_every_language_is_on_the_board(venue: Venue, come: NewPerson, lang: str
     language = Language(lang)
     numbers = [0, 1, 2, 3, 11, 100, 102, 1234]
     spans = [None, [5, 40], [20, 100], [550, 880], [5000, 9000], [50_000, 60_000]]
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     queue.others(2)
     page = come(viewport=SCREEN).tab(board_of([queue], f"lang={lang}"))
     assert page.get_attribute("html", "dir") == ("rtl" if lang == "ar" else "ltr")
@@ -200,7 +200,7 @@ def test_every_language_is_on_the_board(venue: Venue, come: NewPerson, lang: str
     )
     told = [language.count("board_waiting", n) if n else language("board_waiting_none") for n in numbers]
     assert said == [told, [language.wait((span[0], span[1]) if span else None) for span in spans]]
-    queue.call(counter="Desk 2")
+    queue.call(desk="Desk 2")
     called = language("board_call", number="RCH-000001", desk="Desk 2")
     expect(page.locator('[data-show="announce"]')).to_have_text(called)
     expect(page.get_by_role("button", name=str(catalogue(lang)["board_sound_on"]))).to_be_visible()
@@ -208,18 +208,18 @@ def test_every_language_is_on_the_board(venue: Venue, come: NewPerson, lang: str
 
 
 def test_without_a_stream_the_board_asks_by_itself(venue: Venue, come: NewPerson) -> None:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     queue.others(2)
     someone = come(viewport=SCREEN)
     someone.context.route("**/board/stream", lambda route: route.fulfill(status=429))
     page = someone.tab(board_of([queue]))
-    queue.call(counter="Desk 1")
+    queue.call(desk="Desk 1")
     expect(page.locator(".desk")).to_have_text("Desk 1")
     expect(page.locator(".lost")).to_have_text("")
 
 
 def test_a_new_version_of_the_server_is_taken_up_once(venue: Venue, come: NewPerson) -> None:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     someone = come(viewport=SCREEN)
     someone.context.route(
         "**/board/stream",
@@ -250,13 +250,13 @@ def test_a_queue_that_comes_later_is_shown_once_it_is_there(venue: Venue, come: 
 
 
 def test_a_restart_under_the_board_is_survived_with_the_truth(venue: Venue, come: NewPerson) -> None:
-    queue = a_counter(venue)
+    queue = a_walk_in_line(venue)
     queue.others(5)
     someone = come(viewport=SCREEN)
     someone.context.add_init_script(LOUDSPEAKER)
     page = someone.tab(board_of([queue]))
     page.get_by_role("button", name="Turn sound on").click()
-    queue.call(counter="Desk 1")
+    queue.call(desk="Desk 1")
     calls(page, "RCH-000001", "Desk 1")
     spoken(page, 1)
 
@@ -265,12 +265,12 @@ def test_a_restart_under_the_board_is_survived_with_the_truth(venue: Venue, come
     calls(page, "RCH-000001", "Desk 1")  # what was known last stays
     venue.server.start()
     queue.act(1, "no-show")
-    queue.call(counter="Desk 2")
+    queue.call(desk="Desk 2")
     queue.others(3)
     expect(page.locator(".desk")).to_have_text("Desk 2")
     expect(page.get_by_text("6 people waiting")).to_be_visible()
     expect(page.locator(".lost")).to_have_text("")
     rows(page, "serving").to_have_count(0)
     assert [words for words, _ in spoken(page, 2)] == ["Number 1, Desk 1", "Number 2, Desk 2"]
-    queue.call(counter="Desk 3")
+    queue.call(desk="Desk 3")
     calls(page, "RCH-000003", "Desk 3")

@@ -14,13 +14,13 @@ from tests.browser.desks import TABLET, Sit, can_call, mine, next_, press, row, 
 from tests.browser.venue import Queue, Venue
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
-COUNTER = {"heartbeat_timeout_seconds": 0, "counters": ["Desk 1", "Desk 2"], "name": "Office", "claim_seconds": 120}
+WALK_IN = {"heartbeat_timeout_seconds": 0, "desks": ["Desk 1", "Desk 2"], "name": "Office", "claim_seconds": 120}
 
 
 @pytest.fixture
 def office(venue: Venue) -> Queue:
     """A line of six with names."""
-    queue = venue.queue(**COUNTER)
+    queue = venue.queue(**WALK_IN)
     for name in ("Ada", "Grace", "Katherine", "Dorothy", "Mary", "Hedy"):
         queue.others(1, name=name)
     return queue
@@ -191,7 +191,7 @@ def test_what_was_done_to_someone_is_not_done_again_to_whom_another_desk_called(
 
     def call_meanwhile(route: Route) -> None:
         if office.ticket(1)["status"] == "waiting":
-            office.admin("POST", "/tickets/1/call", json={"counter": "Desk 2"})
+            office.admin("POST", "/tickets/1/call", json={"desk": "Desk 2"})
         route.continue_()
 
     page.route("**/tickets/1", call_meanwhile)
@@ -199,7 +199,7 @@ def test_what_was_done_to_someone_is_not_done_again_to_whom_another_desk_called(
     said(page).to_contain_text("was changed meanwhile")
     assert len(tries) == 1
     ticket = office.ticket(1)
-    assert (ticket["status"], ticket["counter"]) == ("admitted", "Desk 2")
+    assert (ticket["status"], ticket["desk"]) == ("admitted", "Desk 2")
 
 
 def test_trying_again_can_be_stopped(office: Queue, sit: Sit) -> None:
@@ -266,7 +266,7 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
 
 
 def test_the_desk_says_what_people_came_for(venue: Venue, sit: Sit) -> None:
-    queue = venue.queue(**COUNTER | {"series": ["A", "B"], "texts": {"series_B": "Beards"}})
+    queue = venue.queue(**WALK_IN | {"series": ["A", "B"], "texts": {"series_B": "Beards"}})
     queue.others(1, series="B")
     queue.others(1, series="A")
     page = sit(queue)
@@ -295,7 +295,7 @@ def test_whoever_is_added_is_told_in_their_language(office: Queue, sit: Sit) -> 
 
 
 def test_a_name_that_is_read_the_other_way_turns_nothing_else_around(venue: Venue, sit: Sit) -> None:
-    queue = venue.queue(**COUNTER)
+    queue = venue.queue(**WALK_IN)
     queue.others(1, name="אורלי")
     page = sit(queue)
     next_(page).click()
@@ -316,7 +316,7 @@ def test_a_name_that_is_read_the_other_way_turns_nothing_else_around(venue: Venu
 
 
 def test_someone_who_does_not_come_in_time_is_a_no_show_and_staff_are_told(venue: Venue, sit: Sit) -> None:
-    queue = venue.queue(**COUNTER | {"claim_seconds": 1, "counters": []})
+    queue = venue.queue(**WALK_IN | {"claim_seconds": 1, "desks": []})
     queue.others(1, name="Ada")
     page = sit(queue, desk="")
     page.get_by_label("Its name").fill("Window")
@@ -361,7 +361,7 @@ def test_the_desk_keeps_nobody_out_and_has_room_for_a_thumb(office: Queue, sit: 
 
 
 def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, sit: Sit) -> None:
-    queue = venue.queue(**COUNTER | {"ticket_prefix": "CITYOFFICE12"})
+    queue = venue.queue(**WALK_IN | {"ticket_prefix": "CITYOFFICE12"})
     for name in ("Ada " * 25, "Grace", "Katherine " * 10, "Dorothy"):
         queue.others(1, name=name.strip())
     page = sit(queue, viewport=PHONE)
@@ -387,7 +387,7 @@ def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, 
     assert label["width"] > 150
 
 
-def test_the_desk_is_where_a_counter_begins(office: Queue, venue: Venue, sit: Sit) -> None:
+def test_the_desk_is_where_a_desk_begins(office: Queue, venue: Venue, sit: Sit) -> None:
     page = sit(office)
     page.goto(f"{venue.server.base_url}/admin")
     card = page.locator(f'[data-queue="{office.name}"]')

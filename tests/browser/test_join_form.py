@@ -11,12 +11,12 @@ from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.axe import violations
 from tests.browser.conftest import NewPerson
-from tests.browser.counters import COUNTER_SCENES, WATCH, counter, kiosk, take_number
 from tests.browser.venue import Person, Queue, Venue, eventually, shows
+from tests.browser.walk_in_line import WALK_IN_SCENES, WATCH, kiosk, take_number, walk_in
 
 
 def call(queue: Queue, desk: str) -> int:
-    (called,) = queue.admin("POST", "/call-next", json={"counter": desk})["tickets"]
+    (called,) = queue.admin("POST", "/call-next", json={"desk": desk})["tickets"]
     number: int = called["ticket"]
     return number
 
@@ -26,7 +26,7 @@ def is_state(page: Page, state: str) -> None:
 
 
 def test_from_the_form_to_being_served(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     queue.others(1)
     me = come()
     me.context.add_init_script(WATCH)
@@ -61,7 +61,7 @@ def test_from_the_form_to_being_served(venue: Venue, come: NewPerson) -> None:
 
 
 def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     page = take_number(queue, come())
     mine = call(queue, "Chair 1")
     is_state(page, "admitted")
@@ -81,7 +81,7 @@ def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venu
 
 
 def test_whoever_listens_is_told_no_wait_that_nobody_knows(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     queue.others(4)
     page = take_number(queue, come())
     shows(page, "wait").to_have_text("")
@@ -94,7 +94,7 @@ def looks(me: Person) -> list[Request]:
 
 def test_the_page_of_a_no_show_stays_quick(venue: Venue, come: NewPerson) -> None:
     """Staff may take it back at any moment, also minutes later."""
-    queue = counter(venue)
+    queue = walk_in(venue)
     me = come()
     page = take_number(queue, me)
     queue.act(call(queue, "Chair 1"), "no-show")
@@ -112,7 +112,7 @@ def test_the_page_of_a_no_show_stays_quick(venue: Venue, come: NewPerson) -> Non
 
 
 def test_a_number_outlives_the_browser(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue, grace_seconds=0)
+    queue = walk_in(venue, grace_seconds=0)
     me = come()
     page = take_number(queue, me)
     shows(page, "heard").to_have_text("Live")
@@ -129,7 +129,7 @@ def test_a_number_outlives_the_browser(venue: Venue, come: NewPerson) -> None:
 
 
 def test_mistakes_are_at_their_fields_and_a_second_tap_is_nothing(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue, ask_name="required")
+    queue = walk_in(venue, ask_name="required")
     page = come().tab(f"{venue.server.base_url}/join/{queue.name}")
     page.get_by_label("Phone number").fill("12")
     page.get_by_role("button", name="Take a number").click()
@@ -147,7 +147,7 @@ def test_mistakes_are_at_their_fields_and_a_second_tap_is_nothing(venue: Venue, 
 
 
 def test_a_network_that_drops_after_the_tap_makes_one_ticket(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     me = come()
     page = me.tab(f"{venue.server.base_url}/join/{queue.name}")
     lost = iter((True, True, False))
@@ -168,7 +168,7 @@ def test_a_network_that_drops_after_the_tap_makes_one_ticket(venue: Venue, come:
 
 
 def test_what_a_proxy_answers_in_our_place_is_asked_again_with_the_same_key(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     page = come().tab(queue.form_url)
     answers = iter((502, 429, 504))
     keys: list[list[str]] = []
@@ -193,7 +193,7 @@ def test_what_a_proxy_answers_in_our_place_is_asked_again_with_the_same_key(venu
 
 def test_a_refusal_that_is_no_page_leaves_the_form_and_says_so(venue: Venue, come: NewPerson) -> None:
     """Such as of a body that is too large to be read."""
-    queue = counter(venue)
+    queue = walk_in(venue)
     page = come().tab(queue.form_url)
     name = page.get_by_label("Name")
     name.evaluate("(field) => field.removeAttribute('maxlength')")
@@ -211,7 +211,7 @@ def test_a_refusal_that_is_no_page_leaves_the_form_and_says_so(venue: Venue, com
 
 
 def test_without_scripts_all_of_it_works(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     page = come(java_script_enabled=False).tab(f"{venue.server.base_url}/join/{queue.name}")
     page.get_by_label("Phone number").fill("12")
     page.get_by_role("button", name="Take a number").click()
@@ -226,7 +226,7 @@ def test_without_scripts_all_of_it_works(venue: Venue, come: NewPerson) -> None:
 
 
 def test_a_number_goes_on_on_another_phone(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     old, new = come(), come()
     page = take_number(queue, old)
     answer = page.evaluate(f"fetch('/api/v1/move?queue={queue.name}', {{method: 'POST'}}).then((it) => it.json())")
@@ -243,7 +243,7 @@ def test_a_number_goes_on_on_another_phone(venue: Venue, come: NewPerson) -> Non
 
 
 def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     old, new, stranger = come(), come(), come()
     page = take_number(queue, old)
     answer = page.evaluate(f"fetch('/api/v1/move?queue={queue.name}', {{method: 'POST'}}).then((it) => it.json())")
@@ -263,7 +263,7 @@ def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(
 
 
 def test_it_reads_from_right_to_left_in_arabic(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     page = come(locale="ar").tab(f"{venue.server.base_url}/join/{queue.name}")
     assert page.evaluate("getComputedStyle(document.body).direction") == "rtl"
     page.get_by_label("رقم الهاتف").fill("12")
@@ -273,7 +273,7 @@ def test_it_reads_from_right_to_left_in_arabic(venue: Venue, come: NewPerson) ->
 
 
 def test_a_kiosk_takes_prints_and_goes_back_to_the_start(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue, series=["A", "B"], texts={"series_A": "Haircut", "series_B": "Beard"})
+    queue = walk_in(venue, series=["A", "B"], texts={"series_A": "Haircut", "series_B": "Beard"})
     tablet = come(viewport={"width": 1180, "height": 820})
     tablet.context.add_init_script(WATCH)
     page = kiosk(venue, queue, tablet, print=True)
@@ -294,7 +294,7 @@ def test_a_kiosk_takes_prints_and_goes_back_to_the_start(venue: Venue, come: New
 
 
 def test_a_kiosk_goes_home_by_itself(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     tablet = come(viewport={"width": 1180, "height": 820})
     page = kiosk(venue, queue, tablet)
     page.clock.install()
@@ -308,7 +308,7 @@ def test_a_kiosk_goes_home_by_itself(venue: Venue, come: NewPerson) -> None:
 
 
 def test_a_kiosk_outlives_a_network_that_drops_between_press_and_answer(venue: Venue, come: NewPerson) -> None:
-    queue = counter(venue)
+    queue = walk_in(venue)
     tablet = come(viewport={"width": 1180, "height": 820})
     page = kiosk(venue, queue, tablet)
     lost = iter((True, True, False))
@@ -334,7 +334,7 @@ def test_a_kiosk_outlives_a_network_that_drops_between_press_and_answer(venue: V
 
 @pytest.mark.parametrize("scene", ["errors", "waiting", "called", "poster", "kiosk", "kiosk-taken"])
 def test_a_page_keeps_nobody_out(venue: Venue, come: NewPerson, scene: str) -> None:
-    size, draw = COUNTER_SCENES[scene]
+    size, draw = WALK_IN_SCENES[scene]
     someone = come(bypass_csp=True, viewport=size, reduced_motion="reduce")
     page = draw(venue, someone)
     for scheme in ("light", "dark"):

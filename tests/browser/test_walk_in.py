@@ -1,4 +1,4 @@
-"""A morning at a counter, on every screen there is: three phones, two desks, the board on the wall. Whatever anyone
+"""A morning at a walk-in line, on every screen there is: three phones, two desks, the board on the wall. Whatever anyone
 presses, all of them come to tell the same. On PostgreSQL, which is the usual store of a counter."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from playwright.sync_api import Error, Page, Response, expect
 from fairline.web.pages.languages import Language
 from tests.browser.boards import SCREEN, board_of
 from tests.browser.conftest import NewPerson
-from tests.browser.counters import WATCH, counter, take_number
 from tests.browser.desks import Sit, can_call, next_, press, row
 from tests.browser.venue import PATIENCE_SECONDS, Queue, Venue
+from tests.browser.walk_in_line import WATCH, take_number, walk_in
 
 #: Between two looks at all screens.
 REST_MS = 30
@@ -77,7 +77,7 @@ class Guest(Struct, kw_only=True):
         self.where, self.desk, self.rung = "called", desk, self.rung + 2
 
 
-class Counter:
+class WalkIn:
     """A counter with all its screens, and what each of them should tell."""
 
     def __init__(self, queue: Queue, other: Queue) -> None:
@@ -197,10 +197,10 @@ def transfer(page: Page, to: Queue) -> None:
 
 
 @pytest.fixture
-def barber(venue: Venue, come: NewPerson, sit: Sit) -> Counter:
+def barber(venue: Venue, come: NewPerson, sit: Sit) -> WalkIn:
     """A counter that has just opened: two at their desks, the board on the wall, nobody there yet."""
-    found = Counter(
-        counter(venue, counters=list(DESKS), claim_seconds=120), counter(venue, name="Colours", ticket_prefix="CO")
+    found = WalkIn(
+        walk_in(venue, desks=list(DESKS), claim_seconds=120), walk_in(venue, name="Colours", ticket_prefix="CO")
     )
     for desk in DESKS:
         found.desks[desk] = sit(found.queue, desk, **STILL)
@@ -209,7 +209,7 @@ def barber(venue: Venue, come: NewPerson, sit: Sit) -> Counter:
     return found
 
 
-def test_every_screen_agrees_after_every_press(barber: Counter, come: NewPerson) -> None:
+def test_every_screen_agrees_after_every_press(barber: WalkIn, come: NewPerson) -> None:
     for name, phone in (("Ada", "030 123456"), ("Grace 🦊", ""), ("Katherine", "030 123457")):
         barber.comes(come(**STILL), name=name, phone=phone)
         barber.agree()

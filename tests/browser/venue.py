@@ -103,9 +103,9 @@ class Queue:
         joined: dict[str, Any] = answer.json()
         return joined
 
-    def call(self, count: int = 1, counter: str = "") -> list[dict[str, Any]]:
+    def call(self, count: int = 1, desk: str = "") -> list[dict[str, Any]]:
         """Let the next people in."""
-        body = {"count": count, "counter": counter}
+        body = {"count": count, "desk": desk}
         called: list[dict[str, Any]] = self.admin("POST", "/call-next", json=body)["tickets"]
         return called
 

@@ -74,14 +74,14 @@ def test_a_person_is_called_served_and_done(run: object, server: RunningServer) 
         httpx.post(f"{server.base_url}/api/v1/queues/desk/join", json={"name": name}).raise_for_status()
     listed = run("ticket", "list", "desk")
     assert listed.index("Ada") < listed.index("Grace")
-    assert "RDESK-000001" in run("ticket", "call-next", "desk", "--counter", "Desk 2")
+    assert "RDESK-000001" in run("ticket", "call-next", "desk", "--desk", "Desk 2")
     assert "is active" in run("ticket", "start", "desk", "1")
     assert "is completed" in run("ticket", "complete", "desk", "1")
     assert "is expired (cancelled)" in run("ticket", "cancel", "desk", "2")
-    assert json.loads(run("ticket", "show", "desk", "1", "--json"))["counter"] == "Desk 2"
+    assert json.loads(run("ticket", "show", "desk", "1", "--json"))["desk"] == "Desk 2"
 
 
-def test_a_line_at_a_counter(run: object, server: RunningServer) -> None:
+def test_a_line_in_a_walk_in_line(run: object, server: RunningServer) -> None:
     assert callable(run)
     run("queue", "create", "office", "admission=manual", 'series=["A"]', 'opening_hours={"monday": ["00:00-24:00"]}')
     run("queue", "set", "office", "opening_hours={}")
@@ -231,7 +231,7 @@ def test_a_ticket_is_named_by_what_is_printed_on_it(here: Here) -> None:
     here("ticket", "add", "barber", "--name", "A0001", "--series", "B")  # whose name is another's label
     added = json.loads(here("ticket", "add", "barber", "--party-size", "2", "--priority", "1", "--json")[0])
     assert (added["label"], added["priority"]) == ("ROFF-A0002", 1)
-    here("ticket", "call", "barber", "a0001", "--counter", "Desk 1")
+    here("ticket", "call", "barber", "a0001", "--desk", "Desk 1")
     assert "ROFF-A0001 is active" in here("ticket", "start", "barber", "A0001")[0]
     assert "ROFF-A0001 is completed" in here("ticket", "complete", "barber", "roff-a0001")[0]
     assert "ROFF-B0001 is waiting" in here("ticket", "prioritise", "barber", "b0001")[0]
@@ -471,7 +471,7 @@ def test_tables_fit_into_80_columns(run: object, server: RunningServer) -> None:
     assert callable(run)
     run("queue", "create", "citizens-office", "admission=manual", "heartbeat_timeout_seconds=0")
     httpx.post(f"{server.base_url}/api/v1/queues/citizens-office/join", json={"name": "Zoë [Müller]"})
-    run("ticket", "call-next", "citizens-office", "--counter", "Desk 1, second floor")
+    run("ticket", "call-next", "citizens-office", "--desk", "Desk 1, second floor")
     run("ticket", "no-show", "citizens-office", "1")
     narrow = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data), "COLUMNS": "80"}
     whole = {
@@ -540,7 +540,7 @@ def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_
     assert "all there was" in shown
     assert "called" in shown
     assert json.loads(run("report", "reported", "--json"))["totals"]["joined"] == 1
-    run("ticket", "call-next", "reported", "--counter", "Desk 1")
+    run("ticket", "call-next", "reported", "--desk", "Desk 1")
     assert "Desk 1" in run("report", "reported", "--day", "today")
     assert ",Desk 1,1,0,0," in run("report", "reported", "--day", "today", "--csv", "--by", "desk")
     rows = run("report", "reported", "--csv").splitlines()

@@ -116,7 +116,7 @@ def test_an_answer_that_is_no_fairlines_is_said(tmp_path: Path) -> None:
 
 
 def test_brackets_are_shown_as_they_are(there: dict[str, str]) -> None:
-    fairline("queue", "create", "brackets", "name=Sale [/bold] [red]", 'counters=["[/x]"]', **there)
+    fairline("queue", "create", "brackets", "name=Sale [/bold] [red]", 'desks=["[/x]"]', **there)
     shown = fairline("queue", "show", "brackets", **there)
     assert "Sale [/bold] [red]" in shown.stdout
     assert '["[/x]"]' in shown.stdout

@@ -43,7 +43,7 @@ class Moves(State):
         t.leaving = t.held = False
         match t.status:
             case Status.WAITING:
-                t.admitted, t.counter, t.due = 0, "", self._waiting_due()
+                t.admitted, t.desk, t.due = 0, "", self._waiting_due()
                 self.peak = max(self.peak, len(self.line()))
                 self.empty_at = now if empty else self.empty_at
             case Status.ADMITTED:
@@ -62,7 +62,7 @@ class Moves(State):
                 if t.reason:
                     self.expired[t.reason] += 1
                 self._measure_end(t, before)
-        self._event(EVENT_OF.get(action, EventType.EXPIRED), t.number, detail or t.reason or t.counter)
+        self._event(EVENT_OF.get(action, EventType.EXPIRED), t.number, detail or t.reason or t.desk)
 
     # Deadlines
 

@@ -108,8 +108,8 @@ class Model(Arrivals):
         bucket.held = waits_on and (bucket.tokens < 1 or len(going) == at_most)
         return [t.number for t in going]
 
-    def call_next(self, count: int, *, counter: str, key: bytes, number: int | None) -> list[Ticket]:
-        press = (count, number, counter)
+    def call_next(self, count: int, *, desk: str, key: bytes, number: int | None) -> list[Ticket]:
+        press = (count, number, desk)
         if key and (before := self.calls.get(key)):
             if before.press != press:
                 raise IdempotencyConflict
@@ -119,10 +119,10 @@ class Model(Arrivals):
         wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
         called = wanted[: min(count if number is None else 1, self._room())]
         answers = []
-        if called and counter:
-            self._note_desk(counter, len(called))
+        if called and desk:
+            self._note_desk(desk, len(called))
         for t in called:
-            t.counter = counter
+            t.desk = desk
             self._move(t, Action.CALL)
             answers.append(self.ticket(t))
         if key and called:
@@ -196,7 +196,7 @@ class Model(Arrivals):
         self.expired[t.reason] -= 1
         t.status, t.reason, t.ended = Status.ADMITTED, None, 0
         t.due = self.clock + self.settings.claim_seconds * 1000
-        self._event(EventType.REINSTATED, t.number, t.counter)
+        self._event(EventType.REINSTATED, t.number, t.desk)
 
     def _answer(self, ask: Callable[[], Standing]) -> Standing | FairlineError:
         try:

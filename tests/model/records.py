@@ -38,7 +38,7 @@ class Entry:
     cap: float = 0
     views: int = 0
     by: bytes = b""
-    counter: str = ""
+    desk: str = ""
     held: bool = False
     went: Went | None = None
 

@@ -141,7 +141,7 @@ class State:
             "position": self._position(t),
             "deadline": self._deadline(t),
             "leaving": t.leaving,
-            "counter": t.counter or None,
+            "desk": t.desk or None,
             "held": t.held,
         }
 

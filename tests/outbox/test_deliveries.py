@@ -164,7 +164,7 @@ async def trim(backend: str, queue: QueueId, keep: int) -> None:
     if backend in OWNERS:
         async with await postgres.connect(OWNERS[backend]) as connection:
             await connection.execute(
-                "DELETE FROM fairline.events e USING fairline.queues q, fairline.counters c WHERE q.id = %s"
+                "DELETE FROM fairline.events e USING fairline.queues q, fairline.tallies c WHERE q.id = %s"
                 " AND e.queue = q.key AND c.queue = q.key AND e.id <= c.event - %s",
                 [queue, keep],
             )

@@ -120,7 +120,7 @@ async def test_everyone_is_told_once_in_their_language(
     assert called["text"] == (
         f"The Bakery: RDEMO-000001, Sie sind an der Reihe. Bitte gehen Sie zu: Desk 2. {PUBLIC}/q/{queue}"
     )
-    assert (called["type"], called["label"], called["counter"], called["url"]) == (
+    assert (called["type"], called["label"], called["desk"], called["url"]) == (
         "notice",
         "RDEMO-000001",
         "Desk 2",
@@ -235,7 +235,7 @@ async def test_after_a_minute_in_which_nobody_could_be_reached_everyone_is_told_
         began = loop.time()
         for number in people:
             await join(room, queue, f"p{number}", phone=f"+414466818{number:02}", email=f"p{number}@example.com")
-            await room.call_next(queue, counter="Desk 2")
+            await room.call_next(queue, desk="Desk 2")
             await asyncio.sleep(began + 2 * number - loop.time())
         assert loop.time() - began >= 60
         assert outcomes["webhook", "retried"] >= 60 <= outcomes["mail", "retried"]

@@ -99,7 +99,7 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
     assert join(server, "en", language="tlh").json()["field"] == "language"
     wait_until(lambda: admin.get("/mail").json()["pending"] == 4, "nothing is to be sent by mail")
     wait_until(lambda: admin.get(f"/webhooks/{made['id']}").json()["pending"] == 4, "nothing is to be posted")
-    assert admin.post("/queues/bakery/call-next", json={"counter": "Desk 2"}).json()["tickets"][0]["ticket"] == 1
+    assert admin.post("/queues/bakery/call-next", json={"desk": "Desk 2"}).json()["tickets"][0]["ticket"] == 1
     with gateway.running():
         mailbox.up()
         # The longer they were down, the longer it is until the next try.
@@ -138,7 +138,7 @@ def test_whoever_left_an_address_in_the_form_is_written_to(
     form = f"{server.base_url}/join/barber?lang=fr"
     fields = {"key": "one", "email": "zoe@example.com"}
     assert httpx.post(form, data=fields, headers={"accept": "text/html"}).status_code == 303
-    assert admin.post("/queues/barber/call-next", json={"counter": "2"}).status_code == 200
+    assert admin.post("/queues/barber/call-next", json={"desk": "2"}).status_code == 200
     wait_until(lambda: mailbox.texts("zoe@example.com") != [], "nobody was written to")
     assert "votre tour" in mailbox.texts("zoe@example.com")[0]
 

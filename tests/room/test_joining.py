@@ -186,9 +186,9 @@ async def test_a_pass_refused_in_a_batch_refuses_nobody_else(room: Room, make_qu
 
 async def test_staff_give_levels_and_are_not_held_to_limits(room: Room, make_queue: MakeQueue) -> None:
     queue = await make_queue(join_limit_per_ip=1, one_per="none")
-    counter = Caller(address="203.0.113.9", staff="ann")
+    desk = Caller(address="203.0.113.9", staff="ann")
     for _ in range(5):
-        await join(room, queue, counter)
+        await join(room, queue, desk)
     ahead = await join(room, queue, Caller(address="203.0.113.9", staff="ann", priority=3))
     assert (ahead.standing.position, ahead.standing.priority) == (1, 3)
     for level in (-1, 4):

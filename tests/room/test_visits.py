@@ -75,21 +75,21 @@ async def test_a_visit_from_the_line_to_the_end(room: Room, make_queue: MakeQueu
     assert stats.totals.expired_by_reason == {Reason.LEFT: 1}
 
 
-async def test_a_counter_calls_people_by_hand(room: Room, make_queue: MakeQueue) -> None:
+async def test_a_desk_calls_people_by_hand(room: Room, make_queue: MakeQueue) -> None:
     queue = await make_queue(admission="manual", max_active=2)
     for _ in range(5):
         await join(room, queue)
     assert await admit(room, queue) == []
-    (first,) = await room.call_next(queue, counter="Desk 1", key="press-1", staff="ann")
-    (again,) = await room.call_next(queue, counter="Desk 1", key="press-1", staff="ann")
-    assert (first.number, again.number, again.counter) == (1, 1, "Desk 1")
-    (other,) = await room.call_next(queue, counter="Desk 2", key="press-1", staff="ben")
+    (first,) = await room.call_next(queue, desk="Desk 1", key="press-1", staff="ann")
+    (again,) = await room.call_next(queue, desk="Desk 1", key="press-1", staff="ann")
+    assert (first.number, again.number, again.desk) == (1, 1, "Desk 1")
+    (other,) = await room.call_next(queue, desk="Desk 2", key="press-1", staff="ben")
     assert other.number == 2, "the same key of another member of staff is another press"
     assert await room.call_next(queue) == []
     with pytest.raises(NoRoom):
         await room.call(queue, 5)
     with pytest.raises(IdempotencyConflict):
-        await room.call_next(queue, 2, counter="Desk 1", key="press-1", staff="ann")
+        await room.call_next(queue, 2, desk="Desk 1", key="press-1", staff="ann")
 
     assert (await room.act(queue, Action.RETURN, 1)).position == 1
     assert (await room.call(queue, 5, "Desk 1")).status is Status.ADMITTED

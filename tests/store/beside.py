@@ -158,15 +158,15 @@ class StoreBesideModel(RuleBasedStateMachine):
 
     @rule(
         count=st.integers(0, 4),
-        counter=one_of("", "Desk 2"),
+        desk=one_of("", "Desk 2"),
         key=one_of(b"", b"", b"press-1", b"press-2"),
         pick=st.none() | st.none() | picks,
     )
-    def call_next(self, count: int, counter: str, key: bytes, pick: Pick | None) -> None:
+    def call_next(self, count: int, desk: str, key: bytes, pick: Pick | None) -> None:
         number = None if pick is None else self.number(pick)
         self.both(
-            self.store.call_next(self.queue, count, counter=counter, key=key, number=number),
-            lambda: self.model.call_next(count, counter=counter, key=key, number=number),
+            self.store.call_next(self.queue, count, desk=desk, key=key, number=number),
+            lambda: self.model.call_next(count, desk=desk, key=key, number=number),
         )
 
     @rule(count=st.integers(1, 4))

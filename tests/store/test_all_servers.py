@@ -76,8 +76,8 @@ async def a_day(v: Venue) -> None:
     assert [each.ticket.number for each in await store.arriving(queue, 10)] == [12]
     await store.transfer(queue, 9, Went("other", 7, 1, "ROTHER-000007"))
     await store.set_desk(queue, "A", is_open=True)
-    called = await v.call(3, counter="A", key=b"press")
-    assert called == await v.call(3, counter="A", key=b"press")
+    called = await v.call(3, desk="A", key=b"press")
+    assert called == await v.call(3, desk="A", key=b"press")
     await v.start(called[0])
     await store.visit(queue, "visit", [Visitor(called[0], VISITOR, 0)])
     await v.act(Action.COMPLETE, called[0])

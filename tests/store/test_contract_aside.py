@@ -8,13 +8,13 @@ import pytest
 
 from fairline.domain.ticket import Action, Came, Reason, Status, Went
 from fairline.errors import HolderInLine, InvalidRequest, NoRoom, QueueNotFound, TransitionRefused
-from tests.store.venue import COUNTER, OpenVenue
+from tests.store.venue import WALK_IN, OpenVenue
 
 # Held
 
 
 async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(4)
     await v.act(Action.HOLD, 1)
     held = await v.ticket(1)
@@ -30,12 +30,12 @@ async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenV
 
 
 async def test_who_was_called_is_put_back_and_aside_in_one_step(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(2)
-    await v.call(counter="A")
+    await v.call(desk="A")
     await v.act(Action.HOLD, 1)
     held = await v.ticket(1)
-    assert (held.status, held.held, held.position, held.counter) == (Status.WAITING, True, None, None)
+    assert (held.status, held.held, held.position, held.desk) == (Status.WAITING, True, None, None)
     view = await v.store.view(v.queue)
     assert (view.waiting, view.held, view.admitted) == (1, 1, 0)
     assert await v.call() == [2]
@@ -44,7 +44,7 @@ async def test_who_was_called_is_put_back_and_aside_in_one_step(venue: OpenVenue
 
 
 async def test_those_who_did_not_come_are_listed_newest_first(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, claim_seconds=60)
+    v = await venue(**WALK_IN, claim_seconds=60)
     await v.joins(5)
     await v.call(4)
     await v.act(Action.NO_SHOW, 1)
@@ -72,7 +72,7 @@ async def test_nobody_who_is_held_is_let_in_by_itself(venue: OpenVenue) -> None:
 
 async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(venue: OpenVenue) -> None:
     for action in (Action.HOLD, Action.NO_SHOW, Action.RETURN):
-        v = await venue(**COUNTER)
+        v = await venue(**WALK_IN)
         await v.join()
         await v.act(Action.HOLD, 1)
         refused = await v.act(action, 1)
@@ -85,7 +85,7 @@ async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(ve
 
 
 async def test_who_is_not_held_cannot_be_released(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join()
     assert isinstance(await v.act(Action.RELEASE, 1), TransitionRefused)
 
@@ -103,7 +103,7 @@ async def test_who_is_held_still_has_the_deadline_of_someone_who_waits(venue: Op
 
 
 async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(5)
     await v.act(Action.HOLD, 2)
     await v.act(Action.HOLD, 4)
@@ -119,7 +119,7 @@ async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue)
 
 
 async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(5)
     ticket = await v.store.let_pass(v.queue, 2, 2)
     assert ticket.position == 4
@@ -130,7 +130,7 @@ async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> Non
 
 
 async def test_at_the_end_of_the_line_there_is_nobody_to_let_pass(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(3)
     assert (await v.store.let_pass(v.queue, 2, 50)).position == 3
     before = await v.everything()
@@ -139,7 +139,7 @@ async def test_at_the_end_of_the_line_there_is_nobody_to_let_pass(venue: OpenVen
 
 
 async def test_a_repeated_press_lets_others_pass_once(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(5)
     for _ in range(3):
         await v.store.let_pass(v.queue, 1, 1, seen=1)
@@ -147,7 +147,7 @@ async def test_a_repeated_press_lets_others_pass_once(venue: OpenVenue) -> None:
 
 
 async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(6)
     await v.join(priority=3)
     await v.store.let_pass(v.queue, 7, 2)
@@ -156,7 +156,7 @@ async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: 
 
 
 async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(20)
     await asyncio.gather(*(v.store.let_pass(v.queue, n, 1 + n % 4) for n in range(1, 21)))
     line = await v.line()
@@ -167,7 +167,7 @@ async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: O
 
 async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue) -> None:
     for places in (0, -1, 101):
-        v = await venue(**COUNTER)
+        v = await venue(**WALK_IN)
         await v.joins(2)
         with pytest.raises(InvalidRequest, match="1 to 100"):
             await v.store.let_pass(v.queue, 1, places)
@@ -177,16 +177,16 @@ async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue) -> None:
 
 
 async def test_a_no_show_is_taken_back_to_the_same_desk(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, claim_seconds=60, counters=["Desk 1"])
+    v = await venue(**WALK_IN, claim_seconds=60, desks=["Desk 1"])
     await v.join(client=b"c")
-    await v.call(counter="Desk 1")
+    await v.call(desk="Desk 1")
     v.clock.advance(30)
     before = (await v.store.stats(v.queue)).totals, await v.store.desk_figures(v.queue)
     await v.act(Action.NO_SHOW, 1)
     v.clock.advance(3600)
     await v.act(Action.REINSTATE, 1)
     ticket = await v.ticket(1)
-    assert (ticket.status, ticket.reason, ticket.counter, ticket.ended) == (Status.ADMITTED, None, "Desk 1", 0)
+    assert (ticket.status, ticket.reason, ticket.desk, ticket.ended) == (Status.ADMITTED, None, "Desk 1", 0)
     assert await v.seconds_left(1) == 60
     assert not (await v.join(client=b"c")).created
     after = (await v.store.stats(v.queue)).totals, await v.store.desk_figures(v.queue)
@@ -196,16 +196,16 @@ async def test_a_no_show_is_taken_back_to_the_same_desk(venue: OpenVenue) -> Non
 
 
 async def test_a_call_that_nobody_came_to_in_time_is_a_no_show_that_can_be_taken_back(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, claim_seconds=60)
+    v = await venue(**WALK_IN, claim_seconds=60)
     await v.join()
-    await v.call(counter="A")
+    await v.call(desk="A")
     assert await v.after(60) == {1: Reason.NO_SHOW}
     await v.act(Action.REINSTATE, 1)
     assert (await v.ticket(1)).status is Status.ADMITTED
 
 
 async def test_only_a_no_show_can_be_taken_back(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     number = await v.one(Status.EXPIRED)
     refused = await v.act(Action.REINSTATE, number)
     assert isinstance(refused, TransitionRefused)
@@ -213,7 +213,7 @@ async def test_only_a_no_show_can_be_taken_back(venue: OpenVenue) -> None:
 
 
 async def test_a_no_show_who_joined_again_is_not_taken_back(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join(client=b"c")
     await v.call()
     await v.act(Action.NO_SHOW, 1)
@@ -224,7 +224,7 @@ async def test_a_no_show_who_joined_again_is_not_taken_back(venue: OpenVenue) ->
 
 
 async def test_a_no_show_is_taken_back_only_where_there_is_room(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, max_active=1)
+    v = await venue(**WALK_IN, max_active=1)
     await v.joins(2)
     await v.call()
     await v.act(Action.NO_SHOW, 1)
@@ -236,7 +236,7 @@ async def test_a_no_show_is_taken_back_only_where_there_is_room(venue: OpenVenue
 
 
 async def test_who_was_sent_on_is_remembered_with_where_they_went(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join(client=b"c")
     went = Went("passports", 12, v.clock(), "RPASS-A0012")
     ticket = await v.store.transfer(v.queue, 1, went)
@@ -251,7 +251,7 @@ async def test_who_was_sent_on_is_remembered_with_where_they_went(venue: OpenVen
 
 
 async def test_who_joins_put_aside_waits_for_the_release(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join()
     joined = await v.join(held=True, key=b"k", fingerprint=b"f")
     assert (joined.ticket.held, joined.ticket.position) == (True, None)
@@ -263,7 +263,7 @@ async def test_who_joins_put_aside_waits_for_the_release(venue: OpenVenue) -> No
 
 
 async def test_who_is_on_the_way_from_another_queue_is_listed_until_released_or_ended(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     came = [Came("elsewhere", number, 100 + number) for number in range(12)]
     for each in came:
         await v.join(held=True, came=each)

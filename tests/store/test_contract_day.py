@@ -12,7 +12,7 @@ from fairline.domain.ticket import Action, Reason, Status
 from fairline.errors import InvalidRequest, QueueClosed, SettingsChanged
 from fairline.store import Arrival, Joined, Terms
 from tests.conftest import OpenStore
-from tests.store.venue import COUNTER, OpenVenue, Venue, terms
+from tests.store.venue import WALK_IN, OpenVenue, Venue, terms
 
 # Labels
 
@@ -43,7 +43,7 @@ async def serials(v: Venue, count: int, now: Terms) -> list[str]:
 
 async def test_labels_begin_again_each_day(venue: OpenVenue) -> None:
     for series, first in ((["A"], "A0001"), ([], "000001")):
-        v = await venue(label_restart="daily", series=series, **COUNTER)
+        v = await venue(label_restart="daily", series=series, **WALK_IN)
         yesterday = await terms(v)
         assert (await serials(v, 2, yesterday))[0] == first, series
         v.clock.advance(86_400)
@@ -56,7 +56,7 @@ async def test_labels_begin_again_each_day(venue: OpenVenue) -> None:
 
 
 async def test_a_change_of_the_rule_gives_no_label_twice_on_one_day(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     labels = []
     for settings in ({}, {"label_restart": "daily"}, {"label_restart": "never"}, {"label_restart": "daily"}):
         await v.configure(**settings)
@@ -68,7 +68,7 @@ async def test_a_change_of_the_rule_gives_no_label_twice_on_one_day(venue: OpenV
 
 
 async def test_labels_are_unbroken_however_many_join_at_once(venue: OpenVenue, another_store: OpenStore) -> None:
-    v = await venue(series=["A", "B"], join_limit_per_ip=0, **COUNTER)
+    v = await venue(series=["A", "B"], join_limit_per_ip=0, **WALK_IN)
     stores = [await another_store() for _ in range(3)]
     replies = await asyncio.gather(
         *(each.join(v.queue, [Arrival(series="AB"[i % 2])] * 5) for i in range(6) for each in stores)
@@ -81,7 +81,7 @@ async def test_labels_are_unbroken_however_many_join_at_once(venue: OpenVenue, a
 
 
 async def test_outside_of_the_hours_nobody_new_is_taken(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     now = v.clock()
     spans = ((now - 1000, now + 5000), (now + 10_000, now + 20_000))
     open_now = await terms(v, open=spans)
@@ -104,7 +104,7 @@ async def test_outside_of_the_hours_nobody_new_is_taken(venue: OpenVenue) -> Non
 
 
 async def test_the_line_is_as_long_as_can_be_served_and_no_longer(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     reply = await v.store.join(v.queue, [Arrival()] * 5, await terms(v, longest=3))
     assert [isinstance(item, Joined) for item in reply.items] == [True] * 3 + [False] * 2
     refused = reply.items[-1]
@@ -113,7 +113,7 @@ async def test_the_line_is_as_long_as_can_be_served_and_no_longer(venue: OpenVen
 
 
 async def test_terms_of_other_settings_do_nothing(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     old = await terms(v)
     await v.configure(name="Another")
     before = await v.everything()
@@ -123,10 +123,10 @@ async def test_terms_of_other_settings_do_nothing(venue: OpenVenue) -> None:
 
 
 async def test_at_the_end_of_the_day_whoever_waits_is_sent_home_once(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(5)
     await v.act(Action.HOLD, 2)
-    await v.call(counter="A")
+    await v.call(desk="A")
     await v.start(1)
     ends = v.clock()
     v.clock.advance(60)
@@ -148,7 +148,7 @@ async def test_at_the_end_of_the_day_whoever_waits_is_sent_home_once(venue: Open
 
 
 async def test_many_keepers_end_a_day_once(venue: OpenVenue, another_store: OpenStore) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(30)
     stores = [await another_store() for _ in range(4)]
     closed = await asyncio.gather(*(each.close_day(v.queue, v.clock(), 500) for each in stores))

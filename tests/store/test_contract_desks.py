@@ -1,4 +1,4 @@
-"""Desks: which are open, what each did, and what the wait at a counter is told from."""
+"""Desks: which are open, what each did, and what the wait at a walk-in line is told from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairline.store import Arrival, DeskTotals, Joined, open_store
 from fairline.store.contract import HOURS_KEPT, MOST_DESKS
 from tests.backends import FakeClock
 from tests.store.remains import desks_kept
-from tests.store.venue import COUNTER, OpenVenue, Venue
+from tests.store.venue import WALK_IN, OpenVenue, Venue
 
 
 async def open_desks(v: Venue) -> dict[str, bool]:
@@ -24,28 +24,28 @@ async def open_desks(v: Venue) -> dict[str, bool]:
 
 
 async def test_a_desk_that_is_not_named_cannot_call(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, counters=["Desk 1", "Schalter Süd"])
+    v = await venue(**WALK_IN, desks=["Desk 1", "Schalter Süd"])
     await v.joins(3)
     before = await v.everything()
     for press in ({}, {"number": 2}, {"key": b"press"}):
         with pytest.raises(InvalidRequest, match="Desk 1, Schalter Süd"):
-            await v.call(counter="Desk 9", **press)
+            await v.call(desk="Desk 9", **press)
     assert await v.everything() == before
-    assert await v.call(counter="Schalter Süd") == [1]
+    assert await v.call(desk="Schalter Süd") == [1]
     assert await v.call() == [2]
 
 
 async def test_a_desk_is_open_while_it_calls(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, counters=["A", "B", "C"], desk_idle_seconds=600)
+    v = await venue(**WALK_IN, desks=["A", "B", "C"], desk_idle_seconds=600)
     await v.joins(3)
     assert await open_desks(v) == {"A": False, "B": False, "C": False}
-    await v.call(counter="A")
+    await v.call(desk="A")
     await v.store.set_desk(v.queue, "B", is_open=True)
     assert await open_desks(v) == {"A": True, "B": True, "C": False}
     assert (await v.store.view(v.queue)).desks_open == 2
     await v.store.set_desk(v.queue, "A", is_open=False)
     assert await open_desks(v) == {"A": False, "B": True, "C": False}
-    await v.call(counter="A")
+    await v.call(desk="A")
     v.clock.advance(599)
     assert (await v.store.view(v.queue)).desks_open == 2
     v.clock.advance(1)
@@ -54,25 +54,25 @@ async def test_a_desk_is_open_while_it_calls(venue: OpenVenue) -> None:
 
 
 async def test_a_desk_that_is_not_named_cannot_open(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, counters=["A"])
+    v = await venue(**WALK_IN, desks=["A"])
     with pytest.raises(InvalidRequest, match="A"):
         await v.store.set_desk(v.queue, "B", is_open=True)
 
 
 async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(4)
     v.clock.advance(30)
-    await v.call(counter="A")
+    await v.call(desk="A")
     v.clock.advance(20)
     await v.start(1)
     v.clock.advance(100)
     await v.act(Action.COMPLETE, 1)
-    assert (await v.ticket(1)).counter == "A"
-    await v.call(counter="B")
+    assert (await v.ticket(1)).desk == "A"
+    await v.call(desk="B")
     await v.act(Action.NO_SHOW, 2)
     v.clock.advance(3600)
-    await v.call(counter="A")
+    await v.call(desk="A")
     await v.act(Action.RETURN, 3)
     figures = await v.store.desk_figures(v.queue)
     assert figures.totals == {
@@ -86,10 +86,10 @@ async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
 
 
 async def test_figures_are_kept_of_so_many_desks_and_the_others_are_one(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(MOST_DESKS + 3)
     for n in range(MOST_DESKS + 2):
-        await v.call(counter=f"Desk {n}")
+        await v.call(desk=f"Desk {n}")
     totals = (await v.store.desk_figures(v.queue)).totals
     assert (len(totals), totals["other"].called) == (MOST_DESKS + 1, 2)
     with pytest.raises(InvalidRequest, match="50 desks"):
@@ -98,9 +98,9 @@ async def test_figures_are_kept_of_so_many_desks_and_the_others_are_one(venue: O
 
 
 async def test_a_desk_makes_room_for_another_once_the_hours_it_was_seen_in_are_not_kept(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join()
-    await v.call(counter="Desk 0")
+    await v.call(desk="Desk 0")
     for n in range(1, MOST_DESKS):
         await v.store.set_desk(v.queue, f"Desk {n}", is_open=n % 2 == 0)
     v.clock.advance(HOURS_KEPT * 3600)
@@ -118,27 +118,27 @@ async def test_a_desk_makes_room_for_another_once_the_hours_it_was_seen_in_are_n
 
 
 async def test_a_desk_that_only_calls_has_the_place_of_one_that_was_not_seen_for_long(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(MOST_DESKS + 4)
     for n in range(MOST_DESKS - 1):
-        await v.call(counter=f"Desk {n}")
-    await v.call(counter="other")
-    await v.call(counter="Nobody's")  # there is no room for it
+        await v.call(desk=f"Desk {n}")
+    await v.call(desk="other")
+    await v.call(desk="Nobody's")  # there is no room for it
     v.clock.advance((HOURS_KEPT + 1) * 3600)
-    await v.call(counter="Desk 5")
-    await v.call(counter="New")
+    await v.call(desk="Desk 5")
+    await v.call(desk="New")
     totals = (await v.store.desk_figures(v.queue)).totals
     assert {name: of.called for name, of in totals.items()} == {"Desk 5": 2, "New": 1, "other": MOST_DESKS}
     assert await desks_kept(v.store, v.queue) == {"Desk 5", "New"}
-    await v.call(counter="Desk 0")  # as a new one
+    await v.call(desk="Desk 0")  # as a new one
     assert (await v.store.desk_figures(v.queue)).totals["Desk 0"].called == 1
 
 
 async def test_all_that_a_forgotten_desk_did_goes_to_the_others(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(2)
     v.clock.advance(30)
-    await v.call(2, counter="Desk 0")
+    await v.call(2, desk="Desk 0")
     v.clock.advance(20)
     await v.start(1)
     v.clock.advance(10)
@@ -155,51 +155,51 @@ async def test_all_that_a_forgotten_desk_did_goes_to_the_others(venue: OpenVenue
 
 async def test_where_desks_are_named_none_is_one_too_many(venue: OpenVenue) -> None:
     names = [f"Desk {n}" for n in range(MOST_DESKS + 2)]
-    v = await venue(**COUNTER, counters=names)
+    v = await venue(**WALK_IN, desks=names)
     await v.join()
     for name in names[:-1]:
         await v.store.set_desk(v.queue, name, is_open=True)
     v.clock.advance((HOURS_KEPT + 1) * 3600)
-    await v.call(counter=names[-1])
+    await v.call(desk=names[-1])
     assert await desks_kept(v.store, v.queue) == {*names}
-    await v.configure(counters=[])
+    await v.configure(desks=[])
     await v.store.set_desk(v.queue, "Any", is_open=True)
     assert await desks_kept(v.store, v.queue) == {names[-1], "Any"}
 
 
 async def test_the_time_from_call_to_call_is_measured_while_people_wait(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, wait_sample=3)
+    v = await venue(**WALK_IN, wait_sample=3)
     await v.joins(7)
     for seconds in (0, 100, 200, 300, 400):
         v.clock.advance(seconds)
-        await v.call(counter="A")
+        await v.call(desk="A")
     view = await v.store.view(v.queue)
     assert (view.cycles, view.cycle_seconds) == (3, 300)  # of the last three
-    await v.call(counter="B")  # its first call tells nothing
-    await v.call(counter="A")
+    await v.call(desk="B")  # its first call tells nothing
+    await v.call(desk="A")
     assert (await v.store.view(v.queue)).cycles == 3
 
 
 async def test_the_time_a_desk_waited_for_people_is_not_measured(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join()
-    await v.call(counter="A")
+    await v.call(desk="A")
     v.clock.advance(100)
     await v.join()
     v.clock.advance(50)
-    await v.call(counter="A")
+    await v.call(desk="A")
     assert (await v.store.view(v.queue)).cycles == 0
     await v.joins(2)
     v.clock.advance(901)  # a break that nobody was told of
-    await v.call(counter="A")
+    await v.call(desk="A")
     assert (await v.store.view(v.queue)).cycles == 0
 
 
-async def test_the_wait_told_at_a_counter_holds_for_four_of_five(valkey_url: str, queue: QueueId) -> None:
+async def test_the_wait_told_in_a_walk_in_line_holds_for_four_of_five(valkey_url: str, queue: QueueId) -> None:
     """A morning in virtual time: three desks, of which one closes for an hour, and services of all lengths."""
     chance, clock = random.Random(7), FakeClock()
     store = await open_store(valkey_url, clock=clock)
-    settings = checked({**COUNTER, "counters": ["A", "B", "C"], "join_limit_per_ip": 0})
+    settings = checked({**WALK_IN, "desks": ["A", "B", "C"], "join_limit_per_ip": 0})
     await store.create(queue, settings)
     start, told, called = clock(), {}, {}
     # What happens next, by when: someone comes ("" for nobody's desk), or a desk is free.
@@ -221,7 +221,7 @@ async def test_the_wait_told_at_a_counter_holds_for_four_of_five(valkey_url: str
             await store.set_desk(queue, "C", is_open=False)
             heapq.heappush(soon, (start + 3 * 3_600_000, desk))
             continue
-        served = await store.call_next(queue, 1, counter=desk)
+        served = await store.call_next(queue, 1, desk=desk)
         for ticket in served:
             called[ticket.number] = clock.now
         busy = 1000 * chance.lognormvariate(5.0, 0.6) if served else 5000
@@ -240,14 +240,14 @@ async def test_the_wait_told_at_a_counter_holds_for_four_of_five(valkey_url: str
 
 
 async def test_a_desk_is_kept_with_a_ticket_that_is_served(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.join()
-    await v.call(counter="A")
+    await v.call(desk="A")
     (standing,) = (await v.store.rank(v.queue, [1])).items
     assert standing
-    assert standing.counter == "A"
+    assert standing.desk == "A"
     await v.start(1)
     await v.act(Action.COMPLETE, 1)
     (standing,) = (await v.store.rank(v.queue, [1])).items
     assert standing
-    assert (standing.status, standing.counter) == (Status.COMPLETED, "A")
+    assert (standing.status, standing.desk) == (Status.COMPLETED, "A")

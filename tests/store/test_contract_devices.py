@@ -9,11 +9,11 @@ import pytest
 from fairline.domain.ticket import Action, Person
 from fairline.errors import HolderInLine, TicketNotFound, TokenMoved, TransitionRefused
 from tests.conftest import OpenStore
-from tests.store.venue import COUNTER, OpenVenue
+from tests.store.venue import WALK_IN, OpenVenue
 
 
 async def test_a_ticket_goes_on_to_another_device_and_is_held_there(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     joined = (await v.join(client=b"old", key=b"k", fingerprint=b"f", person=Person(name="Ann"))).ticket
     moved = await v.store.rebind(v.queue, 1, joined.joined, 0, b"new")
     assert (moved.client, moved.moved, moved.position, moved.place) == (b"new", 1, 1, joined.place)
@@ -30,7 +30,7 @@ async def test_a_ticket_goes_on_to_another_device_and_is_held_there(venue: OpenV
 
 
 async def test_a_ticket_that_has_moved_very_often_has_still_moved(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     joined = (await v.join(client=b"old", key=b"k", fingerprint=b"f")).ticket.joined
     moved = 0
     for turn in range(257):
@@ -40,7 +40,7 @@ async def test_a_ticket_that_has_moved_very_often_has_still_moved(venue: OpenVen
 
 
 async def test_of_two_devices_one_has_the_ticket(venue: OpenVenue, another_store: OpenStore) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     joined = (await v.join(client=b"old")).ticket.joined
     stores = [await another_store() for _ in range(4)]
     outcomes = await asyncio.gather(
@@ -52,7 +52,7 @@ async def test_of_two_devices_one_has_the_ticket(venue: OpenVenue, another_store
 
 
 async def test_a_device_that_holds_another_ticket_cannot_take_one_over(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     joined = (await v.join(client=b"one")).ticket.joined
     await v.join(client=b"two")
     with pytest.raises(HolderInLine):
@@ -65,7 +65,7 @@ async def test_a_device_that_holds_another_ticket_cannot_take_one_over(venue: Op
 
 
 async def test_a_phone_holds_its_ticket_on_any_device(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, one_per="phone", join_limit_per_phone=0)
+    v = await venue(**WALK_IN, one_per="phone", join_limit_per_phone=0)
     joined = (await v.join(client=b"old", phone=b"mine")).ticket.joined
     await v.store.rebind(v.queue, 1, joined, 0, b"new")
     held = await v.join(client=b"old", phone=b"mine")

@@ -10,7 +10,7 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Person
 from fairline.errors import InvalidRequest, QueueNotFound
 from fairline.store import Arrival, Store
-from tests.store.venue import COUNTER, OpenVenue, Venue
+from tests.store.venue import WALK_IN, OpenVenue, Venue
 
 
 async def told(v: Venue) -> list[tuple[int | None, str | None]]:
@@ -18,7 +18,7 @@ async def told(v: Venue) -> list[tuple[int | None, str | None]]:
 
 
 async def test_the_first_in_line_are_noted_of_once_with_their_position(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     assert await v.store.note_nearly(v.queue, 3) == []
     await v.joins(5)
     assert await v.store.note_nearly(v.queue, 3) == [1, 2, 3]
@@ -29,7 +29,7 @@ async def test_the_first_in_line_are_noted_of_once_with_their_position(venue: Op
 
 
 async def test_nobody_is_noted_of_twice_who_was_held_let_others_pass_or_came_back(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(6)
     assert await v.store.note_nearly(v.queue, 2) == [1, 2]
     await v.act(Action.HOLD, 1)
@@ -44,7 +44,7 @@ async def test_nobody_is_noted_of_twice_who_was_held_let_others_pass_or_came_bac
 
 
 async def test_whoever_is_put_aside_is_not_nearly_there(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(3)
     await v.act(Action.HOLD, 1)
     assert await v.store.note_nearly(v.queue, 1) == [2]
@@ -53,14 +53,14 @@ async def test_whoever_is_put_aside_is_not_nearly_there(venue: OpenVenue) -> Non
 
 
 async def test_of_many_keepers_one_notes_it(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     await v.joins(20)
     found = await asyncio.gather(*(v.store.note_nearly(v.queue, 10) for _ in range(12)))
     assert sorted(number for numbers in found for number in numbers) == list(range(1, 11))
 
 
 async def test_the_note_leaves_the_rest_of_the_ticket_as_it_was(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER, series=("A",))
+    v = await venue(**WALK_IN, series=("A",))
     await v.joins(2)
     before = [await v.ticket(n) for n in (1, 2)]
     await v.store.note_nearly(v.queue, 2)
@@ -71,7 +71,7 @@ async def test_the_note_leaves_the_rest_of_the_ticket_as_it_was(venue: OpenVenue
 
 
 async def test_how_many_must_be_a_number_that_one_step_can_bear(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     for places in (0, 101):
         with pytest.raises(InvalidRequest, match="from 1 to 100"):
             await v.store.note_nearly(v.queue, places)
@@ -83,7 +83,7 @@ async def test_a_queue_that_is_not_there(store: Store) -> None:
 
 
 async def test_where_and_in_which_language_someone_is_told_is_kept(venue: OpenVenue) -> None:
-    v = await venue(**COUNTER)
+    v = await venue(**WALK_IN)
     person = Person(name="Ada", email="ada@example.com", language="de")
     await v.store.join(v.queue, [Arrival(person=person), Arrival(person=Person(language="ko")), Arrival()])
     assert [(await v.ticket(n)).person for n in (1, 2, 3)] == [person, Person(language="ko"), Person()]

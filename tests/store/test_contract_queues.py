@@ -42,7 +42,7 @@ OTHER: dict[str, Any] = {
     "closed_dates": ("2027-12-25",),
     "close_early": False,
     "clear_after_minutes": 30,
-    "counters": ("Desk 1", "Schalter Süd"),
+    "desks": ("Desk 1", "Schalter Süd"),
     "desk_idle_seconds": 600.0,
     "wait_sample": 5,
     "phone_region": "KR",

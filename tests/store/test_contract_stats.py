@@ -172,7 +172,7 @@ async def test_the_hours_of_eight_days_before_today_can_still_be_reported(venue:
         v.clock.now = START
         await v.joins(3)
         v.clock.advance(600)
-        await v.call(2, counter="A")
+        await v.call(2, desk="A")
         await v.act(Action.NO_SHOW, 1)
         await v.act(Action.NO_SHOW, 2)
         first, second = START, START + HOUR

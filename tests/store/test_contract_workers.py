@@ -134,7 +134,7 @@ async def test_two_desks_never_call_the_same_person(venue: OpenVenue, workers: W
     v = await venue(admission="manual")
     await v.joins(40)
     desks = await workers(4)
-    calls = await asyncio.gather(*(desk.call_next(v.queue, 2, counter=f"Desk {i}") for i, desk in enumerate(desks * 5)))
+    calls = await asyncio.gather(*(desk.call_next(v.queue, 2, desk=f"Desk {i}") for i, desk in enumerate(desks * 5)))
     called = [ticket.number for tickets in calls for ticket in tickets]
     assert sorted(called) == list(range(1, 41))
     assert all(tickets == sorted(tickets, key=lambda ticket: ticket.number) for tickets in calls)
@@ -150,7 +150,7 @@ async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(venue: Open
     async def desk(number: int, store: Store) -> None:
         for press in range(presses):
             key, began = b"%d-%d" % (number, press), time.perf_counter()
-            called = await store.call_next(v.queue, 1, counter=f"Desk {number}", key=key)
+            called = await store.call_next(v.queue, 1, desk=f"Desk {number}", key=key)
             calls.append((began, time.perf_counter(), key, [ticket.number for ticket in called]))
 
     desks = await workers(16)
@@ -166,7 +166,7 @@ async def test_sixteen_desks_at_once_call_everyone_once_and_in_order(venue: Open
             highest = max(highest, rest.popleft()[1])
         assert called[0] > highest
     for _, _, key, called in random.sample(calls, 50):
-        again = await v.store.call_next(v.queue, 1, counter=f"Desk {key.partition(b'-')[0].decode()}", key=key)
+        again = await v.store.call_next(v.queue, 1, desk=f"Desk {key.partition(b'-')[0].decode()}", key=key)
         assert not called or [ticket.number for ticket in again] == called
 
 
@@ -244,7 +244,7 @@ async def test_the_last_item_is_sold_once(venue: OpenVenue, workers: Workers) ->
     await v.joins(10)
     shops = await workers(5)
     await asyncio.gather(
-        *(shop.admit(v.queue, MANY) for shop in shops), *(shop.call_next(v.queue, 1, counter="shop") for shop in shops)
+        *(shop.admit(v.queue, MANY) for shop in shops), *(shop.call_next(v.queue, 1, desk="shop") for shop in shops)
     )
     (number,) = [ticket.number for ticket in await v.tickets(Status.ADMITTED)]
     await v.start(number)

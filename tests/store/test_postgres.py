@@ -81,16 +81,16 @@ WHOLE = {
     "the blocks have the line": """SELECT count(*) FROM (SELECT queue, place >> 30 AS block, count(*)::int AS waiting
         FROM fairline.line GROUP BY 1, 2) l FULL JOIN fairline.blocks b USING (queue, block, waiting)
         WHERE l IS NULL OR b IS NULL""",
-    "the counters have the tickets": """SELECT count(*) FROM fairline.counters c WHERE
+    "the tallies have the tickets": """SELECT count(*) FROM fairline.tallies c WHERE
         (waiting, admitted, active) <> (SELECT count(*) FILTER (WHERE status = 'waiting'),
           count(*) FILTER (WHERE status = 'admitted'), count(*) FILTER (WHERE status = 'active')
           FROM fairline.tickets t WHERE t.queue = c.queue)""",
     "every live ticket has its holder": """SELECT count(*) FROM (SELECT queue, number, holder FROM fairline.tickets
         WHERE status IN ('waiting', 'admitted', 'active') AND holder IS NOT NULL) t
         FULL JOIN fairline.holders h USING (queue, number, holder) WHERE t IS NULL OR h IS NULL""",
-    "events have no gap": """SELECT count(*) FROM fairline.counters c JOIN fairline.queues q ON q.key = c.queue
+    "events have no gap": """SELECT count(*) FROM fairline.tallies c JOIN fairline.queues q ON q.key = c.queue
         WHERE event - created <> (SELECT count(*) FROM fairline.events e WHERE e.queue = c.queue)""",
-    "every join is told and counted": """SELECT count(*) FROM fairline.counters c
+    "every join is told and counted": """SELECT count(*) FROM fairline.tallies c
         WHERE number <> (SELECT count(*) FROM fairline.events e WHERE e.queue = c.queue AND type = 'joined')
         OR number <> coalesce((SELECT value FROM fairline.stats s
           WHERE s.queue = c.queue AND span = 'total' AND name = 'joined'), 0)""",
@@ -273,7 +273,7 @@ async def test_a_lock_that_someone_else_holds_is_not_waited_for_for_ever(
     impatient = await open_store(f"{server.url}&options=-c%20lock_timeout%3D200")
     try:
         async with await connect(server.url) as other, other.transaction():
-            await other.execute("SELECT 1 FROM fairline.counters FOR UPDATE")
+            await other.execute("SELECT 1 FROM fairline.tallies FOR UPDATE")
             with pytest.raises(StoreUnavailable, match="lock timeout"):
                 await impatient.join(QUEUE, [Arrival()])
             assert (await impatient.view(QUEUE)).waiting == 0  # reading waits for nobody

@@ -36,7 +36,7 @@ OPERATIONS: dict[str, Operation] = {
     "unload": lambda store, queue, numbers: store.unload(queue, numbers),
     "note_shown": lambda store, queue, numbers: store.note_shown(queue, [Shown(n, 60, 30, 90) for n in numbers]),
     "note_nearly": lambda store, queue, _: store.note_nearly(queue, 3),
-    "call_next": lambda store, queue, _: store.call_next(queue, 1, counter="Desk 1"),
+    "call_next": lambda store, queue, _: store.call_next(queue, 1, desk="Desk 1"),
     "admit": lambda store, queue, _: store.admit(queue, 10),
     "act": lambda store, queue, numbers: store.act(queue, Action.LEAVE, numbers),
     "let_pass": lambda store, queue, numbers: _alone(store.let_pass, queue, numbers, 2),

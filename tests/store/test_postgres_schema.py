@@ -86,7 +86,7 @@ async def test_a_queue_from_before_there_was_a_history_has_its_settings_to_go_ba
             "INSERT INTO fairline.queues SELECT (jsonb_populate_record(NULL::fairline.queues, %s)).*", [Jsonb(kept)]
         )
         await connection.execute(
-            "INSERT INTO fairline.counters (queue, swept_at, turns, event) VALUES (1, 5, '{0,0,0}', 1)"
+            "INSERT INTO fairline.tallies (queue, swept_at, turns, event) VALUES (1, 5, '{0,0,0}', 1)"
         )
         await connection.execute("INSERT INTO fairline.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
     store = await open_store(empty)
@@ -172,7 +172,7 @@ async def test_the_servers_role_can_run_the_operations_and_nothing_else(owner: s
             "holders",
             "events",
             "admin_keys",
-            "counters",
+            "desks",
             "generations",
             "revisions",
             "audit",

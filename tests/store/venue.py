@@ -18,7 +18,7 @@ NO_OUTAGE = 1e9
 VISITOR = b"visitor"
 MANY = 1000
 #: A queue whose people are called by hand, and stay however long nothing is heard of them.
-COUNTER = {"admission": "manual", "heartbeat_timeout_seconds": 0}
+WALK_IN = {"admission": "manual", "heartbeat_timeout_seconds": 0}
 DAY = 86_400_000
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.web.counter import Counter
 from tests.web.running import RunningServer
+from tests.web.walk_in import WalkIn
 
 #: Where it matters which store there is: what people, staff and operators do goes all the way down.
 ON_EVERY_STORE = {
     "test_board",
-    "test_counter_page",
+    "test_walk_in_page",
     "test_join_form",
     "test_kiosk",
     "test_made_anew",
@@ -63,7 +63,7 @@ def server(request: pytest.FixtureRequest, servers_by_store: Callable[[str], Run
 
 
 @pytest.fixture
-def counter(server: RunningServer) -> Iterator[Counter]:
-    found = Counter(server)
+def walk_in(server: RunningServer) -> Iterator[WalkIn]:
+    found = WalkIn(server)
     with found.closing:
         yield found

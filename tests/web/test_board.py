@@ -67,7 +67,7 @@ async def screen(client: httpx.AsyncClient, *queues: str) -> AsyncIterator[Scree
             await asyncio.wait([reading])
 
 
-class Counter:
+class WalkIn:
     """The staff of one queue."""
 
     def __init__(self, client: httpx.AsyncClient, queue: str) -> None:
@@ -76,7 +76,7 @@ class Counter:
         self._path = f"/api/v1/admin/queues/{queue}"
 
     async def call(self, desk: str = "", count: int = 1) -> list[int]:
-        answer = await self.client.post(f"{self._path}/call-next", json={"count": count, "counter": desk})
+        answer = await self.client.post(f"{self._path}/call-next", json={"count": count, "desk": desk})
         assert answer.status_code == 200, answer.text
         return [ticket["ticket"] for ticket in answer.json()["tickets"]]
 
@@ -101,32 +101,32 @@ class Counter:
                 await asyncio.sleep(0.05)
 
 
-async def a_counter(client: httpx.AsyncClient, name: str, people: int, **settings: Any) -> Counter:
+async def a_walk_in_line(client: httpx.AsyncClient, name: str, people: int, **settings: Any) -> WalkIn:
     """A queue with people in it, called by hand."""
     await make_queue(client, name, admission="manual", ticket_prefix="B", heartbeat_timeout_seconds=0, **settings)
     await join(client, name, people)
-    return Counter(client, name)
+    return WalkIn(client, name)
 
 
 def pairs(board: dict[str, Any]) -> dict[str, Any]:
     """Who is where, by number."""
 
     def where(rows: list[dict[str, Any]]) -> list[tuple[int, str | None]]:
-        return [(int(row["label"].removeprefix("RB-")), row["counter"]) for row in rows]
+        return [(int(row["label"].removeprefix("RB-")), row["desk"]) for row in rows]
 
     return {"serving": where(board["serving"]), "called": where(board["called"]), "waiting": board["queue_length"]}
 
 
 async def test_a_board_shows_who_is_called_where_and_how_many_wait(server: RunningServer) -> None:
     async with operator(server) as client:
-        counter = await a_counter(client, "board-shows", 6)
+        walk_in = await a_walk_in_line(client, "board-shows", 6)
         await client.patch("/api/v1/admin/queues/board-shows", json={"name": "City Hall"})
-        assert (await counter.board())["serving"] == []
+        assert (await walk_in.board())["serving"] == []
         for desk in ("Desk 1", "Desk 2", "Desk 3"):
-            await counter.call(desk)
-        await counter.act(1, "start", "complete")
-        await counter.act(2, "recall", "start")
-        board = await counter.board_shows(
+            await walk_in.call(desk)
+        await walk_in.act(1, "start", "complete")
+        await walk_in.act(2, "recall", "start")
+        board = await walk_in.board_shows(
             serving=[(2, "Desk 2"), (3, "Desk 3")], called=[(2, "Desk 2"), (3, "Desk 3"), (1, "Desk 1")], waiting=3
         )
         assert board["queue"] == "board-shows"
@@ -145,21 +145,21 @@ async def test_what_is_told_of_people_is_their_label_and_nothing_else(server: Ru
         queue = await make_queue(client, "board-private", admission="manual")
         answer = await client.post(f"/api/v1/queues/{queue}/join", json={"name": "Ada", "phone": "+41446681800"})
         assert answer.status_code == 201
-        counter = Counter(client, queue)
-        await counter.call("Desk 1")
+        walk_in = WalkIn(client, queue)
+        await walk_in.call("Desk 1")
         answer = await client.get(f"/api/v1/queues/{queue}/board")
         assert answer.headers["cache-control"] == "public, max-age=1"
         assert "Ada" not in answer.text
         assert "4466" not in answer.text
         (called,) = answer.json()["called"]
-        assert called.keys() == {"label", "counter", "at", "times_called"}
+        assert called.keys() == {"label", "desk", "at", "times_called"}
         (serving,) = answer.json()["serving"]
-        assert serving.keys() == {"label", "counter", "since", "status"}
+        assert serving.keys() == {"label", "desk", "since", "status"}
 
 
-async def test_every_step_at_the_counter_is_on_all_boards(server: RunningServer) -> None:
+async def test_every_step_at_the_desk_is_on_all_boards(server: RunningServer) -> None:
     async with operator(server) as client:
-        counter = await a_counter(client, "board-live", 5)
+        walk_in = await a_walk_in_line(client, "board-live", 5)
         # Two workers share the streams: what one of them does is on the boards of both.
         async with (
             screen(client, "board-live") as one,
@@ -171,47 +171,47 @@ async def test_every_step_at_the_counter_is_on_all_boards(server: RunningServer)
                 for shown in (one, two, three):
                     await shown.until(lambda boards: pairs(boards["board-live"])[what] == expected)
 
-            await counter.call("Desk 1")
+            await walk_in.call("Desk 1")
             await all_show("serving", [(1, "Desk 1")])
-            await counter.call("Desk 2")
+            await walk_in.call("Desk 2")
             await all_show("called", [(2, "Desk 2"), (1, "Desk 1")])
-            await counter.act(1, "recall")
+            await walk_in.act(1, "recall")
             await all_show("called", [(1, "Desk 1"), (2, "Desk 2")])
             assert one.boards["board-live"]["called"][0]["times_called"] == 2
-            await counter.act(1, "return")
+            await walk_in.act(1, "return")
             await all_show("called", [(2, "Desk 2")])
             await all_show("waiting", 4)
-            await counter.act(2, "no-show")
+            await walk_in.act(2, "no-show")
             await all_show("called", [])
-            await counter.call("Desk 3")
+            await walk_in.call("Desk 3")
             await all_show("serving", [(1, "Desk 3")])
             assert one.boards["board-live"]["called"][0]["times_called"] == 1
-            await counter.act(1, "start")
+            await walk_in.act(1, "start")
             await one.until(lambda boards: boards["board-live"]["serving"][0]["status"] == "serving")
-            await counter.act(1, "complete")
+            await walk_in.act(1, "complete")
             await all_show("serving", [])
             await all_show("called", [(1, "Desk 3")])
             assert one.version
             assert one.version == two.version
 
 
-async def test_only_the_last_eight_calls_are_shown_and_everyone_at_a_counter(server: RunningServer) -> None:
+async def test_only_the_last_eight_calls_are_shown_and_everyone_in_a_walk_in_line(server: RunningServer) -> None:
     async with operator(server) as client:
-        counter = await a_counter(client, "board-many", 90)
-        await counter.call("Desk 1")
-        await counter.act(1, "start")  # and stays for long
-        await counter.call("Hall", 80)
-        board = await counter.board_shows(waiting=9)
+        walk_in = await a_walk_in_line(client, "board-many", 90)
+        await walk_in.call("Desk 1")
+        await walk_in.act(1, "start")  # and stays for long
+        await walk_in.call("Hall", 80)
+        board = await walk_in.board_shows(waiting=9)
         assert [called["label"] for called in board["called"]] == [f"RB-{n:06d}" for n in range(81, 73, -1)]
         assert len(board["serving"]) == 50
         for number in range(2, 82):
-            await counter.act(number, "no-show")
-        await counter.board_shows(serving=[(1, "Desk 1")])
+            await walk_in.act(number, "no-show")
+        await walk_in.board_shows(serving=[(1, "Desk 1")])
 
 
 async def test_several_queues_are_on_one_stream(server: RunningServer) -> None:
     async with operator(server) as client:
-        left, right = await a_counter(client, "board-left", 2), await a_counter(client, "board-right", 2)
+        left, right = await a_walk_in_line(client, "board-left", 2), await a_walk_in_line(client, "board-right", 2)
         async with screen(client, "board-left", "board-right") as shown:
             await left.call("Desk 1")
             await right.call("Desk 7")

@@ -13,121 +13,121 @@ from fairline.domain.branding import LANGUAGES
 from fairline.domain.queue import QueueSettings, checked
 from fairline.web.pages.form import Filled, mistakes
 from fairline.web.pages.languages import Language
-from tests.web.counter import ANOTHER_DAY, BROWSER, WRONG, Counter, form_of, send, wrong
+from tests.web.walk_in import ANOTHER_DAY, BROWSER, WRONG, WalkIn, form_of, send, wrong
 
 # One form, one ticket
 
 
-def test_a_form_makes_a_ticket_and_leads_to_its_page(counter: Counter) -> None:
-    queue, me = counter.queue(ask_party_size="optional"), counter.someone()
+def test_a_form_makes_a_ticket_and_leads_to_its_page(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(ask_party_size="optional"), walk_in.someone()
     answer = send(me, queue, form_of(me, queue), name="  Ada 🦊 ", phone="030 123456", party_size="3")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/q/{queue}")
-    (ticket,) = counter.tickets(queue)
+    (ticket,) = walk_in.tickets(queue)
     assert (ticket["name"], ticket["phone"], ticket["party_size"]) == ("Ada 🦊", "+4930123456", 3)
     page = me.get(f"/q/{queue}")
     assert (page.status_code, page.headers["x-fairline-state"]) == (200, "waiting")
     assert ticket["label"].rpartition("-")[2] in page.text
 
 
-def test_a_form_that_asks_for_an_e_mail_address_keeps_it(counter: Counter) -> None:
-    queue, me = counter.queue(ask_email="required"), counter.someone()
+def test_a_form_that_asks_for_an_e_mail_address_keeps_it(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(ask_email="required"), walk_in.someone()
     key = form_of(me, queue)
     assert wrong(send(me, queue, key)) == {"email": "Please tell us your e-mail address."}
     assert send(me, queue, key, email=" ada@example.com ").status_code == 303
-    assert counter.tickets(queue)[0]["email"] == "ada@example.com"
-    unasked, other = counter.queue(), counter.someone()
+    assert walk_in.tickets(queue)[0]["email"] == "ada@example.com"
+    unasked, other = walk_in.queue(), walk_in.someone()
     assert 'id="email"' not in other.get(f"/join/{unasked}").text
     assert send(other, unasked, "k", email="ada@example.com").status_code == 303
-    assert counter.tickets(unasked)[0]["email"] is None, "what is not asked is not kept"
+    assert walk_in.tickets(unasked)[0]["email"] is None, "what is not asked is not kept"
 
 
-def test_twenty_taps_at_once_are_one_ticket(counter: Counter) -> None:
-    queue, me = counter.queue(), counter.someone()
+def test_twenty_taps_at_once_are_one_ticket(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(), walk_in.someone()
     key = form_of(me, queue)
     cookies = dict(me.cookies)
 
     def tap(_: int) -> httpx.Response:
-        with httpx.Client(base_url=counter.server.base_url, headers=BROWSER, cookies=cookies) as finger:
+        with httpx.Client(base_url=walk_in.server.base_url, headers=BROWSER, cookies=cookies) as finger:
             return send(finger, queue, key, name="Ada")
 
     with ThreadPoolExecutor(8) as fingers:
         answers = list(fingers.map(tap, range(20)))
     assert {answer.status_code for answer in answers} == {303}
-    assert len(counter.tickets(queue)) == 1
+    assert len(walk_in.tickets(queue)) == 1
 
 
-def test_a_form_sent_again_is_the_same_ticket_also_without_cookies_or_filled_in_otherwise(counter: Counter) -> None:
-    queue = counter.queue(one_per="none")
-    me = counter.someone()
+def test_a_form_sent_again_is_the_same_ticket_also_without_cookies_or_filled_in_otherwise(walk_in: WalkIn) -> None:
+    queue = walk_in.queue(one_per="none")
+    me = walk_in.someone()
     key = form_of(me, queue)
     assert send(me, queue, key, name="Ada").status_code == 303
     for name in ("Ada", "Ada Lovelace"):  # the answer got lost with its cookies, and they went back
-        again = counter.someone()
+        again = walk_in.someone()
         assert send(again, queue, key, name=name).status_code == 303
         assert again.get(f"/q/{queue}").headers["x-fairline-state"] == "waiting"
-    assert [ticket["name"] for ticket in counter.tickets(queue)] == ["Ada"]
+    assert [ticket["name"] for ticket in walk_in.tickets(queue)] == ["Ada"]
 
 
-def test_back_and_a_new_form_lead_to_the_ticket_one_has(counter: Counter) -> None:
-    queue, me = counter.queue(), counter.someone()
+def test_back_and_a_new_form_lead_to_the_ticket_one_has(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(), walk_in.someone()
     first, second = form_of(me, queue), form_of(me, queue)
     assert send(me, queue, first, name="Ada").status_code == 303
     back = me.get(f"/join/{queue}")
     assert (back.status_code, back.headers["location"]) == (303, f"/q/{queue}")
     assert send(me, queue, second, name="Ada").headers["location"] == f"/q/{queue}"
-    assert len(counter.tickets(queue)) == 1
+    assert len(walk_in.tickets(queue)) == 1
 
 
-def test_a_stale_form_shows_what_became_of_its_ticket_and_makes_no_other(counter: Counter) -> None:
-    queue, me = counter.queue(), counter.someone()
+def test_a_stale_form_shows_what_became_of_its_ticket_and_makes_no_other(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(), walk_in.someone()
     key = form_of(me, queue)
     send(me, queue, key, name="Ada")
-    (called,) = counter.staff.post(f"/queues/{queue}/call-next").json()["tickets"]
+    (called,) = walk_in.staff.post(f"/queues/{queue}/call-next").json()["tickets"]
     for step in ("start", "complete"):
-        assert counter.staff.post(f"/queues/{queue}/tickets/{called['ticket']}/{step}").is_success
+        assert walk_in.staff.post(f"/queues/{queue}/tickets/{called['ticket']}/{step}").is_success
     assert send(me, queue, key, name="Ada").status_code == 303
     page = me.get(f"/q/{queue}")
     assert page.headers["x-fairline-state"] == "finished"
     assert "Thank you for your visit." in page.text
     assert f'href="/join/{queue}?lang=en"' in page.text
-    assert len(counter.tickets(queue)) == 1
+    assert len(walk_in.tickets(queue)) == 1
     assert send(me, queue, form_of(me, queue), name="Ada").status_code == 303, "a new form is a new number"
-    assert len(counter.tickets(queue)) == 2
+    assert len(walk_in.tickets(queue)) == 2
 
 
-def test_a_form_from_before_a_change_is_checked_by_what_is_asked_now(counter: Counter) -> None:
-    queue, me = counter.queue(), counter.someone()
+def test_a_form_from_before_a_change_is_checked_by_what_is_asked_now(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(), walk_in.someone()
     key = form_of(me, queue)
-    counter.staff.patch(f"/queues/{queue}", json={"ask_name": "required", "ask_phone": "no"})
+    walk_in.staff.patch(f"/queues/{queue}", json={"ask_name": "required", "ask_phone": "no"})
     answer = send(me, queue, key, phone="030 123456")
     assert wrong(answer) == {"name": "Please tell us your name."}
     assert f'value="{key}"' in answer.text, "the same form, to be sent again"
     assert send(me, queue, key, name="Ada", phone="no number").status_code == 303
-    assert counter.tickets(queue)[0]["phone"] is None, "what is not asked is not kept"
+    assert walk_in.tickets(queue)[0]["phone"] is None, "what is not asked is not kept"
 
 
-def test_a_form_on_another_site_takes_no_number(counter: Counter) -> None:
-    queue = counter.queue()
+def test_a_form_on_another_site_takes_no_number(walk_in: WalkIn) -> None:
+    queue = walk_in.queue()
     for origin in ("cross-site", "same-site"):
-        someone = counter.someone(**{"Sec-Fetch-Site": origin})
+        someone = walk_in.someone(**{"Sec-Fetch-Site": origin})
         answer = send(someone, queue, "k", name="Ada")
         assert (answer.status_code, "set-cookie" in answer.headers) == (303, False)
-    assert counter.tickets(queue) == []
+    assert walk_in.tickets(queue) == []
 
 
-def test_a_form_with_the_key_of_a_call_is_another_join(counter: Counter) -> None:
-    queue, me = counter.queue(), counter.someone()
+def test_a_form_with_the_key_of_a_call_is_another_join(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(), walk_in.someone()
     called = {"idempotency_key": "k" * 20, "client_id": "someone"}
     assert me.post(f"/api/v1/queues/{queue}/join", json=called).is_success
-    assert send(counter.someone(), queue, "k" * 20, name="Ada").status_code == 303
-    assert len(counter.tickets(queue)) == 2
+    assert send(walk_in.someone(), queue, "k" * 20, name="Ada").status_code == 303
+    assert len(walk_in.tickets(queue)) == 2
 
 
-def test_a_form_with_a_key_that_is_none_of_ours_is_a_new_form(counter: Counter) -> None:
-    queue = counter.queue()
+def test_a_form_with_a_key_that_is_none_of_ours_is_a_new_form(walk_in: WalkIn) -> None:
+    queue = walk_in.queue()
     for key in ("1", "1", "x" * 65):
-        assert send(counter.someone(), queue, key).status_code == 303
-    assert len(counter.tickets(queue)) == 3
+        assert send(walk_in.someone(), queue, key).status_code == 303
+    assert len(walk_in.tickets(queue)) == 3
 
 
 # What is typed
@@ -162,9 +162,9 @@ def test_a_form_with_a_key_that_is_none_of_ours_is_a_new_form(counter: Counter) 
     ids=lambda value: str(value)[:40],
 )
 def test_a_mistake_is_told_at_its_field_and_nobody_joins(
-    counter: Counter, fields: dict[str, str], found: dict[str, str]
+    walk_in: WalkIn, fields: dict[str, str], found: dict[str, str]
 ) -> None:
-    queue, me = counter.queue(ask_party_size="optional", ask_email="optional"), counter.someone()
+    queue, me = walk_in.queue(ask_party_size="optional", ask_email="optional"), walk_in.someone()
     answer = send(me, queue, form_of(me, queue), **fields)
     assert wrong(answer) == found
     (field,) = found
@@ -173,27 +173,27 @@ def test_a_mistake_is_told_at_its_field_and_nobody_joins(
     assert f'aria-describedby="{field}-wrong' in at_field
     assert " autofocus" in at_field
     assert len(answer.text) < 20_000
-    assert counter.tickets(queue) == []
+    assert walk_in.tickets(queue) == []
 
 
-def test_all_mistakes_are_told_at_once_and_nothing_right_is_lost(counter: Counter) -> None:
-    queue, me = counter.queue(ask_name="required", ask_party_size="required"), counter.someone()
+def test_all_mistakes_are_told_at_once_and_nothing_right_is_lost(walk_in: WalkIn) -> None:
+    queue, me = walk_in.queue(ask_name="required", ask_party_size="required"), walk_in.someone()
     answer = send(me, queue, form_of(me, queue), phone="+49 30 123456 <b>")
     assert wrong(answer).keys() == {"name", "phone", "party_size"}
     assert "&lt;b&gt;" in answer.text
     assert "<b>" not in answer.text
 
 
-def test_a_body_that_is_too_large_is_413(counter: Counter) -> None:
-    me = counter.someone()
-    assert send(me, counter.queue(), "k", name="🦊" * 10_000).status_code == 413
+def test_a_body_that_is_too_large_is_413(walk_in: WalkIn) -> None:
+    me = walk_in.someone()
+    assert send(me, walk_in.queue(), "k", name="🦊" * 10_000).status_code == 413
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_mistakes_are_in_words_of_every_language(lang: str) -> None:
     asked = dict.fromkeys(("ask_name", "ask_phone", "ask_email", "ask_party_size"), "required")
     settings = checked(asked)
-    words = Language(lang, counter=True)
+    words = Language(lang, desk=True)
     found = [
         *mistakes(Filled(key="k"), settings, words).values(),
         *mistakes(Filled(key="k", name="x" * 101, phone="1", email="@", party_size="x"), settings, words).values(),
@@ -206,12 +206,12 @@ def test_mistakes_are_in_words_of_every_language(lang: str) -> None:
 # Limits
 
 
-def test_three_numbers_an_hour_for_one_phone_in_words_people_understand(counter: Counter) -> None:
-    queue = counter.queue(one_per="none")
+def test_three_numbers_an_hour_for_one_phone_in_words_people_understand(walk_in: WalkIn) -> None:
+    queue = walk_in.queue(one_per="none")
     for _ in range(3):
-        someone = counter.someone()
+        someone = walk_in.someone()
         assert send(someone, queue, form_of(someone, queue), phone="030 123456").status_code == 303
-    me = counter.someone()
+    me = walk_in.someone()
     answer = send(me, queue, form_of(me, queue), phone="+49 30 123456", name="Ada")
     assert (answer.status_code, answer.headers["x-fairline-state"]) == (429, "form")
     assert int(answer.headers["retry-after"]) > 3000
@@ -219,15 +219,15 @@ def test_three_numbers_an_hour_for_one_phone_in_words_people_understand(counter:
         "phone": "3 numbers an hour for one phone. Try again in 60 minutes, or ask at the desk."
     }
     assert 'value="Ada"' in answer.text
-    assert len(counter.tickets(queue)) == 3
+    assert len(walk_in.tickets(queue)) == 3
 
 
-def test_three_numbers_an_hour_for_one_mailbox_in_words_people_understand(counter: Counter) -> None:
-    queue = counter.queue(ask_email="required")
+def test_three_numbers_an_hour_for_one_mailbox_in_words_people_understand(walk_in: WalkIn) -> None:
+    queue = walk_in.queue(ask_email="required")
     for number in range(3):
-        someone = counter.someone()
+        someone = walk_in.someone()
         assert send(someone, queue, form_of(someone, queue), email=f"ada+{number}@example.com").status_code == 303
-    me = counter.someone()
+    me = walk_in.someone()
     answer = send(me, queue, form_of(me, queue), email="Ada@example.com")
     assert answer.status_code == 429
     assert dict(WRONG.findall(answer.text)) == {
@@ -235,18 +235,18 @@ def test_three_numbers_an_hour_for_one_mailbox_in_words_people_understand(counte
     }
 
 
-def test_the_limit_of_an_address_is_told_above_the_form(counter: Counter) -> None:
-    queue = counter.queue(join_limit_per_ip=1)
-    first, second = counter.someone(), counter.someone()
+def test_the_limit_of_an_address_is_told_above_the_form(walk_in: WalkIn) -> None:
+    queue = walk_in.queue(join_limit_per_ip=1)
+    first, second = walk_in.someone(), walk_in.someone()
     assert send(first, queue, form_of(first, queue)).status_code == 303
     answer = send(second, queue, form_of(second, queue, "de"), "de")
     assert answer.status_code == 429
     assert "1 Nummer in der Minute aus einem Netz. Versuchen Sie es in 1 Minute wieder" in answer.text
 
 
-def test_a_phone_that_has_a_number_elsewhere_is_told_so(counter: Counter) -> None:
-    queue = counter.queue(one_per="phone")
-    first, second = counter.someone(), counter.someone()
+def test_a_phone_that_has_a_number_elsewhere_is_told_so(walk_in: WalkIn) -> None:
+    queue = walk_in.queue(one_per="phone")
+    first, second = walk_in.someone(), walk_in.someone()
     assert send(first, queue, form_of(first, queue), phone="030 123456").status_code == 303
     answer = send(second, queue, form_of(second, queue), phone="+49 30 123456")
     assert answer.status_code == 409
@@ -262,18 +262,16 @@ def test_a_phone_that_has_a_number_elsewhere_is_told_so(counter: Counter) -> Non
         ({"opening_hours": ANOTHER_DAY}, "closed", 503),
     ],
 )
-def test_a_counter_that_takes_nobody_says_why(
-    counter: Counter, settings: dict[str, Any], state: str, status: int
-) -> None:
-    queue = counter.queue(**settings)
+def test_a_desk_that_takes_nobody_says_why(walk_in: WalkIn, settings: dict[str, Any], state: str, status: int) -> None:
+    queue = walk_in.queue(**settings)
     if state == "full":
-        first = counter.someone()
+        first = walk_in.someone()
         send(first, queue, form_of(first, queue))
-    answer = counter.someone().get(f"/join/{queue}")
+    answer = walk_in.someone().get(f"/join/{queue}")
     assert (answer.status_code, answer.headers["x-fairline-state"]) == (status, state)
 
 
-def test_an_unknown_queue_has_no_form_no_code_and_no_poster(counter: Counter) -> None:
+def test_an_unknown_queue_has_no_form_no_code_and_no_poster(walk_in: WalkIn) -> None:
     for path in ("", "/qr.svg", "/poster", "/move", "/kiosk"):
-        assert counter.someone().get(f"/join/nowhere{path}").status_code in (403, 404), path
-    assert counter.someone().post("/join/nowhere", data={"key": "k"}).status_code == 404
+        assert walk_in.someone().get(f"/join/nowhere{path}").status_code in (403, 404), path
+    assert walk_in.someone().post("/join/nowhere", data={"key": "k"}).status_code == 404

@@ -48,7 +48,7 @@ def make(staff: httpx.Client, **settings: Any) -> str:
     return name
 
 
-def test_a_day_at_the_counter_is_logged_without_who_came(
+def test_a_day_at_the_desk_is_logged_without_who_came(
     server: RunningServer, staff: httpx.Client, people: httpx.Client
 ) -> None:
     queue = make(staff, admission="manual", join_limit_per_phone=2)
@@ -59,7 +59,7 @@ def test_a_day_at_the_counter_is_logged_without_who_came(
     people.cookies.clear()
     other = people.post(f"/queues/{queue}/join", json={"client_id": "another-secret"}).json()
     people.post("/leave", json={"final": True}, headers={"authorization": f"Bearer {other['token']}"})
-    staff.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"})
+    staff.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})
     staff.post(f"/queues/{queue}/tickets/1/no-show")
     for number in range(3):
         people.cookies.clear()
@@ -68,7 +68,7 @@ def test_a_day_at_the_counter_is_logged_without_who_came(
     noted = [
         server.logged("queue.created", queue=queue, ticket=1, position=1),
         server.logged("queue.idempotency_reuse", queue=queue, ticket=1),
-        server.logged("queue.called", queue=queue, tickets=[1], counter="Desk 2"),
+        server.logged("queue.called", queue=queue, tickets=[1], desk="Desk 2"),
         server.logged("queue.status_changed", queue=queue, ticket=1, status="expired", reason="no_show"),
         server.logged("queue.status_changed", queue=queue, ticket=2, action="leave", reason="left"),
         server.logged("rate_limit.hit", queue=queue, who="phone"),

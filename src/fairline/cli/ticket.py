@@ -15,9 +15,9 @@ from fairline.errors import NotFound
 
 app = ServerCommands("Look people up, put them in line, call them, act on one: fairline ticket start barber A0001")
 
-_COLUMNS = ("number", "label", "status", "position", "priority", "joined", "name", "counter", "reason")
+_COLUMNS = ("number", "label", "status", "position", "priority", "joined", "name", "desk", "reason")
 #: What stands below what in a narrow terminal.
-_STACKS = (("number",), ("label", "name"), ("status", "reason"), ("position", "priority"), ("joined", "counter"))
+_STACKS = (("number",), ("label", "name"), ("status", "reason"), ("position", "priority"), ("joined", "desk"))
 #: What can be done to one ticket, in words.
 _ACTIONS = {
     "recall": "Call someone again who was called.",
@@ -72,10 +72,10 @@ def call_next(
     ctx: typer.Context,
     queue: Queue,
     count: Annotated[int, typer.Option(help="How many.", min=1, max=100)] = 1,
-    counter: Annotated[str, typer.Option(help="The desk that calls, such as 'Desk 2'.")] = "",
+    desk: Annotated[str, typer.Option(help="The desk that calls, such as 'Desk 2'.")] = "",
 ) -> None:
     """Call the next people by hand."""
-    found = api(ctx).post(f"/queues/{part(queue)}/call-next", {"count": count, "counter": counter})
+    found = api(ctx).post(f"/queues/{part(queue)}/call-next", {"count": count, "desk": desk})
     _table("Called", found["tickets"], "Nobody could be called: nobody waits, or no room.")
 
 
@@ -84,10 +84,10 @@ def call(
     ctx: typer.Context,
     queue: Queue,
     ticket: Ticket,
-    counter: Annotated[str, typer.Option(help="The desk that calls.")] = "",
+    desk: Annotated[str, typer.Option(help="The desk that calls.")] = "",
 ) -> None:
     """Call one person out of turn."""
-    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/call", {"counter": counter}))
+    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/call", {"desk": desk}))
 
 
 @app.command()
@@ -182,7 +182,7 @@ def _table(title: str, tickets: list[dict[str, Any]], empty: str) -> None:
 
 
 def _line(ticket: dict[str, Any]) -> tuple[Any, ...]:
-    fields = ("ticket", "label", "status", "position", "priority", "joined_at", "name", "counter", "reason")
+    fields = ("ticket", "label", "status", "position", "priority", "joined_at", "name", "desk", "reason")
     return tuple(ticket.get(field) for field in fields)
 
 

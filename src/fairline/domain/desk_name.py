@@ -12,7 +12,7 @@ LONGEST_NAME = 60
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
-def desk_name(name: str, field: str = "counter", error: type[Invalid] = InvalidRequest) -> str:
+def desk_name(name: str, field: str = "desk", error: type[Invalid] = InvalidRequest) -> str:
     """A checked name of a desk, without space around it."""
     trimmed = name.strip()
     if not 1 <= len(trimmed) <= LONGEST_NAME or any(unicodedata.category(sign) in _UNSEEN for sign in trimmed):

@@ -158,7 +158,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     close_early: bool = True
     """Takes nobody any more whose turn would come after closing time even if all goes well."""
     clear_after_minutes: Annotated[int, Meta(ge=0, le=1440, description="unset is never")] | None = None
-    counters: Annotated[Rules, Meta(max_length=200)] = ()
+    desks: Annotated[Rules, Meta(max_length=200)] = ()
     """The names of its desks; with none, any name will do."""
     desk_idle_seconds: Annotated[float, Meta(ge=60, le=86_400)] = 900.0
     """A desk that has not called for so long is not open any more."""
@@ -212,7 +212,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
         return self.admission is _BY_HAND
 
     @property
-    def at_counter(self) -> bool:
+    def is_walk_in(self) -> bool:
         """Whether people are called to a counter: staff call them, and there is no site for them to go on to."""
         return self.by_hand and not self.target_url
 
@@ -361,11 +361,11 @@ def _check_together(settings: QueueSettings) -> None:
         if not SERIES.fullmatch(name):
             rule = "1 to 4 capital letters or digits, the last one a letter"
             raise InvalidSettings("series", f"must have names of {rule}; got {name!r:.80}")
-    for name in settings.counters:
-        if desk_name(name, "counters", InvalidSettings) != name:
-            raise InvalidSettings("counters", f"must have names without space at the ends; got {name!r:.80}")
+    for name in settings.desks:
+        if desk_name(name, "desks", InvalidSettings) != name:
+            raise InvalidSettings("desks", f"must have names without space at the ends; got {name!r:.80}")
     _check_once("series", settings.series)
-    _check_once("counters", settings.counters)
+    _check_once("desks", settings.desks)
     if len(set(settings.notices)) < len(settings.notices):
         raise InvalidSettings("notices", f"must have each kind once; got {', '.join(settings.notices)}")
     check_hours(settings.time_zone, settings.opening_hours, settings.closed_dates)

@@ -191,7 +191,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     """When it lapses unless something happens first; for an ended ticket, when the record is purged."""
     leaving: bool = False
     """Its page was closed, and has not come back yet."""
-    counter: str | None = None
+    desk: str | None = None
     """The desk that called it, also once it is served."""
     held: bool = False
     """Waits, but is put aside: has no position, and is not called until released."""

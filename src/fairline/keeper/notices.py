@@ -17,7 +17,7 @@ from fairline.errors import QueueNotFound
 from fairline.keeper.delivery import Outcome
 from fairline.service.answers import printed
 from fairline.service.fairline import Room
-from fairline.service.walk_in import Counter, move_path
+from fairline.service.walk_in import WalkIn, move_path
 from fairline.store import Delivery, Parcel
 
 #: The most notices that one phone or mailbox is sent in an hour, over all queues, of tickets that people took
@@ -36,7 +36,7 @@ class Scribe:
     def __init__(self, room: Room, public_url: str = "") -> None:
         self._store = room.store
         self._identity = room.identity
-        self._counter = Counter(room)
+        self._walk_in = WalkIn(room)
         self._public_url = public_url
 
     async def note_nearly(self, queue: QueueId) -> None:
@@ -90,14 +90,14 @@ class Scribe:
     ) -> Notice:
         kind, person = KIND_OF[event.type], ticket.person
         language = person.language or LANGUAGES[0]
-        counter = event.detail if event.type in _CALLS else None
+        desk = event.detail if event.type in _CALLS else None
         label, position = printed(queue, settings, ticket), _position(event, ticket)
         url = self._link(queue, ticket) if whole else None
         values = {
             "queue": settings.name or queue,
             "label": label,
             "position": str(position or ""),
-            "counter": counter or "",
+            "desk": desk or "",
             "to": await self._name(ticket.went.queue) if ticket.went else "",
             "there": ticket.went.label if ticket.went else "",
             "url": url or "",
@@ -111,7 +111,7 @@ class Scribe:
             ticket=ticket.number,
             label=label,
             position=position,
-            counter=counter,
+            desk=desk,
             subject=wording.subject(kind, values),
             text=wording.text(kind, values),
             url=url,
@@ -133,7 +133,7 @@ class Scribe:
         if ticket.client:
             return f"{self._public_url}/q/{quote(queue, safe='')}"
         there, standing = (QueueId(ticket.went.queue), ticket.went) if ticket.went else (queue, ticket)
-        return self._public_url + move_path(there, self._counter.move_code(there, standing, LINK_SECONDS))
+        return self._public_url + move_path(there, self._walk_in.move_code(there, standing, LINK_SECONDS))
 
 
 def _position(event: Event, ticket: Ticket) -> int | None:

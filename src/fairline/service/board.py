@@ -78,7 +78,7 @@ class Shown(Struct, frozen=True):
     """One number on the board."""
 
     label: str
-    counter: str | None
+    desk: str | None
     called: Call
     status: Status
 
@@ -102,7 +102,7 @@ async def read_board(room: Room, queue: QueueId, calls: Calls) -> Board:
         tickets = await _with_others_inside(room, queue, view, tickets)
     newest_first = sorted(tickets, key=lambda ticket: calls.of(ticket).at, reverse=True)
     shown = [
-        Shown(printed(queue, settings, ticket), ticket.counter, calls.of(ticket), ticket.status)
+        Shown(printed(queue, settings, ticket), ticket.desk, calls.of(ticket), ticket.status)
         for ticket in newest_first
         if ticket.status in (*_AT_COUNTER, Status.COMPLETED)
     ]

@@ -143,16 +143,16 @@ class Room:
     # Staff
 
     async def call_next(
-        self, queue: QueueId, count: int = 1, counter: str = "", key: str | None = None, staff: str = ""
+        self, queue: QueueId, count: int = 1, desk: str = "", key: str | None = None, staff: str = ""
     ) -> list[Ticket]:
         """Call the next people by hand; a retried press with the same key calls the same people."""
         if not 1 <= count <= 100:
             raise InvalidRequest("count", f"must be a whole number from 1 to 100; got {count}")
-        return await self.store.call_next(queue, count, counter=_desk(counter), key=self.identity.key(key, staff))
+        return await self.store.call_next(queue, count, desk=_desk(desk), key=self.identity.key(key, staff))
 
-    async def call(self, queue: QueueId, number: int, counter: str = "") -> Ticket:
+    async def call(self, queue: QueueId, number: int, desk: str = "") -> Ticket:
         """Call one person out of turn, or NoRoom."""
-        called = await self.store.call_next(queue, 1, counter=_desk(counter), number=number)
+        called = await self.store.call_next(queue, 1, desk=_desk(desk), number=number)
         if not called:
             raise NoRoom(queue)
         return called[0]

@@ -22,7 +22,7 @@ class TicketTokens:
 
     def seconds(self, settings: QueueSettings) -> float:
         """How long a token is good: at a counter nobody keeps a page open that would renew it."""
-        return max(self._seconds, COUNTER_SECONDS) if settings.at_counter else self._seconds
+        return max(self._seconds, COUNTER_SECONDS) if settings.is_walk_in else self._seconds
 
     def token(self, queue: QueueId, settings: QueueSettings, standing: Standing, bound: str) -> str:
         """A token from now, for a client whose digest begins so; for any, where it is empty."""

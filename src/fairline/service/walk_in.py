@@ -44,7 +44,7 @@ class Floor(Struct, frozen=True, kw_only=True):
     missed: list[Ticket]
 
 
-class Counter:
+class WalkIn:
     """What people and staff do at a counter. It adds to a room, and remembers nothing."""
 
     def __init__(self, room: Room) -> None:

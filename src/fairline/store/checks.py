@@ -77,7 +77,7 @@ def proven(arrival: Arrival, outcome: str, ticket: Ticket) -> bool:
     return same_client or outcome == "joined" or (outcome == "again" and ticket.moved == 0)
 
 
-def press_fingerprint(count: int, number: int | None, counter: str) -> str:
+def press_fingerprint(count: int, number: int | None, desk: str) -> str:
     """What a press of *call next* asked for: the same key with another press is a conflict."""
     one = "" if number is None else str(number)
-    return blake2b(f"{count} {one} {counter}".encode(), digest_size=8).hexdigest()
+    return blake2b(f"{count} {one} {desk}".encode(), digest_size=8).hexdigest()

@@ -322,7 +322,7 @@ class Store(Protocol):
         someone did it less than `lease` seconds ago."""
 
     async def call_next(
-        self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
+        self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
         """Call the next `count` people by hand, or one by number; the same key calls the same people again."""
 

@@ -21,7 +21,7 @@ class DeskState(Struct, frozen=True):
 def desk_states(settings: QueueSettings, now: int, seen: Mapping[str, int]) -> list[DeskState]:
     """The desks that are named or were seen. `seen` is when each last called or opened; below 0 is when it closed.
     A desk that has not called for `desk_idle_seconds` is not open any more, even if it did not say so."""
-    names = sorted({*settings.counters, *(name for name in seen if name in settings.counters or not settings.counters)})
+    names = sorted({*settings.desks, *(name for name in seen if name in settings.desks or not settings.desks)})
     oldest = now - settings.desk_idle_seconds * 1000
     return [
         DeskState(name, open=seen.get(name, -1) > oldest, since=abs(seen[name]) if name in seen else None)

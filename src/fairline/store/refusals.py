@@ -25,14 +25,14 @@ from fairline.errors import (
 from fairline.store.contract import MOST_DESKS
 
 
-def not_a_desk(names: Sequence[str], field: str = "counter") -> FairlineError:
+def not_a_desk(names: Sequence[str], field: str = "desk") -> FairlineError:
     """The error for a name that is none of the queue's desks."""
     return InvalidRequest(field, f"must be one of the desks of this queue: {', '.join(names)}")
 
 
 def too_many_desks() -> FairlineError:
     """The error for one more desk where any name will do, and there are many already."""
-    return InvalidRequest("name", f"There are {MOST_DESKS} desks already. Name the ones there are in 'counters'.")
+    return InvalidRequest("name", f"There are {MOST_DESKS} desks already. Name the ones there are in 'desks'.")
 
 
 def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:

@@ -219,7 +219,7 @@ class Context:
     def _since_waiting(self, answer: Answer) -> dict[str, Any]:
         """What became of someone who was called, or whose place is gone."""
         standing, settings = answer.standing, answer.settings
-        told: dict[str, Any] = {"reason": standing.reason, "counter": standing.counter}
+        told: dict[str, Any] = {"reason": standing.reason, "desk": standing.desk}
         if standing.status is Status.ADMITTED:
             session = self.session_token(answer)
             told |= {"session_token": session, "redirect_url": redirect_url(settings.target_url, session)}

@@ -18,15 +18,15 @@ from tests.web.admin.desk import (
 from tests.web.running import RunningServer
 
 
-def test_people_are_called_in_order_to_the_counter_named(
+def test_people_are_called_in_order_to_the_desk_named(
     admin: httpx.Client, make_queue: MakeQueue, join: Join, server: RunningServer
 ) -> None:
     queue = make_queue(ticket_prefix="BAR")
     people = [join(queue, name=name) for name in ("Ann", "Ben", "Cat")]
-    answer = admin.post(f"/queues/{queue}/call-next", json={"count": 2, "counter": "Desk 2"})
+    answer = admin.post(f"/queues/{queue}/call-next", json={"count": 2, "desk": "Desk 2"})
     assert answer.status_code == 200
     called = answer.json()["tickets"]
-    assert [(one["label"], one["name"], one["counter"], one["status"]) for one in called] == [
+    assert [(one["label"], one["name"], one["desk"], one["status"]) for one in called] == [
         ("RBAR-000001", "Ann", "Desk 2", "admitted"),
         ("RBAR-000002", "Ben", "Desk 2", "admitted"),
     ]
@@ -64,7 +64,7 @@ def test_retried_presses_of_two_desks_at_once_call_one_person_each(
 
     def press(number: int) -> list[int]:
         desk = desks[number % 2][number // 2 % 2]
-        answer = desk.post(f"/queues/{queue}/call-next", json={"counter": "1"}, headers={"idempotency-key": "press-1"})
+        answer = desk.post(f"/queues/{queue}/call-next", json={"desk": "1"}, headers={"idempotency-key": "press-1"})
         assert answer.status_code == 200, answer.text
         return [one["ticket"] for one in answer.json()["tickets"]]
 
@@ -82,8 +82,8 @@ def test_retried_presses_of_two_desks_at_once_call_one_person_each(
 def test_an_idempotency_key_with_another_press_is_a_conflict(admin: httpx.Client, queue: str, join: Join) -> None:
     join(queue)
     headers = {"idempotency-key": "once"}
-    assert admin.post(f"/queues/{queue}/call-next", json={"counter": "1"}, headers=headers).status_code == 200
-    answer = admin.post(f"/queues/{queue}/call-next", json={"counter": "2"}, headers=headers)
+    assert admin.post(f"/queues/{queue}/call-next", json={"desk": "1"}, headers=headers).status_code == 200
+    answer = admin.post(f"/queues/{queue}/call-next", json={"desk": "2"}, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_conflict")
 
 

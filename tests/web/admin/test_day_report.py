@@ -22,12 +22,12 @@ VENUE = next(zone for zone in ("Asia/Kolkata", "America/St_Johns") if 1 <= datet
 def office(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> str:
     """One was served at the first desk, one did not come to the second, one is called there."""
     queue = make_queue(
-        name="Office", time_zone=VENUE, counters=["=Desk 1", "Desk 2"], heartbeat_timeout_seconds=0, admission="manual"
+        name="Office", time_zone=VENUE, desks=["=Desk 1", "Desk 2"], heartbeat_timeout_seconds=0, admission="manual"
     )
     for _ in range(4):
         join(queue)
-    for counter in ("=Desk 1", "Desk 2", "Desk 2"):
-        admin.post(f"/queues/{queue}/call-next", json={"counter": counter})
+    for desk in ("=Desk 1", "Desk 2", "Desk 2"):
+        admin.post(f"/queues/{queue}/call-next", json={"desk": desk})
     for action in ("1/start", "1/complete", "2/no-show"):
         admin.post(f"/queues/{queue}/tickets/{action}")
     return queue

@@ -69,7 +69,7 @@ def test_events_come_live_and_go_on_from_the_last_one_heard(
     assert listener.answer.headers["content-type"].startswith("text/event-stream")
     assert listener.answer.headers["cache-control"] == "no-store"
     assert [listener.event()["event"] for _ in range(2)] == ["queue_created", "joined"]
-    admin.post(f"/queues/{queue}/call-next", json={"counter": "C"})
+    admin.post(f"/queues/{queue}/call-next", json={"desk": "C"})
     heard = listener.event()
     data = msgspec.json.decode(heard["data"])
     assert (heard["event"], data["type"], data["ticket"], data["detail"]) == ("called", "called", 1, "C")

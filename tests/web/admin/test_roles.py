@@ -97,13 +97,13 @@ def test_what_operators_do_is_logged_with_who_and_how_long(
     made = admin.post("/keys", json={"role": "operator", "name": "noted"}).json()
     with client(server, made["key"]) as desk:
         desk.post(f"/queues/{queue}/join", json={"name": "Ann", "phone": "+44 20 7946 0000"})
-        desk.post(f"/queues/{queue}/call-next", json={"counter": "Desk 7"})
+        desk.post(f"/queues/{queue}/call-next", json={"desk": "Desk 7"})
         desk.post(f"/queues/{queue}/tickets/1/start")
         desk.post(f"/queues/{queue}/message", json={"text": "hello"})
     by = {"by": made["id"], "queue": queue}
     noted = [
         server.logged("queue.created", ticket=1, position=1, **by),
-        server.logged("queue.called", tickets=[1], counter="Desk 7", **by),
+        server.logged("queue.called", tickets=[1], desk="Desk 7", **by),
         server.logged("queue.status_changed", ticket=1, action="start", status="active", **by),
         server.logged("queue.configured", settings=["message"], **by),
         server.logged("key.created", id=made["id"], role="operator"),

@@ -52,7 +52,7 @@ def test_a_ticket_is_shown_with_all_that_is_kept_but_no_secret(
         "admitted_at": None,
         "started_at": None,
         "ended_at": None,
-        "counter": None,
+        "desk": None,
         "page_views": 0,
         "leaving": False,
     }
@@ -112,14 +112,14 @@ def test_a_listing_goes_through_everyone_once_in_order(admin: httpx.Client, queu
     assert positions == [*range(1, 8)]
 
 
-def test_a_ticket_goes_through_its_life_at_the_counter(admin: httpx.Client, queue: str, join: Join) -> None:
+def test_a_ticket_goes_through_its_life_at_the_desk(admin: httpx.Client, queue: str, join: Join) -> None:
     join(queue)
     join(queue)
     steps: list[tuple[str, dict[str, Any] | None, dict[str, Any]]] = [
-        ("call", {"counter": "A"}, {"status": "admitted", "counter": "A", "position": None}),
-        ("recall", None, {"status": "admitted", "counter": "A"}),
-        ("return", None, {"status": "waiting", "position": 2, "counter": None, "admitted_at": None}),
-        ("call", None, {"status": "admitted", "counter": None}),
+        ("call", {"desk": "A"}, {"status": "admitted", "desk": "A", "position": None}),
+        ("recall", None, {"status": "admitted", "desk": "A"}),
+        ("return", None, {"status": "waiting", "position": 2, "desk": None, "admitted_at": None}),
+        ("call", None, {"status": "admitted", "desk": None}),
         ("start", None, {"status": "active", "page_views": 0}),
         ("complete", None, {"status": "completed", "reason": None}),
     ]

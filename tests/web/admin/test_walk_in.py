@@ -11,7 +11,7 @@ import pytest
 from tests.web.admin.desk import Join, MakeQueue, events_of, moment, public_status
 from tests.web.running import RunningServer
 
-COUNTER = {"heartbeat_timeout_seconds": 0}
+WALK_IN = {"heartbeat_timeout_seconds": 0}
 
 
 def post(server: RunningServer, path: str, token: str = "", **body: Any) -> httpx.Response:
@@ -60,21 +60,21 @@ def test_staff_who_repeat_a_press_let_one_pass_once(admin: httpx.Client, queue: 
 
 
 def test_the_floor_has_everyone_where_they_are(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
-    queue = make_queue(counters=["Desk 1", "Desk 2"], series=["A", "B"], claim_seconds=90, **COUNTER)
+    queue = make_queue(desks=["Desk 1", "Desk 2"], series=["A", "B"], claim_seconds=90, **WALK_IN)
     for n in range(8):
         join(queue, name=f"Person {n + 1}")
-    admin.post(f"/queues/{queue}/call-next", json={"count": 3, "counter": "Desk 1"})
+    admin.post(f"/queues/{queue}/call-next", json={"count": 3, "desk": "Desk 1"})
     admin.post(f"/queues/{queue}/tickets/1/start")
     admin.post(f"/queues/{queue}/tickets/2/no-show")
     admin.post(f"/queues/{queue}/tickets/3/hold")  # who was called is put aside in one step
-    admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"})
+    admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})
     floor = admin.get(f"/queues/{queue}/floor").json()
     parts = ("line", "held", "called", "serving", "missed")
     assert [[t["ticket"] for t in floor[part]] for part in parts] == [[5, 6, 7, 8], [3], [4], [1], [2]]
     assert (floor["waiting"], floor["put_aside"], floor["claim_seconds"]) == (4, 1, 90)
-    assert (floor["counters"], floor["series"], floor["takes_more"]) == (["Desk 1", "Desk 2"], ["A", "B"], True)
+    assert (floor["desks"], floor["series"], floor["takes_more"]) == (["Desk 1", "Desk 2"], ["A", "B"], True)
     assert [(desk["name"], desk["open"]) for desk in floor["desks"]] == [("Desk 1", True), ("Desk 2", True)]
-    assert (floor["called"][0]["counter"], floor["missed"][0]["name"]) == ("Desk 2", "Person 2")
+    assert (floor["called"][0]["desk"], floor["missed"][0]["name"]) == ("Desk 2", "Person 2")
     short = admin.get(f"/queues/{queue}/floor", params={"limit": 2}).json()
     assert ([t["ticket"] for t in short["line"]], short["waiting"]) == ([5, 6], 4)
     assert admin.get(f"/queues/{queue}/floor", params={"limit": "many"}).json()["field"] == "limit"
@@ -82,10 +82,10 @@ def test_the_floor_has_everyone_where_they_are(admin: httpx.Client, make_queue: 
 
 def test_a_no_show_is_undone(admin: httpx.Client, queue: str, join: Join) -> None:
     join(queue, client_id="c")
-    admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"})
+    admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})
     admin.post(f"/queues/{queue}/tickets/1/no-show")
     back = admin.post(f"/queues/{queue}/tickets/1/reinstate").json()
-    assert (back["status"], back["counter"], back["reason"]) == ("admitted", "Desk 2", None)
+    assert (back["status"], back["desk"], back["reason"]) == ("admitted", "Desk 2", None)
     admin.post(f"/queues/{queue}/tickets/1/no-show")
     join(queue, client_id="c")
     refused = admin.post(f"/queues/{queue}/tickets/1/reinstate")
@@ -96,8 +96,8 @@ def test_a_no_show_is_undone(admin: httpx.Client, queue: str, join: Join) -> Non
 
 def test_who_is_called_is_told_where_to_go(admin: httpx.Client, server: RunningServer, queue: str, join: Join) -> None:
     token = join(queue)["token"]
-    admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 2"})
-    assert public_status(server, token).json()["counter"] == "Desk 2"
+    admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})
+    assert public_status(server, token).json()["desk"] == "Desk 2"
 
 
 def test_someone_is_sent_on_and_their_page_can_follow(
@@ -168,13 +168,13 @@ def test_labels_are_counted_by_series_and_day(
 
 
 def test_desks_have_names_and_figures(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
-    queue = make_queue(counters=["Desk 1", "Desk 2"])
+    queue = make_queue(desks=["Desk 1", "Desk 2"])
     join(queue)
-    refused = admin.post(f"/queues/{queue}/call-next", json={"counter": "Desk 9"})
-    assert (refused.status_code, refused.json()["field"]) == (422, "counter")
+    refused = admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 9"})
+    assert (refused.status_code, refused.json()["field"]) == (422, "desk")
     refused = admin.post(f"/queues/{queue}/desks", json={"name": "Desk 9", "open": True})
     assert (refused.status_code, refused.json()["field"]) == (422, "name")
-    admin.post(f"/queues/{queue}/call-next", json={"counter": " Desk 1 "})
+    admin.post(f"/queues/{queue}/call-next", json={"desk": " Desk 1 "})
     for action in ("start", "complete"):
         admin.post(f"/queues/{queue}/tickets/1/{action}")
     desks = admin.post(f"/queues/{queue}/desks", json={"name": "Desk 2", "open": True}).json()["desks"]

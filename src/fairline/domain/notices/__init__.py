@@ -62,7 +62,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     ticket: int
     label: str
     position: int | None
-    counter: str | None
+    desk: str | None
     subject: str
     text: str
     """All there is to say, in the person's language, the link with it."""

@@ -43,7 +43,7 @@ class Wording:
         name = f"notice_{kind}"
         found = self._own.get(f"{name}.{self._language}") or self._own.get(name)
         if not found:
-            there = {NoticeKind.JOINED: "position", NoticeKind.CALLED: "counter"}.get(kind)
+            there = {NoticeKind.JOINED: "position", NoticeKind.CALLED: "desk"}.get(kind)
             found = self._words[f"{kind}_{there}" if there and values[there] else kind.value]
         if values["url"] and "{url}" not in found:
             found += " {url}"

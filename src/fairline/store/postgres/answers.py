@@ -31,7 +31,7 @@ def view_of(fields: Sequence[Any]) -> QueueView:
 
 def standing_of(row: Sequence[Any]) -> Standing:
     """Where a ticket stands."""
-    number, status, level, joined, reason, rank, deadline, leaving, counter, held, serial, moved = row
+    number, status, level, joined, reason, rank, deadline, leaving, desk, held, serial, moved = row
     return Standing(
         number=number,
         status=_STATUS[status],
@@ -41,7 +41,7 @@ def standing_of(row: Sequence[Any]) -> Standing:
         position=rank,
         deadline=deadline,
         leaving=leaving,
-        counter=counter,
+        desk=desk,
         held=held,
         serial=serial,
         moved=moved,
@@ -51,7 +51,7 @@ def standing_of(row: Sequence[Any]) -> Standing:
 def ticket_of(row: Sequence[Any]) -> Ticket:
     """All that is kept of a ticket."""
     number, status, level, joined, reason, rank, deadline, leaving, *more = row
-    counter, held, serial, moved, place, admitted, started, ended, views, client, person, went = more
+    desk, held, serial, moved, place, admitted, started, ended, views, client, person, went = more
     return Ticket(
         number=number,
         status=_STATUS[status],
@@ -61,7 +61,7 @@ def ticket_of(row: Sequence[Any]) -> Ticket:
         position=rank,
         deadline=deadline,
         leaving=leaving,
-        counter=counter,
+        desk=desk,
         held=held,
         serial=serial,
         moved=moved,

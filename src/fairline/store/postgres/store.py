@@ -256,10 +256,10 @@ class PostgresStore:
         return Reply(view_of(view), numbers)
 
     async def call_next(
-        self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
+        self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
-        pressed = press_fingerprint(count, number, counter)
-        _, (outcome, rows) = await self._call("call_next", queue, count, number, counter, key, pressed)
+        pressed = press_fingerprint(count, number, desk)
+        _, (outcome, rows) = await self._call("call_next", queue, count, number, desk, key, pressed)
         match outcome:
             case "conflict":
                 raise IdempotencyConflict

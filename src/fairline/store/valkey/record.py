@@ -122,13 +122,13 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
             position=rank + 1 if rank >= 0 else None,
             deadline=int(float(due)) + stopped if due else None,
         )
-    moved, serial, counter = 0, "", b""
+    moved, serial, desk = 0, "", b""
     if flags & _EXTRA or state > _WAITING:
         end = _after_head(record)
         if flags & _EXTRA:
             moved, serial, end = _extra(record, end)
         if end < len(record):
-            counter, _ = _text(record, _text(record, end + _TIMES.size)[1])
+            desk, _ = _text(record, _text(record, end + _TIMES.size)[1])
     return Standing(
         number=number,
         status=_STATUS[state],
@@ -138,7 +138,7 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
         position=rank + 1 if rank >= 0 else None,
         deadline=int(float(due)) + stopped if due else None,
         leaving=flags & _LEAVING != 0,
-        counter=counter.decode() or None,
+        desk=desk.decode() or None,
         held=flags & _HELD != 0,
         serial=serial,
         moved=moved,
@@ -157,11 +157,11 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
     if flags & _EXTRA:
         moved, serial, end = _extra(record, end)
     admitted = started = ended = 0.0
-    views, counter, went = 0, b"", b""
+    views, desk, went = 0, b"", b""
     if end < len(record):
         admitted, started, ended, _, views = _TIMES.unpack_from(record, end)
         _, after = _text(record, end + _TIMES.size)
-        counter, after = _text(record, after)
+        desk, after = _text(record, after)
         went, _ = _long_text(record, after)
     return Ticket(
         number=number,
@@ -180,7 +180,7 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
         started=int(started),
         ended=int(ended),
         page_views=views,
-        counter=counter.decode() or None,
+        desk=desk.decode() or None,
         client=client,
         person=unpack_person(person),
         went=Went(*_decode(went)) if went else None,

@@ -229,11 +229,11 @@ class ValkeyStore:
         return Reply(view, [int(number) for number in items])
 
     async def call_next(
-        self, queue: QueueId, count: int, *, counter: str = "", key: bytes = b"", number: int | None = None
+        self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
         one = "" if number is None else str(number)
-        pressed = press_fingerprint(count, number, counter)
-        view, items = await self._run("call", queue, [count, one, counter, key, pressed])
+        pressed = press_fingerprint(count, number, desk)
+        view, items = await self._run("call", queue, [count, one, desk, key, pressed])
         outcome = items[0]
         if outcome == b"conflict":
             raise IdempotencyConflict

@@ -11,7 +11,7 @@ from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.kiosks import Kiosks
 from fairline.web.admin.live import Live
 from fairline.web.admin.mail import MailCalls
-from fairline.web.admin.operator_call import Desk
+from fairline.web.admin.operator_call import Operators
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
 from fairline.web.admin.reports import Reports
@@ -27,23 +27,23 @@ __all__ = ["admin_operations"]
 
 def admin_operations(context: Context, drawing: Drawing) -> list[Operation]:
     """The operators' calls."""
-    desk = Desk(context)
+    operators = Operators(context)
     parts = (
-        Queues(desk, drawing),
-        History(desk),
-        Tickets(desk),
-        Desks(desk),
-        Kiosks(desk),
-        Floors(desk),
-        Records(desk),
-        Series(desk),
-        Reports(desk),
-        Live(desk),
-        Passes(desk),
-        Keys(desk),
-        WebhookCalls(desk),
-        MailCalls(desk),
-        Audit(desk),
-        Health(desk),
+        Queues(operators, drawing),
+        History(operators),
+        Tickets(operators),
+        Desks(operators),
+        Kiosks(operators),
+        Floors(operators),
+        Records(operators),
+        Series(operators),
+        Reports(operators),
+        Live(operators),
+        Passes(operators),
+        Keys(operators),
+        WebhookCalls(operators),
+        MailCalls(operators),
+        Audit(operators),
+        Health(operators),
     )
     return [row for part in parts for row in part.rows()]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairline.service.fairline import PAGE
 from fairline.store import Entry, Role
-from fairline.web.admin.operator_call import Call, Calls
+from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.wire import Cursor, limit_query
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private
@@ -63,13 +63,13 @@ class EntryList(Struct, frozen=True):
     cursor: str | None
 
 
-class Audit(Calls):
+class Audit(OperatorCalls):
     """What operators read of what operators did."""
 
     def rows(self) -> list[Operation]:
         """Its call."""
         return [
-            self._desk.row(
+            self._operators.row(
                 Role.OPERATOR,
                 "GET /audit",
                 "What was done with admin keys, newest first.",

@@ -12,7 +12,7 @@ from fairline.domain.notices import NoticeKind
 from fairline.errors import InvalidRequest
 from fairline.keeper.delivery import Outcome
 from fairline.store import Delivery, DeliveryPage, DeliveryState, Role
-from fairline.web.admin.operator_call import Desk, StaffHandler
+from fairline.web.admin.operator_call import Operators, StaffHandler
 from fairline.web.admin.wire import Cursor, Nothing, limit_query
 from fairline.web.api.wire import moment
 from fairline.web.server.operations import Operation, Query
@@ -108,14 +108,14 @@ class Replayed(Struct, frozen=True):
 
 
 def delivery_rows(
-    desk: Desk, under: str, listing: StaffHandler, replay_one: StaffHandler, replay_all: StaffHandler
+    operators: Operators, under: str, listing: StaffHandler, replay_one: StaffHandler, replay_all: StaffHandler
 ) -> list[Operation]:
     """The calls about the deliveries of what is at a path."""
     again, replayed = Role.OPERATOR, {200: Replayed}
     about = "What is still to be sent, or the dead letters."
     return [
-        desk.row(Role.VIEWER, f"GET {under}/deliveries", about, listing, {200: DeliveryList}, query=_QUERY),
-        desk.row(
+        operators.row(Role.VIEWER, f"GET {under}/deliveries", about, listing, {200: DeliveryList}, query=_QUERY),
+        operators.row(
             again,
             f"POST {under}/deliveries/{{delivery}}/replay",
             "Send one dead letter again.",
@@ -123,7 +123,9 @@ def delivery_rows(
             replayed,
             takes=Nothing,
         ),
-        desk.row(again, f"POST {under}/replay", "Send all dead letters again.", replay_all, replayed, takes=Nothing),
+        operators.row(
+            again, f"POST {under}/replay", "Send all dead letters again.", replay_all, replayed, takes=Nothing
+        ),
     ]
 
 

@@ -12,10 +12,10 @@ from fairline.domain.queue import QueueId, QueueStatus
 from fairline.domain.ticket import Ticket
 from fairline.service.fairline import PAGE
 from fairline.service.join_calendar import refused_now
-from fairline.service.walk_in import Counter, Floor
+from fairline.service.walk_in import Floor, WalkIn
 from fairline.store import Role
 from fairline.web.admin.desks import DeskAnswer
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.admin.wire import limit_query
 from fairline.web.api.wire import moment
@@ -36,7 +36,7 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     status: QueueStatus
     takes_more: bool
     """Whether people can join now, by the opening hours and the time that is left."""
-    counters: list[str]
+    named_desks: list[str]
     """The names its desks may have; any where there are none."""
     series: list[str]
     series_texts: dict[str, str]
@@ -57,7 +57,7 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     def of(cls, queue: QueueId, floor: Floor) -> FloorAnswer:
         """A counter as staff see it."""
         settings, view = floor.settings, floor.view
-        words = Language(LANGUAGES[0], settings.texts, counter=True)
+        words = Language(LANGUAGES[0], settings.texts, walk_in=True)
 
         def shown(tickets: Sequence[Ticket]) -> list[AdminTicket]:
             return [AdminTicket.of(queue, ticket, settings, view.now, None) for ticket in tickets]
@@ -68,7 +68,7 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
             at=moment(view.now),
             status=settings.status,
             takes_more=refused_now(queue, settings, view) is None,
-            counters=list(settings.counters),
+            named_desks=list(settings.desks),
             series=list(settings.series),
             series_texts={name: words.series(name) for name in settings.series if words.series(name) != name},
             claim_seconds=settings.claim_seconds,
@@ -83,17 +83,17 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
         )
 
 
-class Floors(Calls):
+class Floors(OperatorCalls):
     """What staff look at while they work."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._counter = Counter(desk.room)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._walk_in = WalkIn(operators.room)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
         return [
-            self._desk.row(
+            self._operators.row(
                 Role.VIEWER,
                 "GET /queues/{queue}/floor",
                 "The counter at a glance: its desks, who waits, is called, is served, is put aside or did not come.",
@@ -106,5 +106,5 @@ class Floors(Calls):
 
     async def floor(self, call: Call) -> Response:
         """Who is where."""
-        floor = await self._counter.floor(call.queue, call.limit(PAGE, USUAL_FLOOR))
+        floor = await self._walk_in.floor(call.queue, call.limit(PAGE, USUAL_FLOOR))
         return private(200, FloorAnswer.of(call.queue, floor))

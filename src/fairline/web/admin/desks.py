@@ -7,9 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fairline.service.walk_in import Counter
+from fairline.service.walk_in import WalkIn
 from fairline.store import DeskFigures, DeskState, DeskTotals, Role
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import Strict, moment
 from fairline.web.server.http import Response, private
@@ -99,16 +99,16 @@ class DeskStats(Struct, frozen=True, kw_only=True):
         return cls(desks=DeskFiguresAnswer.all(figures.totals), hours=hours)
 
 
-class Desks(Calls):
-    """What operators do with desks. (The desk they call at themselves is in desk.py.)"""
+class Desks(OperatorCalls):
+    """What operators do with desks."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._counter = Counter(desk.room)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._walk_in = WalkIn(operators.room)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(Role.VIEWER, "GET /queues/{queue}/desks", "The desks, and which are open.", self.all, {200: DeskList}),
             row(
@@ -130,15 +130,15 @@ class Desks(Calls):
 
     async def all(self, call: Call) -> Response:
         """The desks, by name."""
-        return private(200, DeskList([*map(DeskAnswer.of, await self._counter.desks(call.queue))]))
+        return private(200, DeskList([*map(DeskAnswer.of, await self._walk_in.desks(call.queue))]))
 
     async def set(self, call: Call) -> Response:
         """Open or close a desk."""
         body = call.take(SetDesk)
-        desks = await self._counter.set_desk(call.queue, body.name, is_open=body.open)
+        desks = await self._walk_in.set_desk(call.queue, body.name, is_open=body.open)
         await call.record("desk.opened" if body.open else "desk.closed", desk=body.name)
         return private(200, DeskList([*map(DeskAnswer.of, desks)]))
 
     async def stats(self, call: Call) -> Response:
         """What each desk did."""
-        return private(200, DeskStats.of(await self._counter.desk_figures(call.queue)))
+        return private(200, DeskStats.of(await self._walk_in.desk_figures(call.queue)))

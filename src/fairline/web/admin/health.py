@@ -7,7 +7,7 @@ import time
 from msgspec import Struct
 
 from fairline.store import Caution, Kind, Part, Role
-from fairline.web.admin.operator_call import Call, Calls
+from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 
@@ -41,13 +41,13 @@ class HealthAnswer(Struct, frozen=True):
     """When any keeper last went round; null if never."""
 
 
-class Health(Calls):
+class Health(OperatorCalls):
     """What operators read of the server."""
 
     def rows(self) -> list[Operation]:
         """Its call."""
         about = "How the store and the processes are, on all machines."
-        return [self._desk.row(Role.VIEWER, "GET /health", about, self.health, {200: HealthAnswer})]
+        return [self._operators.row(Role.VIEWER, "GET /health", about, self.health, {200: HealthAnswer})]
 
     async def health(self, call: Call) -> Response:
         """Ask the store, which knows of everyone."""

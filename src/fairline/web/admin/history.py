@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fairline.service.history import REVISIONS, Change
 from fairline.store import Role
-from fairline.web.admin.operator_call import Call, Calls
+from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, told
 from fairline.web.admin.wire import Nothing, Version, limit_query
@@ -45,12 +45,12 @@ class RevisionList(Struct, frozen=True):
     cursor: int | None
 
 
-class History(Calls):
+class History(OperatorCalls):
     """What became of a queue's settings."""
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.VIEWER,
@@ -80,7 +80,7 @@ class History(Calls):
         text = call.request.args.get("before")
         before = None if text is None else call.version("before", text)
         past = await self._room.history(call.queue, before, call.limit(REVISIONS, USUAL_REVISIONS))
-        names = {key.id: key.name for key in await self._desk.access.keys.all()}
+        names = {key.id: key.name for key in await self._operators.access.keys.all()}
         revisions = [
             RevisionAnswer(
                 version=revision.version,

@@ -18,7 +18,7 @@ from fairline.web.admin.key_wire import (
     PassList,
     SessionInfo,
 )
-from fairline.web.admin.operator_call import DONE, Call, Calls, Desk
+from fairline.web.admin.operator_call import DONE, Call, OperatorCalls, Operators
 from fairline.web.admin.wire import Nothing
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private
@@ -28,12 +28,12 @@ from fairline.web.server.operations import Operation
 ROTATES_SECONDS = 10.0
 
 
-class Passes(Calls):
+class Passes(OperatorCalls):
     """Priority passes."""
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.OPERATOR,
@@ -82,16 +82,16 @@ class Passes(Calls):
         return DONE
 
 
-class Keys(Calls):
+class Keys(OperatorCalls):
     """Admin keys."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._keys = desk.access.keys
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._keys = operators.access.keys
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.ADMIN,

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from fairline.domain.tokens import KioskClaims
 from fairline.errors import InvalidRequest
 from fairline.store import Role
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.api.wire import Strict, moment
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
@@ -33,17 +33,17 @@ class KioskAnswer(Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-class Kiosks(Calls):
+class Kiosks(OperatorCalls):
     """The tablets at the door."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._context = desk.context
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._context = operators.context
 
     def rows(self) -> list[Operation]:
         """Its calls."""
         return [
-            self._desk.row(
+            self._operators.row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/kiosk",
                 "A link for a kiosk, which is not held to the limits of joining. It works as long as this key does.",

@@ -17,7 +17,7 @@ from fairline.errors import FairlineError, QueueNotFound, StoreError
 from fairline.service.fairline import PAGE, Room
 from fairline.store import Role
 from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
 from fairline.web.server.http import Connection, Sent, Takeover, encode, private
@@ -63,17 +63,17 @@ class Shared(Generic[T]):
         return [found] * len(looking)
 
 
-class Live(Calls):
+class Live(OperatorCalls):
     """What operators watch."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
         self._all = Shared(self._read_all)
         self._queues: dict[QueueId, Shared[QueueNow]] = {}
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.VIEWER,
@@ -100,7 +100,7 @@ class Live(Calls):
         """All queues, now or from now on."""
         if not wants_stream(call):
             return private(200, await self._all.now())
-        return Takeover(LiveQueues(self._all, still_allowed(self._desk, call, Role.VIEWER)), HEADERS)
+        return Takeover(LiveQueues(self._all, still_allowed(self._operators, call, Role.VIEWER)), HEADERS)
 
     async def one(self, call: Call) -> Sent:
         """One queue, now or from now on."""
@@ -108,7 +108,7 @@ class Live(Calls):
         if not wants_stream(call):
             return private(200, await self._read(queue))
         await self._room.settings(queue)  # or 404, which ends the client's tries
-        allowed = still_allowed(self._desk, call, Role.VIEWER)
+        allowed = still_allowed(self._operators, call, Role.VIEWER)
         return Takeover(LiveQueue(self._room, queue, self._shared(queue), allowed), HEADERS)
 
     def _shared(self, queue: QueueId) -> Shared[QueueNow]:

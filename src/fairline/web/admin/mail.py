@@ -13,7 +13,7 @@ from fairline.keeper.mail import BOX, Mailer
 from fairline.service.dead_letters import Letters
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.wire import Nothing
 from fairline.web.api.wire import Strict
 from fairline.web.server.http import Response, private
@@ -42,16 +42,16 @@ class MailTrial(Strict, frozen=True):
     to: Annotated[str, Meta(min_length=1, max_length=LONGEST_ADDRESS)]
 
 
-class MailCalls(Calls):
+class MailCalls(OperatorCalls):
     """The operators' calls about mail."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._letters = Letters(desk.room.store)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._letters = Letters(operators.room.store)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.VIEWER, "GET /mail", "How mail is set up, and how much of it waits.", self.show, {200: MailAnswer}
@@ -65,12 +65,12 @@ class MailCalls(Calls):
                 takes=MailTrial,
                 problems=("mail_not_set_up",),
             ),
-            *delivery_rows(self._desk, "/mail", self.deliveries, self.replay_one, self.replay_all),
+            *delivery_rows(self._operators, "/mail", self.deliveries, self.replay_one, self.replay_all),
         ]
 
     async def show(self, call: Call) -> Response:
         """How it is set up."""
-        settings = self._desk.context.settings
+        settings = self._operators.context.settings
         (counts,) = await self._letters.counts([BOX])
         answer = MailAnswer(
             set_up=bool(settings.smtp_url), sender=settings.mail_from, pending=counts.pending, dead=counts.dead
@@ -80,7 +80,7 @@ class MailCalls(Calls):
     async def test(self, call: Call) -> Response:
         """Send a letter past the outbox."""
         address = checked_address(call.take(MailTrial).to, "to")
-        settings = self._desk.context.settings
+        settings = self._operators.context.settings
         if not settings.smtp_url:
             raise MailNotSetUp
         mailer = Mailer(relay_of(settings.smtp_url), settings.mail_from)

@@ -102,7 +102,7 @@ class Call:
 StaffHandler = Callable[[Call], Awaitable[Sent]]
 
 
-class Desk:
+class Operators:
     """Makes the rows of the operators' calls. A row's role is enforced here, and nowhere else."""
 
     def __init__(self, context: Context) -> None:
@@ -155,12 +155,12 @@ class Desk:
         )
 
 
-class Calls(ABC):
+class OperatorCalls(ABC):
     """Some of the operators' calls, and who answers them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._room = desk.room
+    def __init__(self, operators: Operators) -> None:
+        self._operators = operators
+        self._room = operators.room
 
     @abstractmethod
     def rows(self) -> list[Operation]:

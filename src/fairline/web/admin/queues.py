@@ -12,7 +12,7 @@ from fairline.domain.queue import QueueId, QueueSettings, checked, queue_id
 from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
 from fairline.service.fairline import Room
 from fairline.store import Configured, Role
-from fairline.web.admin.operator_call import BASE, DONE, Call, Calls, Desk
+from fairline.web.admin.operator_call import BASE, DONE, Call, OperatorCalls, Operators
 from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock, UserTokenKey
 from fairline.web.pages.drawing import Drawing
 from fairline.web.server.http import Headers, Response, private
@@ -24,16 +24,16 @@ _TAGS = re.compile(r'\s*(?:(?:W/)?"[^"]*"|[0-9]+)\s*(?:,\s*(?:W/)?"[^"]*"\s*)*',
 _VERSION = re.compile(r'(?<!W/)"([0-9]{1,16})"|^\s*([0-9]{1,16})\s*$', re.ASCII)
 
 
-class Queues(Calls):
+class Queues(OperatorCalls):
     """What operators do with a queue as a whole."""
 
-    def __init__(self, desk: Desk, drawing: Drawing) -> None:
-        super().__init__(desk)
+    def __init__(self, operators: Operators, drawing: Drawing) -> None:
+        super().__init__(operators)
         self._drawing = drawing
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row, one = self._desk.row, {200: AdminQueue}
+        row, one = self._operators.row, {200: AdminQueue}
         changed, invalid = ("settings_changed", "invalid_settings"), ("invalid_settings",)
         return [
             row(Role.VIEWER, "GET /queues", "All queues with their settings.", self.all, {200: QueueList}),

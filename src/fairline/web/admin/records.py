@@ -11,7 +11,7 @@ from fairline.domain.queue import QueueId
 from fairline.errors import StoreError
 from fairline.service.fairline import PAGE, Room
 from fairline.store import Role
-from fairline.web.admin.operator_call import Call, Calls
+from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
 from fairline.web.admin.streams import (
     AWAY_SECONDS,
@@ -33,12 +33,12 @@ USUAL_EVENTS = 100
 LATEST = "latest"
 
 
-class Records(Calls):
+class Records(OperatorCalls):
     """What operators read of a queue."""
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(Role.VIEWER, "GET /queues/{queue}/stats", "The queue in figures.", self.stats, {200: StatsAnswer}),
             row(
@@ -83,7 +83,9 @@ class Records(Calls):
         if not streams:
             return private(200, EventList([*map(EventAnswer.of, events)], events[-1].id if events else after))
 
-        return Takeover(LiveEvents(self._room, queue, after, still_allowed(self._desk, call, Role.VIEWER)), HEADERS)
+        return Takeover(
+            LiveEvents(self._room, queue, after, still_allowed(self._operators, call, Role.VIEWER)), HEADERS
+        )
 
 
 class LiveEvents(OpenStream):

@@ -17,11 +17,11 @@ from fairline.domain.calendar import zone_named
 from fairline.domain.queue import Admission, QueueId, QueueSettings
 from fairline.domain.ticket import Reason
 from fairline.errors import InvalidRequest
-from fairline.service.walk_in import Counter
+from fairline.service.walk_in import WalkIn
 from fairline.store import DAYS_KEPT, Report, Role
 from fairline.web.admin.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.admin.desks import DeskFiguresAnswer, DeskHourAnswer, DeskStats
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.record_wire import CountsAnswer, HourAnswer
 from fairline.web.admin.spreadsheet import csv_of
 from fairline.web.api.wire import moment
@@ -116,18 +116,18 @@ class Span(NamedTuple):
     p90: float | None
 
 
-class Reports(Calls):
+class Reports(OperatorCalls):
     """What is left of an evening."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._counter = Counter(desk.room)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._walk_in = WalkIn(operators.room)
         self._page = _environment().get_template("report.html")
 
     def rows(self) -> list[Operation]:
         """Its calls."""
         return [
-            self._desk.row(
+            self._operators.row(
                 Role.VIEWER,
                 "GET /queues/{queue}/report",
                 "What was counted, for the event and by hour: as JSON, as CSV, or as a page to print.",
@@ -158,7 +158,7 @@ class Reports(Calls):
         view, settings = await self._room.view(call.queue)
         asked = _day(call, settings, view.now) or _span_asked(call)
         report = await self._room.report(call.queue, asked.since, asked.until)
-        figures = DeskStats.of(await self._counter.desk_figures(call.queue, asked.since, asked.until))
+        figures = DeskStats.of(await self._walk_in.desk_figures(call.queue, asked.since, asked.until))
         answer = _answer(call.queue, settings, view.now, asked, report, figures)
         if form == "csv":
             name = "-".join(
@@ -190,12 +190,12 @@ class Reports(Calls):
     def _drawn(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
         nonce = secrets.token_urlsafe(12)
         zone = zone_named(answer.time_zone)
-        counter = answer.admission is Admission.MANUAL
-        let_in, done = ("Called", "Served") if counter else ("Let in", "Completed")
+        walk_in = answer.admission is Admission.MANUAL
+        let_in, done = ("Called", "Served") if walk_in else ("Let in", "Completed")
         page = self._page.render(
             report=_at_the_venue(answer, zone),
             charts=_charts(spans, zone, let_in.lower()),
-            counter=counter,
+            walk_in=walk_in,
             let_in=let_in,
             done=done,
             nonce=nonce,

@@ -15,7 +15,7 @@ from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import InvalidRequest
 from fairline.service.recent_reads import Lately
 from fairline.store import Point, Role
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private
@@ -120,16 +120,16 @@ class PreviewAnswer(Struct, frozen=True):
     then: OutlookAnswer
 
 
-class Series(Calls):
+class Series(OperatorCalls):
     """What operators see in charts, and before they change something."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._series = {span: Lately(desk.room, partial(self._read, span), FRESH_SECONDS) for span in Range}
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._series = {span: Lately(operators.room, partial(self._read, span), FRESH_SECONDS) for span in Range}
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.VIEWER,

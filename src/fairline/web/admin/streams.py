@@ -11,7 +11,7 @@ import structlog
 
 from fairline.errors import FairlineError
 from fairline.store import Role
-from fairline.web.admin.operator_call import Call, Desk
+from fairline.web.admin.operator_call import Call, Operators
 from fairline.web.server.http import Connection
 from fairline.web.streams.open_streams import (
     BUFFER_LIMIT,
@@ -36,12 +36,12 @@ def wants_stream(call: Call) -> bool:
     return "text/event-stream" in (call.request.text(b"accept") or "").lower()
 
 
-def still_allowed(desk: Desk, call: Call, role: Role) -> StillAllowed:
+def still_allowed(operators: Operators, call: Call, role: Role) -> StillAllowed:
     """What a stream asks each time it has something to tell, after reading it: whether its key still opens it. It costs
     what one field of a hash, or one row, costs to read; and whoever's key was taken away hears nothing from then on."""
 
     async def check() -> None:
-        await desk.access.check(call.request, role)
+        await operators.access.check(call.request, role)
 
     return check
 

@@ -14,20 +14,20 @@ from fairline.service.answers import printed
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
 from fairline.web.api.wire import Strict, moment
 
-Counter = Annotated[str, Meta(max_length=60, description="where to go, such as 'Desk 2'")]
+DeskName = Annotated[str, Meta(max_length=60, description="where to go, such as 'Desk 2'")]
 
 
 class CallNext(Strict, frozen=True):
     """Whom to call: how many, and where to."""
 
     count: Annotated[int, Meta(ge=1, le=100)] = 1
-    counter: Counter = ""
+    desk: DeskName = ""
 
 
 class CallOne(Strict, frozen=True):
     """Where to call one person to."""
 
-    counter: Counter = ""
+    desk: DeskName = ""
 
 
 class Prioritise(Strict, frozen=True):
@@ -107,7 +107,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     leaving: bool
     held: bool
     """It waits, but is put aside."""
-    counter: str | None
+    desk: str | None
     transferred_to: Destination | None
     """Where it went on."""
     page_views: int
@@ -144,7 +144,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
             last_seen=when(last_seen(ticket, settings, now)),
             leaving=ticket.leaving,
             held=ticket.held,
-            counter=ticket.counter,
+            desk=ticket.desk,
             transferred_to=Destination.of(ticket.went),
             page_views=ticket.page_views,
             user_id=person.user_id,

@@ -15,9 +15,9 @@ from fairline.domain.ticket import Action, Reason, Status, Ticket
 from fairline.errors import InvalidRequest
 from fairline.service.fairline import PAGE
 from fairline.service.search import AT_MOST, LONGEST
-from fairline.service.walk_in import Counter
+from fairline.service.walk_in import WalkIn
 from fairline.store import Role
-from fairline.web.admin.operator_call import Call, Calls, Desk
+from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.ticket_wire import (
     AdminTicket,
     Called,
@@ -51,17 +51,17 @@ ACTIONS: dict[str, tuple[Action, str]] = {
 }
 
 
-class Tickets(Calls):
+class Tickets(OperatorCalls):
     """What operators do with tickets."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._context = desk.context
-        self._counter = Counter(desk.room)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        self._context = operators.context
+        self._walk_in = WalkIn(operators.room)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row, one, refused = self._desk.row, {200: AdminTicket}, ("transition_refused",)
+        row, one, refused = self._operators.row, {200: AdminTicket}, ("transition_refused",)
         ticket = "/queues/{queue}/tickets/{ticket}"
         return [
             row(
@@ -191,8 +191,8 @@ class Tickets(Calls):
     async def call_next(self, call: Call) -> Response:
         """Call the next people."""
         body, key = call.take(CallNext), call.request.text(b"idempotency-key")
-        called = await self._room.call_next(call.queue, body.count, body.counter, key, call.staff.id)
-        told = {"tickets": [ticket.number for ticket in called], "counter": body.counter}
+        called = await self._room.call_next(call.queue, body.count, body.desk, key, call.staff.id)
+        told = {"tickets": [ticket.number for ticket in called], "desk": body.desk}
         if not called:
             call.log("queue.called", **told)
             return private(200, Called([]))
@@ -203,8 +203,8 @@ class Tickets(Calls):
     async def call(self, call: Call) -> Response:
         """Call one person."""
         body = call.take(CallOne)
-        called = await self._room.call(call.queue, call.number, body.counter)
-        await call.record("queue.called", tickets=[called.number], counter=body.counter)
+        called = await self._room.call(call.queue, call.number, body.desk)
+        await call.record("queue.called", tickets=[called.number], desk=body.desk)
         return await self._told(call, called)
 
     async def start(self, call: Call) -> Response:
@@ -228,14 +228,14 @@ class Tickets(Calls):
         """Let others go first."""
         body = call.take(LetPass)
         places = body.places
-        ticket = await self._counter.let_pass(call.queue, call.number, places, body.position)
+        ticket = await self._walk_in.let_pass(call.queue, call.number, places, body.position)
         await call.record("queue.passed", ticket=ticket.number, places=places, position=ticket.position)
         return await self._told(call, ticket)
 
     async def transfer(self, call: Call) -> Response:
         """Send someone on to another queue."""
         body = call.take(Transfer)
-        ticket = await self._counter.transfer(call.queue, call.number, named_queue(body.queue), body.priority)
+        ticket = await self._walk_in.transfer(call.queue, call.number, named_queue(body.queue), body.priority)
         await call.record(
             "queue.transferred", ticket=ticket.number, to=body.queue, there=ticket.went and ticket.went.number
         )

@@ -8,7 +8,7 @@ from fairline.domain.webhook import Webhook
 from fairline.settings import PrivateAddresses
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
-from fairline.web.admin.operator_call import DONE, Call, Calls, Desk
+from fairline.web.admin.operator_call import DONE, Call, OperatorCalls, Operators
 from fairline.web.admin.webhook_desk import WebhookDesk
 from fairline.web.admin.webhook_wire import MadeWebhook, NewWebhook, WebhookAnswer, WebhookChanges, WebhookList
 from fairline.web.admin.wire import Nothing
@@ -17,17 +17,17 @@ from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 
 
-class WebhookCalls(Calls):
+class WebhookCalls(OperatorCalls):
     """The operators' calls about webhooks."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        allowed = desk.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
-        self._webhooks = WebhookDesk(desk.room.store, private=allowed)
+    def __init__(self, operators: Operators) -> None:
+        super().__init__(operators)
+        allowed = operators.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
+        self._webhooks = WebhookDesk(operators.room.store, private=allowed)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
-        row = self._desk.row
+        row = self._operators.row
         return [
             row(
                 Role.ADMIN,
@@ -63,7 +63,7 @@ class WebhookCalls(Calls):
                 {200: PingAnswer},
                 takes=Nothing,
             ),
-            *delivery_rows(self._desk, "/webhooks/{webhook}", self.deliveries, self.replay_one, self.replay_all),
+            *delivery_rows(self._operators, "/webhooks/{webhook}", self.deliveries, self.replay_one, self.replay_all),
         ]
 
     async def create(self, call: Call) -> Response:

@@ -136,7 +136,7 @@ def _told(board: Board) -> BoardAnswer:
         called=[
             CalledAnswer(
                 label=shown.label,
-                counter=shown.counter or None,
+                desk=shown.desk or None,
                 at=moment(shown.called.at),
                 times_called=shown.called.times,
             )
@@ -148,7 +148,7 @@ def _told(board: Board) -> BoardAnswer:
 def _serving(shown: Shown) -> ServingAnswer:
     return ServingAnswer(
         label=shown.label,
-        counter=shown.counter or None,
+        desk=shown.desk or None,
         since=moment(shown.called.at),
         status="called" if shown.status is Status.ADMITTED else "serving",
     )

@@ -23,7 +23,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.service.answers import Answer, Welcome
-from fairline.service.walk_in import MOVE_SECONDS, Counter, move_path
+from fairline.service.walk_in import MOVE_SECONDS, WalkIn, move_path
 from fairline.web.api.wire import (
     HeartbeatRequest,
     LeaveRequest,
@@ -93,7 +93,7 @@ class People:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._room = context.room
-        self._counter = Counter(context.room)
+        self._walk_in = WalkIn(context.room)
 
     def join(self, request: Request) -> Outcome:
         """Take a place in the line, or come back to the one held."""
@@ -184,7 +184,7 @@ class People:
         queue = QueueId(claims.queue)
         try:
             same_ticket(claims, await self._beat(claims))
-            await self._counter.let_pass(queue, claims.number, body.places, body.position)
+            await self._walk_in.let_pass(queue, claims.number, body.places, body.position)
             return private(200, self._context.told(await self._room.status(queue, claims.number)))
         except QueueNotFound as error:
             gone_with_its_queue(error)
@@ -198,7 +198,7 @@ class People:
             answer = same_ticket(claims, await self._beat(claims))
         except QueueNotFound as error:
             gone_with_its_queue(error)
-        code = self._counter.move_code(queue, answer.standing)
+        code = self._walk_in.move_code(queue, answer.standing)
         url = f"{self._context.settings.public_url}{move_path(queue, code)}"
         return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
 
@@ -207,7 +207,7 @@ class People:
         body = request.decode(_moved)
         visitor = visitor_of(request)
         try:
-            answer = await self._counter.moved(body.code, body.client_id or visitor)
+            answer = await self._walk_in.moved(body.code, body.client_id or visitor)
         except TicketNotFound:
             raise TicketExpired("purged") from None
         except QueueNotFound:

@@ -116,7 +116,7 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """Once admitted: when the pass lapses if it is not used."""
     message: str | UnsetType = UNSET
     """What the operator has to say."""
-    counter: str | UnsetType = UNSET
+    desk: str | UnsetType = UNSET
     """Where to go, once called by a desk that said its name."""
     held: bool | UnsetType = UNSET
     """True while it is put aside: it waits without a position, and is not called."""
@@ -152,7 +152,7 @@ class ServingAnswer(Struct, kw_only=True, frozen=True):
     """Someone who was called and is on the way, or at a counter: a label, never a name."""
 
     label: str
-    counter: str | None
+    desk: str | None
     """Where to go, such as `Desk 2`."""
     since: datetime
     """When they were called last."""
@@ -164,7 +164,7 @@ class CalledAnswer(Struct, kw_only=True, frozen=True):
     """A call: a label, never a name."""
 
     label: str
-    counter: str | None
+    desk: str | None
     at: datetime
     """When they were called last."""
     times_called: int

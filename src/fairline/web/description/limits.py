@@ -49,7 +49,7 @@ LIMITS: dict[str, dict[str, Schema]] = {
             "additionalProperties": {"maxItems": calendar.MOST_SPANS, "items": _whole(calendar.SPAN)},
         },
         "closed_dates": {"maxItems": calendar.MOST_DATES, "items": {"format": "date"}},
-        "counters": {"uniqueItems": True, "items": {"minLength": 1, "maxLength": 60}},
+        "desks": {"uniqueItems": True, "items": {"minLength": 1, "maxLength": 60}},
         "phone_region": _or_empty("[A-Z]{2}"),
         "notices": {"maxItems": len(NoticeKind), "uniqueItems": True},
         "logo": _or_empty(branding.IMAGE.pattern),

@@ -93,7 +93,7 @@ class JoinPages(Pages):
     async def _take(
         self, request: Request, queue: QueueId, settings: QueueSettings, view: QueueView, filled: Filled
     ) -> Response:
-        words = Language(preferred(request), settings.texts, counter=settings.at_counter)
+        words = Language(preferred(request), settings.texts, walk_in=settings.is_walk_in)
         if wrong := mistakes(filled, settings, words):
             return await self._draw(
                 request, queue, settings, view, filled, wrong, status=PROBLEMS["invalid_request"][0]
@@ -170,7 +170,7 @@ class JoinPages(Pages):
             "logo": settings.logo,
             "code": embedded(address),
             "address": address.rpartition("://")[2],
-            "languages": [Language(code, settings.texts, counter=True) for code in codes],
+            "languages": [Language(code, settings.texts, walk_in=True) for code in codes],
         }
         on_paper = msgspec.structs.replace(settings, background_colour="#ffffff")
         return self._door.drawing.draw_whole("poster.html", "poster", values, on_paper)
@@ -201,7 +201,7 @@ class JoinPages(Pages):
             if has := await self._moved_before(request, queue, code):
                 return self._to_ticket(request, has)
             try:
-                welcome: Welcome = await self._counter.moved(code, visitor)
+                welcome: Welcome = await self._walk_in.moved(code, visitor)
             except AlreadyInLine:
                 return await self._draw_move(request, queue, settings, "move_taken", status=409)
             except (TokenError, TicketExpired, TicketNotFound, TransitionRefused, QueueNotFound):

@@ -157,7 +157,7 @@ class KioskPages(Pages):
     def _draw_ticket(self, request: Request, claims: KioskClaims, answer: Welcome, asked: JoinRequest) -> Response:
         told = self._context.told(answer)
         link = f"{self._door.join_url(request, answer.queue)}/move"
-        link += f"#{self._counter.move_code(answer.queue, answer.standing, PAPER_SECONDS)}"
+        link += f"#{self._walk_in.move_code(answer.queue, answer.standing, PAPER_SECONDS)}"
         sight = self._sight(request, answer.queue, answer.settings, "waiting", told)
         series = asked.series or next(iter(answer.settings.series), "")
         about = sight.words.series(series)

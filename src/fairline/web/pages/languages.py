@@ -20,7 +20,7 @@ from fairline.web.server.preferred_language import preferred
 __all__ = ["PLURALS", "Language", "Words", "catalogue", "preferred", "span_in_words"]
 
 _RIGHT_TO_LEFT = {"ar"}
-_COUNTER = "counter_"
+_WALK_IN = "walk_in_"
 #: Beyond this a wait is only said to be long.
 LONGEST_HOURS = 12
 
@@ -59,11 +59,11 @@ class Language:
     """One language, with the words an operator has put in place of ours. At a counter some things are called otherwise
     than on a site: its words, `counter_…`, stand in place of those."""
 
-    def __init__(self, code: str, texts: dict[str, str] | None = None, *, counter: bool = False) -> None:
+    def __init__(self, code: str, texts: dict[str, str] | None = None, *, walk_in: bool = False) -> None:
         self.code = code
         self.direction = "rtl" if code in _RIGHT_TO_LEFT else "ltr"
         self._own = texts or {}
-        self._words = catalogue(code) | (_counter_words(code) if counter else {})
+        self._words = catalogue(code) | (_walk_in_words(code) if walk_in else {})
         self._words |= {name: found for name in TEXTS if (found := self._set(name))}
 
     def _set(self, name: str) -> str:
@@ -144,6 +144,6 @@ def catalogue(code: str) -> dict[str, Words]:
 
 
 @cache
-def _counter_words(code: str) -> dict[str, Words]:
+def _walk_in_words(code: str) -> dict[str, Words]:
     words = catalogue(code)
-    return {name.removeprefix(_COUNTER): found for name, found in words.items() if name.startswith(_COUNTER)}
+    return {name.removeprefix(_WALK_IN): found for name, found in words.items() if name.startswith(_WALK_IN)}

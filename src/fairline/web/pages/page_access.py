@@ -28,7 +28,7 @@ from fairline.errors import (
 )
 from fairline.service.answers import Answer, Welcome
 from fairline.service.join_calendar import refused_now
-from fairline.service.walk_in import Counter
+from fairline.service.walk_in import WalkIn
 from fairline.web.api.people import People, named_queue
 from fairline.web.api.wire import moment
 from fairline.web.context import Context, local, same_ticket, ticket_cookie, user_cookie
@@ -222,7 +222,7 @@ class Pages:
         self._door = door
         self._context = door.context
         self._room = door.room
-        self._counter = Counter(door.room)
+        self._walk_in = WalkIn(door.room)
 
     def _is_foreign(self, request: Request) -> bool:
         """Whether another site's page sent a form: it must not take a place in a reader's name, nor give theirs up."""

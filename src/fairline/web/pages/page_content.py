@@ -111,8 +111,8 @@ class Sight:
         self.state = state
         self.queue = queue
         self.name = settings.name or (queue if state != "unknown" else "")
-        self.counter = settings.at_counter
-        self.words = Language(language, settings.texts, counter=self.counter)
+        self.walk_in = settings.is_walk_in
+        self.words = Language(language, settings.texts, walk_in=self.walk_in)
         self.lang = language
         self.dir = self.words.direction
         self.logo = settings.logo
@@ -144,7 +144,7 @@ class Sight:
     @property
     def live(self) -> bool:
         """Whether the page's script stays in touch: in line, and at a counter until one is served."""
-        return self.in_line or (self.counter and self.state == "inside")
+        return self.in_line or (self.walk_in and self.state == "inside")
 
     @property
     def looks_again(self) -> bool:
@@ -159,7 +159,7 @@ class Sight:
     @property
     def rejoins(self) -> bool:
         """Whether someone who has no place, or whose place is over, is offered one: not at a counter that is closed."""
-        return self.state in ("expired", "finished", "link_used") and not (self.counter and self._closed)
+        return self.state in ("expired", "finished", "link_used") and not (self.walk_in and self._closed)
 
     @property
     def code(self) -> str:
@@ -180,7 +180,7 @@ class Sight:
             return self.words("admitted_called")
         if self.state == "closed" and self._early:
             return self.words("closed_early")
-        if self.state == "waiting" and self.counter and self._must_stay:
+        if self.state == "waiting" and self.walk_in and self._must_stay:
             return self.words("waiting_stay")
         return self.words(f"{self._end}_text")
 
@@ -232,12 +232,12 @@ class Sight:
     def passes(self) -> bool:
         """Whether there is anyone whom one could let go first."""
         ticket = self.ticket
-        return bool(self.counter and ticket and ticket.position and ticket.position < ticket.queue_length)
+        return bool(self.walk_in and ticket and ticket.position and ticket.position < ticket.queue_length)
 
     @property
     def desk_name(self) -> str:
         """The desk as staff call it."""
-        name = self.ticket.counter if self.ticket else UNSET
+        name = self.ticket.desk if self.ticket else UNSET
         return name if isinstance(name, str) else ""
 
     @property
@@ -291,14 +291,14 @@ class Sight:
         """What the page's script is told."""
         waits = self.ticket is not None and self.ticket.status is Status.WAITING
         texts = self.words.words(*_LIVE_WORDS) if self.live else {}
-        if texts and self.counter and self._must_stay:
+        if texts and self.walk_in and self._must_stay:
             texts["waiting_text"] = self.words("waiting_stay")
         return {
             "client": client,
             "queue": self.queue,
             "name": self.name,
             "state": self.state,
-            "counter": self.counter,
+            "walk_in": self.walk_in,
             "back": self._back_to,
             "lang": self.lang,
             "retry": self.retry_seconds,

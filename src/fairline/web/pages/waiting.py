@@ -106,7 +106,7 @@ class WaitingPages(Pages):
             # With the position they saw, a second tap does nothing.
             known = seen.isascii() and seen.isdigit() and len(seen) < 10 and int(seen) > 0
             with suppress(TransitionRefused):  # they were called meanwhile, and the page says so
-                await self._counter.let_pass(queue, answer.standing.number, 1, int(seen) if known else None)
+                await self._walk_in.let_pass(queue, answer.standing.number, 1, int(seen) if known else None)
         return self._back(request, queue)
 
     def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
@@ -128,7 +128,7 @@ class WaitingPages(Pages):
     async def _draw_ticket(self, request: Request, answer: Answer) -> Response:
         standing, settings = answer.standing, answer.settings
         told = self._context.told(answer)
-        if "move" in request.args and standing.status in LIVE and settings.at_counter:
+        if "move" in request.args and standing.status in LIVE and settings.is_walk_in:
             return await self._draw_moving(request, answer, told)
         status, again = 200, None
         if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
@@ -142,11 +142,11 @@ class WaitingPages(Pages):
         elif standing.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
             # Staff can take a no-show back, and the page should know as soon as they do.
-            again = SOON_SECONDS if settings.at_counter and standing.reason is Reason.NO_SHOW else None
+            again = SOON_SECONDS if settings.is_walk_in and standing.reason is Reason.NO_SHOW else None
         else:
             state = _STATE_OF[standing.status]
         go_url = self._go_url(answer, back_to(request))
-        over = state in ("expired", "finished") and settings.at_counter
+        over = state in ("expired", "finished") and settings.is_walk_in
         if closed := refused_now(answer.queue, settings, answer.view) if over else None:
             again = again or LONGEST_RETRY_SECONDS
         return await self._draw(
@@ -182,7 +182,7 @@ class WaitingPages(Pages):
 
     async def _draw_moving(self, request: Request, answer: Answer, told: TicketAnswer) -> Response:
         """The way to another device, as a code to be read by it."""
-        code = self._counter.move_code(answer.queue, answer.standing)
+        code = self._walk_in.move_code(answer.queue, answer.standing)
         link = f"{self._door.join_url(request, answer.queue)}/move#{code}"
         sight = Sight(
             "moving", answer.queue, preferred(request), answer.settings, told, retry_after=SOON_SECONDS, link=link
@@ -203,4 +203,4 @@ class WaitingPages(Pages):
 
 def _asks_first(settings: QueueSettings) -> bool:
     """Whether one gets a place by the form alone."""
-    return settings.at_counter or bool(settings.required)
+    return settings.is_walk_in or bool(settings.required)

@@ -74,7 +74,7 @@ def _rest(answer: Answer) -> int:
         settings.heartbeat_interval_seconds,
         standing.priority,
         standing.held,
-        standing.counter,
+        standing.desk,
         standing.deadline if standing.status is Status.ADMITTED else None,
     )
     return _checksum(told)

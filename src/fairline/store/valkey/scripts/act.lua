@@ -39,15 +39,15 @@ local function reinstate(t)
   if room() < 1 then return 'no_room' end
   uncount(t, 'expired')
   uncount(t, 'expired:' .. why)
-  if why == 'no_show' and t.counter ~= '' then
-    uncount(t, 'desk:no_show:' .. (call('ZSCORE', DESKS, t.counter) and t.counter or 'other'))
+  if why == 'no_show' and t.desk ~= '' then
+    uncount(t, 'desk:no_show:' .. (call('ZSCORE', DESKS, t.desk) and t.desk or 'other'))
   end
   if t.holder ~= '' then call('HSET', HOLDERS, holder_field(t), t.number) end
   call('ZREM', ENDED, t.number)
   call('ZADD', ADMITTED, t.number, t.number)
   t.state, t.reason, t.ended = STATUS.admitted, 0, 0
   set_due(t.number, clock + Q.claim_seconds * 1000)
-  event('reinstated', t.number, t.counter)
+  event('reinstated', t.number, t.desk)
   save(t)
   return 'done'
 end

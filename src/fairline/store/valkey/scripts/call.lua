@@ -1,11 +1,11 @@
 -- call.lua: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
--- ARGV  1 now  2 how many  3 number ('' = the next in the line)  4 counter  5 idempotency key (digest or '')
+-- ARGV  1 now  2 how many  3 number ('' = the next in the line)  4 desk  5 idempotency key (digest or '')
 --       6 fingerprint of the press
 -- Returns outcome, then for each: number  rank  due  record. Outcomes: called, again, conflict, paused, refused, missing,
 -- desk (it is not one of the queue's: their names follow).
 --#include step
 --#include desks
-local many, number, counter, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local KEPT = 86400000
 local sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'wait_sample', 'cycles', 'empty_at'))
 local reply = {}
@@ -25,14 +25,14 @@ end
 
 -- A desk that calls is open.
 local function note_desk(called)
-  if counter == '' or not has_place(counter) then return end
-  call('ZADD', DESKS, now, counter)
-  local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. counter) or '', '^(%d+) (%d+)$')
+  if desk == '' or not has_place(desk) then return end
+  call('ZADD', DESKS, now, desk)
+  local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. desk) or '', '^(%d+) (%d+)$')
   last = tonumber(last)
   if last and now > last and now - last < (Q.desk_idle_seconds or 900) * 1000 and (tonumber(empty_at) or 0) <= last then
     note_cycle(floor((now - last) / tonumber(many_then)))
   end
-  call('HSET', QUEUE, 'called:' .. counter, text(now) .. ' ' .. called)
+  call('HSET', QUEUE, 'called:' .. desk, text(now) .. ' ' .. called)
 end
 
 local function put_number(n, record)
@@ -53,7 +53,7 @@ if key ~= '' then
   end
 end
 if Q.status ~= 'active' then return answer({'paused'}) end
-if counter ~= '' and not is_desk(counter) then return answer({'desk', unpack(NAMED)}) end
+if desk ~= '' and not is_desk(desk) then return answer({'desk', unpack(NAMED)}) end
 
 local numbers = {}
 if number == '' then
@@ -74,7 +74,7 @@ reply[1] = 'called'
 if #numbers > 0 then note_desk(#numbers) end
 for _, n in ipairs(numbers) do
   local t = fetch(n)
-  t.counter = counter
+  t.desk = desk
   put_number(n, move(t, 'call'))
 end
 if key ~= '' and #numbers > 0 then

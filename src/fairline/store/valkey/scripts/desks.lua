@@ -1,7 +1,7 @@
 -- desks.lua: which names may be desks, and of which there are figures. Included by call.lua and desk.lua.
 --#include count
 --#include bounds
-local NAMED = cjson.decode(call('HGET', QUEUE, 'counters') or '[]')
+local NAMED = cjson.decode(call('HGET', QUEUE, 'desks') or '[]')
 local FIGURES = {'called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show'}
 
 -- Where a queue names its desks, no other will do.

@@ -46,8 +46,8 @@ end
 
 -- Count for the desk that called a ticket. A name that there was no room for any more is one of the others.
 local function count_desk(t, what, by)
-  if t.counter ~= '' then
-    count('desk:' .. what .. ':' .. (call('ZSCORE', DESKS, t.counter) and t.counter or 'other'), by)
+  if t.desk ~= '' then
+    count('desk:' .. what .. ':' .. (call('ZSCORE', DESKS, t.desk) and t.desk or 'other'), by)
   end
 end
 
@@ -128,7 +128,7 @@ local function move(t, action, reason, detail)
   t.state, t.leaving, t.held = to, false, false
   local due
   if to == STATUS.waiting then
-    t.admitted, t.counter, due = 0, '', waiting_due()
+    t.admitted, t.desk, due = 0, '', waiting_due()
     count('returned')
   elseif to == STATUS.admitted then
     if from == STATUS.waiting then admitted_now(t) end
@@ -145,7 +145,7 @@ local function move(t, action, reason, detail)
     due = clock + Q.retain_seconds * 1000
   end
   set_due(t.number, due)
-  event(EVENT_OF[action] or 'expired', t.number, detail or REASON[t.reason] or t.counter)
+  event(EVENT_OF[action] or 'expired', t.number, detail or REASON[t.reason] or t.desk)
   return save(t)
 end
 

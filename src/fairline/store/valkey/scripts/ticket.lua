@@ -7,7 +7,7 @@ local LEAVING, IS_NEARLY = 1, 8
 
 local function unpack_ticket(number, record)
   local t = {
-    number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', counter = '', went = '',
+    number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', desk = '', went = '',
     moved = 0, serial = '',
   }
   local flags, at
@@ -16,7 +16,7 @@ local function unpack_ticket(number, record)
   t.leaving, t.held, t.nearly = flags % 2 == 1, flags % 4 >= IS_HELD, flags >= IS_NEARLY
   if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
   if at <= #record then
-    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.counter, t.went = struct.unpack(TAIL, record, at)
+    t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.desk, t.went = struct.unpack(TAIL, record, at)
   end
   return t
 end
@@ -56,8 +56,8 @@ local function packed(t)
   local record = packed_head(t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person)
   if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
   if t.admitted > 0 or t.ended > 0 then
-    record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.counter,
-      t.counter, #t.went, t.went)
+    record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.desk,
+      t.desk, #t.went, t.went)
   end
   return record
 end

@@ -15,15 +15,15 @@ export class MyDesk {
 
   /** Whether someone was called to this desk. */
   has(ticket) {
-    return Boolean(this.name) && ticket.counter === this.name;
+    return Boolean(this.name) && ticket.desk === this.name;
   }
 
-  told({ counters, desks }) {
-    if (this.name && counters.length && !counters.includes(this.name)) this.leave();
-    const facts = JSON.stringify([this.name, this.choosing, counters, desks.map(({ name, open }) => [name, open])]);
+  told({ named_desks, desks }) {
+    if (this.name && named_desks.length && !named_desks.includes(this.name)) this.leave();
+    const facts = JSON.stringify([this.name, this.choosing, named_desks, desks.map(({ name, open }) => [name, open])]);
     if (facts === this.facts) return;
     this.facts = facts;
-    this.last = { counters, desks };
+    this.last = { named_desks, desks };
     this.draw();
   }
 
@@ -41,13 +41,13 @@ export class MyDesk {
       h("button", { type: "button", class: "button quiet", "data-do": open ? "close-desk" : "open-desk", "data-press": true, onclick: () => this.on.set(!open) }, open ? "Close desk" : "Open desk")));
   }
 
-  choose({ counters, desks }) {
-    const known = counters.length ? counters : desks.map((desk) => desk.name), open = new Set(desks.filter((desk) => desk.open).map((desk) => desk.name));
+  choose({ named_desks, desks }) {
+    const known = named_desks.length ? named_desks : desks.map((desk) => desk.name), open = new Set(desks.filter((desk) => desk.open).map((desk) => desk.name));
     const typed = h("input", { id: "desk-typed", maxlength: 60, placeholder: "Desk 1", autocomplete: "off" });
     this.element.replaceChildren(
       h("h2", {}, "Which desk is yours?"),
       h("div", { class: "desk-choices" }, ...known.map((name) => h("button", { type: "button", class: "button quiet", "data-desk": name, onclick: () => this.take(name) }, name, open.has(name) ? badge({ label: "Open", tone: "good" }) : null))),
-      counters.length ? "" : h("form", { class: "row desk-typed", onsubmit: (event) => { event.preventDefault(); this.take(typed.value.trim()); } },
+      named_desks.length ? "" : h("form", { class: "row desk-typed", onsubmit: (event) => { event.preventDefault(); this.take(typed.value.trim()); } },
         h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people are told it"), h("span", { class: "grow" }, typed), h("button", { class: "button", "data-do": "take-desk" }, "Use")),
       this.name ? h("button", { type: "button", class: "button quiet", onclick: () => this.take(this.name) }, `Stay at ${this.name}`) : "");
   }

@@ -6,7 +6,7 @@ import { duration } from "./admin-words.js";
 
 /** What staff can do, in their words: the label, the key of the keyboard, the path of the call, what is said after. */
 export const ACTS = {
-  call: { label: "Call", said: (t) => `${name(t)} was called to ${t.counter}.` },
+  call: { label: "Call", said: (t) => `${name(t)} was called to ${t.desk}.` },
   recall: { label: "Recall", key: "R", said: (t) => `${name(t)} was called once more.` },
   start: { label: "Serve", key: "S", main: true, said: (t) => `${name(t)} is being served.` },
   complete: { label: "Done", key: "D", said: (t) => `${name(t)} is done.` },
@@ -15,7 +15,7 @@ export const ACTS = {
   return: { label: "Return", key: "B", said: (t) => `${name(t)} is back at the old place${t.position ? `, number ${t.position} in line` : ""}.` },
   hold: { label: "Hold", key: "H", said: (t) => `${name(t)} is on hold.` },
   release: { label: "Back to the line", said: (t) => `${name(t)} is back in line${t.position ? `, at position ${t.position}` : ""}.` },
-  reinstate: { label: "Undo", key: "U", said: (t) => `${name(t)} came after all, and is called to ${t.counter ?? "the desk"} again.` },
+  reinstate: { label: "Undo", key: "U", said: (t) => `${name(t)} came after all, and is called to ${t.desk ?? "the desk"} again.` },
   pass: { label: "Let one pass", body: (t) => ({ places: 1, ...(t.position && { position: t.position }) }), said: (t) => `${name(t)} lets one pass, and is at position ${t.position}.` },
   prioritise: { label: "Move up", said: (t) => `${name(t)} was moved up to position ${t.position}.` },
   transfer: { label: "Transfer", key: "T", said: (t) => `${name(t)} was sent on${t.transferred_to ? ` to ${t.transferred_to.queue}, as ${t.transferred_to.label}` : ""}.` },
@@ -34,7 +34,7 @@ export const whereIs = (ticket) => (ticket.held ? "held" : { waiting: "line", ad
 const watch = (seconds) => `${Math.floor(Math.max(0, seconds) / 60)}:${String(Math.floor(Math.max(0, seconds)) % 60).padStart(2, "0")}`;
 
 /** Everything of a ticket that a row or card shows; positions are written without making it anew. */
-export const factsOf = (ticket) => JSON.stringify([ticket.label, ticket.status, ticket.held, ticket.reason, ticket.name, ticket.phone, ticket.party_size, ticket.priority, ticket.counter, ticket.joined_at, ticket.admitted_at, ticket.started_at, ticket.ended_at]);
+export const factsOf = (ticket) => JSON.stringify([ticket.label, ticket.status, ticket.held, ticket.reason, ticket.name, ticket.phone, ticket.party_size, ticket.priority, ticket.desk, ticket.joined_at, ticket.admitted_at, ticket.started_at, ticket.ended_at]);
 
 function button(act, ticket, press, extra = "") {
   const { label, key, main, tone } = ACTS[act];
@@ -74,7 +74,7 @@ export function row(ticket, about, press, more) {
     h("div", { class: "entry" },
       where === "line" ? h("span", { class: "rank", "data-rank": true }) : null,
       h("div", { class: "who" }, h("b", {}, ticket.label), " ", h("bdi", { class: "clipped", title: ticket.name }, ticket.name ?? ""), facts ? h("span", { class: "facts" }, facts) : null),
-      h("div", { class: "since" }, where === "called" || where === "serving" ? h("span", { class: "at" }, `${where === "called" ? "called to" : "served at"} ${ticket.counter ?? "no desk"}`) : h("span", { "data-ago": at })),
+      h("div", { class: "since" }, where === "called" || where === "serving" ? h("span", { class: "at" }, `${where === "called" ? "called to" : "served at"} ${ticket.desk ?? "no desk"}`) : h("span", { "data-ago": at })),
       h("div", { class: "row-acts" }, ...acts.map((act) => button(act, ticket, press)), toggle)),
     extra);
 }

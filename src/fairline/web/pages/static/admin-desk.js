@@ -240,7 +240,7 @@ class Desk {
       return;
     }
     if (this.resting && !meant) return;
-    await this.press({ title: "Call next", path: "/call-next", body: { count: 1, counter: this.mine.name }, key: newKey() }, calledWords);
+    await this.press({ title: "Call next", path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() }, calledWords);
     this.resting = true;
     this.mark();
     setTimeout(() => { this.resting = false; this.mark(); }, DOUBLE_TAP_MS);
@@ -261,7 +261,7 @@ class Desk {
         this.mine.focus();
         return;
       }
-      return send({ counter: this.mine.name });
+      return send({ desk: this.mine.name });
     }
     if (act === "prioritise") return this.choose(`Move up: ${name(ticket)}`, { name: "level", label: "Level", choices: [["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3: ahead of everyone below"]], value: "1" }, "Move up", ({ level }) => send({ level: Number(level) }));
     if (act === "transfer") return this.transfer(ticket, send);

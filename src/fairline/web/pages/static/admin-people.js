@@ -10,7 +10,7 @@ const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label 
 
 /** What staff can do to someone, in the order shown. What ends a stay is asked about first. */
 const ACTS = {
-  call: { label: "Call", main: true, fields: [{ name: "counter", label: "Where to, such as Desk 2", longest: 60 }] },
+  call: { label: "Call", main: true, fields: [{ name: "desk", label: "Where to, such as Desk 2", longest: 60 }] },
   start: { label: "Has come in", main: true },
   complete: { label: "Done", main: true, ends: "The stay ends as done, and the room is free at once." },
   recall: { label: "Call again" },
@@ -116,7 +116,7 @@ export class People {
     const facts = [
       ["Position", ticket.position && number(ticket.position)], ["Why", ticket.reason && REASON[ticket.reason]], ["Revoked for", ticket.revoked_reason],
       ["Name", ticket.name], ["Phone", ticket.phone], ["E-mail", ticket.email], ["User id", ticket.user_id], ["People", ticket.party_size > 1 && number(ticket.party_size)],
-      ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.counter], ["Went on to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
+      ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.desk], ["Went on to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
       ["Joined", dateTime(ticket.joined_at)], ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)], ["Came in", ticket.started_at && dateTime(ticket.started_at)], ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
       [ticket.ended_at ? "Record kept until" : "Lapses", ticket.deadline && dateTime(ticket.deadline)], ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
       ["Page views", ticket.page_views ? number(ticket.page_views) : null], ["Browser", ticket.user_agent], ["Address, as a digest", ticket.address],
@@ -152,10 +152,10 @@ export class People {
     const key = crypto.randomUUID?.() ?? String(Math.random());
     return ask("Call next", [
       { name: "count", label: "How many", kind: "number", min: 1, max: 100, value: 1, required: true },
-      { name: "counter", label: "Where to, such as Desk 2", longest: 60, value: this.counter },
-    ], "Call", async ({ count, counter }) => {
-      this.counter = counter;
-      const { tickets } = await post(this.queue.path("/call-next"), { count, counter }, { "Idempotency-Key": key });
+      { name: "desk", label: "Where to, such as Desk 2", longest: 60, value: this.desk },
+    ], "Call", async ({ count, desk }) => {
+      this.desk = desk;
+      const { tickets } = await post(this.queue.path("/call-next"), { count, desk }, { "Idempotency-Key": key });
       toast(tickets.length ? `Called: ${tickets.map((ticket) => ticket.label).join(", ")}` : "Nobody was called: nobody waits, or there is no room.");
       this.load();
     }, "The next in line, by hand; room and stock still hold, the rate does not.");

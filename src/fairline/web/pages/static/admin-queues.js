@@ -27,7 +27,7 @@ function draw(queues) {
   const there = new Set(queues.map((queue) => queue.id));
   for (const [id, card] of drawn) if (!there.has(id)) { card.remove(); drawn.delete(id); }
   cards.querySelector(".empty")?.remove();
-  if (!queues.length) cards.append(h("div", { class: "empty" }, h("h2", {}, "No queues yet"), h("p", {}, "A queue holds people back before a site, or at a counter. Make the first one; its settings can be changed at any time.")));
+  if (!queues.length) cards.append(h("div", { class: "empty" }, h("h2", {}, "No queues yet"), h("p", {}, "A queue holds people back before a site, or at a desk. Make the first one; its settings can be changed at any time.")));
   for (const queue of queues) {
     const fresh = !drawn.has(queue.id);
     if (fresh) {

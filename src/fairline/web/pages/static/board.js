@@ -1,5 +1,5 @@
 /**
- * The screen at the counter. It draws what the server tells of each queue, calls new numbers out loud where sound was
+ * The screen at the desk. It draws what the server tells of each queue, calls new numbers out loud where sound was
  * turned on, and goes on by itself for as long as it is left on: through restarts, outages and new versions.
  */
 
@@ -90,8 +90,8 @@ function drawNow(section, now) {
   call.querySelectorAll(".prefix, .number span").forEach((it, i) => say(it, shown[i]));
   call.style.setProperty("--letters", String(Math.max(4, tail.replace(/[^\d]/g, "WW").length)));
   call.hidden = !now;
-  say(part(section, "desk"), now?.counter ?? "");
-  part(section, "desk").hidden = !now?.counter;
+  say(part(section, "desk"), now?.desk ?? "");
+  part(section, "desk").hidden = !now?.desk;
   part(section, "caption").hidden = !now;
   part(section, "nobody").hidden = Boolean(now);
 }
@@ -100,15 +100,15 @@ function drawList(section, name, rows) {
   const list = part(section, name), drawn = JSON.stringify(rows);
   if (list.dataset.drawn === drawn) return;
   list.dataset.drawn = drawn;
-  list.replaceChildren(...rows.map(({label, counter}) => {
+  list.replaceChildren(...rows.map(({label, desk}) => {
     const row = copy("row");
     row.firstElementChild.textContent = label;
-    row.lastElementChild.textContent = counter ?? "";
+    row.lastElementChild.textContent = desk ?? "";
     return row;
   }));
 }
 
-/** Only rows that fit are shown, those at the counters before those who are done. */
+/** Only rows that fit are shown, those at the named_desks before those who are done. */
 function fit(section) {
   const lists = section.querySelector(".lists");
   const boxes = ["called", "serving"].map((name) => [part(section, `${name}-box`), [...part(section, name).children]]);
@@ -161,8 +161,8 @@ function standOut(section) {
   standing.set(section, setTimeout(() => section.classList.remove("fresh"), FRESH));
 }
 
-function callOut(board, {label, counter}) {
-  const words = (shown) => fill(counter ? texts.board_call : texts.board_call_here, {number: shown, desk: counter});
+function callOut(board, {label, desk}) {
+  const words = (shown) => fill(desk ? texts.board_call : texts.board_call_here, {number: shown, desk: desk});
   say(part(document, "announce"), words(label));
   const name = queues.length > 1 ? `${board.name}. ` : "";
   if (sound.on) sound.queue(name + words(spoken(label)));

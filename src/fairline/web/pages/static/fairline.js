@@ -32,7 +32,7 @@
  * @property {string} [token] A ticket's token, if the site has joined by itself already.
  * @property {false} [ticket] False: this browser holds none yet, as the page knows; it joins without asking first.
  * @property {object|false} [join] What to say at joining: user_token, user_id, priority_pass, name, phone, email,
- *   language, party_size, series, metadata. False never joins: the ticket was taken otherwise, as at a counter, and
+ *   language, party_size, series, metadata. False never joins: the ticket was taken otherwise, as in a walk-in line, and
  *   closing the page gives nothing up.
  * @property {boolean} [stream] False goes by heartbeats alone.
  * @property {(position: number, length: number, wait: number|null, answer: Answer) => void} [onPositionUpdate]

@@ -88,7 +88,7 @@ function drawLine(answer) {
   say("behind", behind(answer.queue_length - answer.position));
   say("label", answer.label);
   for (const name of ["place", "tools"]) show(name);
-  document.title = `${data.counter ? answer.label : number(answer.position)} · ${data.name}`;
+  document.title = `${data.walk_in ? answer.label : number(answer.position)} · ${data.name}`;
   drawProgress(answer);
   noteGrowth(answer, paused);
   announce(answer);
@@ -96,7 +96,7 @@ function drawLine(answer) {
 
 /** Put aside: there is no position to show, and no wait to tell. */
 function drawHeld() {
-  if (!data.counter) show("place", false);
+  if (!data.walk_in) show("place", false);
   forget();
   document.title = `${texts.held_title} · ${data.name}`;
 }
@@ -176,12 +176,12 @@ function wayBack(url) {
 
 let desk = page.dataset.state === "admitted" ? all("desk")[0]?.textContent : undefined;
 
-/** Called to a counter: told by eye, and once by ear and hand. */
+/** Called to a desk: told by eye, and once by ear and hand. */
 function called(answer) {
   was = page.dataset.state = "admitted";
   show("line", false);
   show("turn");
-  const where = answer.counter ? fill(texts.desk, {desk: answer.counter}) : texts.admitted_called;
+  const where = answer.desk ? fill(texts.desk, {desk: answer.desk}) : texts.admitted_called;
   say("desk", where);
   document.title = `★ ${texts.admitted_title} · ${where}`;
   const until = answer.claim_before ?? "";
@@ -216,7 +216,7 @@ function depart(url, until) {
   document.addEventListener("visibilitychange", () => later(0.5, go), {once: true});
 }
 
-let audio, wanted = data.counter === true;
+let audio, wanted = data.walk_in === true;
 
 /** Two soft notes. Browsers allow sound once the page was touched, which the press of the button is. */
 function chime() {
@@ -252,11 +252,11 @@ async function waitInLine() {
   const {WaitingRoomClient} = await import(data.client);
   const client = new WaitingRoomClient({
     queue: data.queue,
-    ...(data.counter ? {join: false} : {}),
+    ...(data.walk_in ? {join: false} : {}),
     ...(data.state === "joining" ? {ticket: false} : {}),
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
-      if (data.counter) called(answer);
+      if (data.walk_in) called(answer);
       else if (url) depart(wayBack(url), answer.claim_before);
       else if (page.dataset.state !== "admitted") reload();
     },

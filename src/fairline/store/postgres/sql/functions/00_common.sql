@@ -9,30 +9,30 @@ CREATE FUNCTION moment(_at bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 $$;
 
--- The counters of a queue, as they are.
-CREATE FUNCTION seen(_id text) RETURNS counters LANGUAGE plpgsql STABLE AS $$
+-- The tallies of a queue, as they are.
+CREATE FUNCTION seen(_id text) RETURNS tallies LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters;
+  _tallies tallies;
 BEGIN
-  SELECT c.* INTO _c FROM queues q JOIN counters c ON c.queue = q.key WHERE q.id = _id;
+  SELECT c.* INTO _tallies FROM queues q JOIN tallies c ON c.queue = q.key WHERE q.id = _id;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'there is no queue %', _id USING ERRCODE = 'FL001';
   END IF;
-  RETURN _c;
+  RETURN _tallies;
 END $$;
 
--- The counters of a queue, locked until the step is over: the steps that change a queue follow each other, in the order
+-- The tallies of a queue, locked until the step is over: the steps that change a queue follow each other, in the order
 -- in which they came. A row's own lock lets whoever comes overtake those who wait, for seconds in a rush.
-CREATE FUNCTION locked(_id text) RETURNS counters LANGUAGE plpgsql AS $$
+CREATE FUNCTION locked(_id text) RETURNS tallies LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters;
+  _tallies tallies;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('fairline queue ' || _id, 0));
-  SELECT c.* INTO _c FROM queues q JOIN counters c ON c.queue = q.key WHERE q.id = _id FOR NO KEY UPDATE OF c;
+  SELECT c.* INTO _tallies FROM queues q JOIN tallies c ON c.queue = q.key WHERE q.id = _id FOR NO KEY UPDATE OF c;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'there is no queue %', _id USING ERRCODE = 'FL001';
   END IF;
-  RETURN _c;
+  RETURN _tallies;
 END $$;
 
 -- The settings of a queue; read after the lock, they are those that hold for the step.
@@ -49,8 +49,8 @@ END $$;
 
 -- The queue's own time, in which every deadline is kept. It never goes back: if the store's does, the next sweep makes
 -- up for it, and what comes before that sweep must not be ended by it.
-CREATE FUNCTION clock_of(_c counters, _now bigint) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
-  SELECT (greatest(_now, _c.swept_at) - _c.stopped)::double precision
+CREATE FUNCTION clock_of(_tallies tallies, _now bigint) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT (greatest(_now, _tallies.swept_at) - _tallies.stopped)::double precision
 $$;
 
 CREATE FUNCTION waiting_due(_q queues, _clock double precision) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
@@ -60,12 +60,12 @@ $$;
 
 -- Room for how many more: what max_active leaves, and what is left to sell. Where that is not known yet, nobody is let
 -- in rather than too many.
-CREATE FUNCTION room_of(_q queues, _c counters) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION room_of(_q queues, _tallies tallies) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT greatest(0, CASE
     WHEN _q.stock IS NOT NULL THEN least(
-      _q.max_active - _c.admitted - _c.active, _q.stock - _c.completed - _c.admitted - _c.active)
+      _q.max_active - _tallies.admitted - _tallies.active, _q.stock - _tallies.completed - _tallies.admitted - _tallies.active)
     WHEN _q.stock_url IS NOT NULL THEN 0
-    ELSE _q.max_active - _c.admitted - _c.active END)
+    ELSE _q.max_active - _tallies.admitted - _tallies.active END)
 $$;
 
 -- Whether people are let in by themselves.
@@ -79,14 +79,14 @@ $$;
 
 -- The tokens in the bucket. They are kept as a fraction with the time they were counted. Someone who waits for nothing
 -- but the next token must not lose by a late tick, so then what two ticks bring is added to the fraction left.
-CREATE FUNCTION tokens_of(_q queues, _c counters, _now bigint, _every bigint) RETURNS double precision
+CREATE FUNCTION tokens_of(_q queues, _tallies tallies, _now bigint, _every bigint) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT least(
-    CASE WHEN _c.held
-      THEN greatest(burst_of(_q), least(1, coalesce(_c.tokens, burst_of(_q))) + 2 * _q.admission_rate * _every / 1000)
+    CASE WHEN _tallies.held
+      THEN greatest(burst_of(_q), least(1, coalesce(_tallies.tokens, burst_of(_q))) + 2 * _q.admission_rate * _every / 1000)
       ELSE burst_of(_q) END,
-    coalesce(_c.tokens, burst_of(_q))
-      + _q.admission_rate * greatest(0, _now - coalesce(_c.tokens_at, _now)) / 1000)
+    coalesce(_tallies.tokens, burst_of(_q))
+      + _q.admission_rate * greatest(0, _now - coalesce(_tallies.tokens_at, _now)) / 1000)
 $$;
 
 -- Whether the table of transitions allows an action on a ticket.
@@ -110,7 +110,7 @@ BEGIN
       SELECT count(*) FROM desks d WHERE d.queue = _queue AND d.seen > _now - q.desk_idle_seconds * 1000) ELSE 0 END,
     cardinality(c.cycles),
     coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.flow_called)
-  INTO _view FROM counters c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
+  INTO _view FROM tallies c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
   -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the queue was removed' USING ERRCODE = 'FL001';
@@ -135,12 +135,12 @@ END $$;
 -- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
 CREATE FUNCTION standing(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.counter, ''), _t.held, _t.serial, _t.moved)
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.held, _t.serial, _t.moved)
 $$;
 
 CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.counter, ''), _t.held, _t.serial, _t.moved, _t.place,
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.held, _t.serial, _t.moved, _t.place,
     _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person, _t.went)
 $$;
 
@@ -149,7 +149,7 @@ CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS
 BEGIN
   RETURN (SELECT json_build_array(view_of(_queue, _now), coalesce((
     SELECT json_agg(CASE WHEN f.found THEN standing(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
-    FROM counters c
+    FROM tallies c
     CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN LATERAL (
       SELECT true AS found, t AS ticket FROM tickets t WHERE t.queue = _queue AND t.number = a.number OFFSET 0
@@ -161,7 +161,7 @@ CREATE FUNCTION whole_tickets(_queue bigint, _numbers bigint[]) RETURNS json LAN
 BEGIN
   RETURN (SELECT coalesce((
     SELECT json_agg(CASE WHEN f.found THEN whole(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
-    FROM counters c
+    FROM tallies c
     CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN LATERAL (
       SELECT true AS found, t AS ticket FROM tickets t WHERE t.queue = _queue AND t.number = a.number OFFSET 0

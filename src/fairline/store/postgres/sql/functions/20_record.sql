@@ -10,7 +10,7 @@ DECLARE
   _many int := cardinality(_tickets);
   _last bigint;
 BEGIN
-  UPDATE counters SET event = event + _many WHERE queue = _queue RETURNING event INTO _last;
+  UPDATE tallies SET event = event + _many WHERE queue = _queue RETURNING event INTO _last;
   INSERT INTO events (queue, id, type, at, ticket, detail)
   SELECT _queue, _last - _many + i, coalesce(type, _types[1]), _now, ticket, detail
   FROM unnest(_tickets, _types, _details) WITH ORDINALITY e(ticket, type, detail, i);
@@ -59,7 +59,7 @@ BEGIN
     ) added), '{}') || jsonb_build_object(
       'peak', greatest((m.counts->>'peak')::bigint, _waiting, c.waiting),
       'waiting', c.waiting, 'inside', c.admitted + c.active)
-  FROM counters c WHERE c.queue = _queue AND m.queue = _queue AND m.minute = _now / 60000;
+  FROM tallies c WHERE c.queue = _queue AND m.queue = _queue AND m.minute = _now / 60000;
   IF NOT FOUND THEN
     INSERT INTO minutes (queue, minute, counts) VALUES (_queue, _now / 60000, '{}');
     PERFORM tally_minute(_queue, _now, _names, _counts, _waiting);

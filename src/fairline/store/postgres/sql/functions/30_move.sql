@@ -1,21 +1,21 @@
 -- 30_move.sql: take tickets along the table of transitions, with everything that belongs to it: the line, the deadline,
--- the holder, the counters, the statistics, the events.
+-- the holder, the tallies, the statistics, the events.
 -- `_why` has a reason for each where it ends them. A ticket that is named more than once is moved once, and told of each
 -- time: only recalling is the same when it is repeated. The caller holds the lock of the queue.
--- Events have a reason or a counter to tell, or `_detail`.
+-- Events have a reason or a desk to tell, or `_detail`.
 -- Returns the numbers that moved, in the order asked; where the table does not allow it, nothing was done.
 CREATE FUNCTION move(
   _q queues, _now bigint, _clock double precision, _numbers bigint[], _action text,
-  _why reason[] DEFAULT NULL, _counter text DEFAULT NULL, _by bytea DEFAULT NULL, _detail text DEFAULT NULL
+  _why reason[] DEFAULT NULL, _desk text DEFAULT NULL, _by bytea DEFAULT NULL, _detail text DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters;
+  _tallies tallies;
   _m record;
   _stay double precision;
   _keep double precision;
 BEGIN
   PERFORM hold_tickets(_q.key, _numbers);
-  SELECT * INTO _c FROM counters WHERE queue = _q.key;
+  SELECT * INTO _tallies FROM tallies WHERE queue = _q.key;
 
   WITH going AS MATERIALIZED (
     SELECT a.i, t.row, t.number, t.status AS was, t.held AS was_held, tr.goes_to, a.why, t.place, t.joined,
@@ -41,7 +41,7 @@ BEGIN
       reason = CASE WHEN g.goes_to = 'expired' THEN g.why END,
       admitted = CASE WHEN g.goes_to = 'waiting' THEN 0
         WHEN g.goes_to = 'admitted' AND g.was = 'waiting' THEN _now ELSE t.admitted END,
-      counter = CASE WHEN g.goes_to = 'waiting' THEN NULL ELSE coalesce(_counter, t.counter) END,
+      desk = CASE WHEN g.goes_to = 'waiting' THEN NULL ELSE coalesce(_desk, t.desk) END,
       started = CASE WHEN g.goes_to = 'active' AND g.was = 'admitted' THEN _now ELSE t.started END,
       started_by = CASE WHEN g.goes_to = 'active' AND g.was = 'admitted' THEN _by ELSE t.started_by END,
       cap = CASE WHEN g.goes_to = 'active' AND g.was = 'admitted'
@@ -50,7 +50,7 @@ BEGIN
       due = g.next_due,
       sweep_at = g.next_due
     FROM going g WHERE t.ctid = g.row
-    RETURNING g.i, t.number, g.was, g.was_held, t.status, t.reason, t.counter, t.place, t.holder, t.joined,
+    RETURNING g.i, t.number, g.was, g.was_held, t.status, t.reason, t.desk, t.place, t.holder, t.joined,
       g.admitted_at, t.started
   ), out_of_line AS (
     DELETE FROM line WHERE ctid = ANY (ARRAY(
@@ -80,10 +80,10 @@ BEGIN
     RETURNING m.status, greatest(0, _clock::bigint - s.joined) AS wait, s.seconds, s.low, s.high
   ), told AS (
     SELECT array_agg(m.number ORDER BY a.i) AS numbers,
-      array_agg(coalesce(m.reason::text, nullif(m.counter, '')) ORDER BY a.i) AS details
+      array_agg(coalesce(m.reason::text, nullif(m.desk, '')) ORDER BY a.i) AS details
     FROM unnest(_numbers) WITH ORDINALITY a(number, i) JOIN moved m ON m.number = a.number
   ), by_desk AS (
-    SELECT array_agg('desk:' || f.what || ':' || desk_of(_q.key, m.counter)) AS names, array_agg(f.value) AS counts
+    SELECT array_agg('desk:' || f.what || ':' || desk_of(_q.key, m.desk)) AS names, array_agg(f.value) AS counts
     FROM moved m CROSS JOIN LATERAL (VALUES
       ('called', m.was = 'waiting' AND m.status = 'admitted', 1),
       ('wait_ms', m.was = 'waiting' AND m.status = 'admitted', greatest(0, _now - m.joined)),
@@ -93,12 +93,12 @@ BEGIN
       ('service_ms', m.status = 'completed', greatest(0, _now - m.started)),
       ('no_show', m.reason = 'no_show', 1)
     ) f(what, so, value)
-    WHERE m.counter <> '' AND f.so
+    WHERE m.desk <> '' AND f.so
   )
   SELECT
     CASE WHEN _action = 'recall' THEN (SELECT numbers FROM told) ELSE array_agg(number ORDER BY i) END AS numbers,
     CASE WHEN _action = 'recall' THEN (SELECT details FROM told)
-      ELSE array_agg(coalesce(reason::text, nullif(counter, '')) ORDER BY i) END AS details,
+      ELSE array_agg(coalesce(reason::text, nullif(desk, '')) ORDER BY i) END AS details,
     array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
     (SELECT names FROM by_desk) AS desk_names,
     (SELECT counts FROM by_desk) AS desk_counts,
@@ -126,25 +126,25 @@ BEGIN
   IF _m.places_left IS NOT NULL THEN PERFORM blocks_lose(_q.key, _m.places_left); END IF;
   IF _m.places_taken IS NOT NULL THEN PERFORM blocks_gain(_q.key, _m.places_taken); END IF;
   FOREACH _stay IN ARRAY coalesce(_m.stays, '{}') LOOP
-    _c.stay_count := least(_c.stay_count + 1, 200);
-    _c.stay_mean := _c.stay_mean + (_stay - _c.stay_mean) / _c.stay_count;
+    _tallies.stay_count := least(_tallies.stay_count + 1, 200);
+    _tallies.stay_mean := _tallies.stay_mean + (_stay - _tallies.stay_mean) / _tallies.stay_count;
     -- It fades by the count, and slowly enough for the room to have been emptied and filled again: people who went in
     -- together also come out together.
     _keep := 1 - 1.0::double precision / least(2000, greatest(200, 2 * _q.max_active));
-    _c.flow_inside := _c.flow_inside * _keep;
-    _c.flow_out := _c.flow_out * _keep + 1;
+    _tallies.flow_inside := _tallies.flow_inside * _keep;
+    _tallies.flow_out := _tallies.flow_out * _keep + 1;
   END LOOP;
-  UPDATE counters SET
+  UPDATE tallies SET
     waiting = waiting + _m.waiting,
     put_aside = put_aside - _m.was_held,
     empty_at = CASE WHEN waiting = 0 AND _m.waiting > 0 THEN _now ELSE empty_at END,
     admitted = admitted + _m.admitted,
     active = active + _m.active,
     completed = completed + _m.completed,
-    stay_mean = _c.stay_mean,
-    stay_count = _c.stay_count,
-    flow_inside = _c.flow_inside,
-    flow_out = _c.flow_out,
+    stay_mean = _tallies.stay_mean,
+    stay_count = _tallies.stay_count,
+    flow_inside = _tallies.flow_inside,
+    flow_out = _tallies.flow_out,
     flow_left = flow_left + _m.gave_up,
     flow_called = flow_called + coalesce(cardinality(_m.waits), 0),
     admitted_at = CASE WHEN _m.waits IS NULL THEN admitted_at ELSE _now END
@@ -154,7 +154,7 @@ BEGIN
     WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred' END, 'expired')],
     _m.numbers, CASE WHEN _detail IS NULL THEN _m.details ELSE array_fill(_detail, ARRAY[cardinality(_m.numbers)]) END);
   PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
-    greatest(_c.waiting, _c.waiting + _m.waiting), _m.estimates::bigint[]);
+    greatest(_tallies.waiting, _tallies.waiting + _m.waiting), _m.estimates::bigint[]);
   IF _m.desk_names IS NOT NULL THEN
     PERFORM count_up(_q.key, _now, _m.desk_names, _m.desk_counts);
   END IF;

@@ -96,11 +96,11 @@ CREATE FUNCTION "join"(
   _through boolean[], _series text[], _held boolean[], _came json[], _missing text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _due double precision := waiting_due(_q, clock_of(_c, _now));
-  _waiting bigint := _c.waiting;
+  _due double precision := waiting_due(_q, clock_of(_tallies, _now));
+  _waiting bigint := _tallies.waiting;
   _open boolean := _from IS NULL OR EXISTS (
     SELECT 1 FROM unnest(_from, _until) span(begins, ends) WHERE begins <= _now AND _now < ends);
   _a record;
@@ -171,7 +171,7 @@ BEGIN
       WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
     -- Nobody goes past people who wait, and room and rate are those of everyone.
     IF _item IS NULL AND _a.through AND NOT (
-      lets_in(_q) AND _waiting = 0 AND room_of(_q, _c) > 0 AND tokens_of(_q, _c, _now, 0) >= 1
+      lets_in(_q) AND _waiting = 0 AND room_of(_q, _tallies) > 0 AND tokens_of(_q, _tallies, _now, 0) >= 1
     ) THEN
       _item := '["no_room", "", null]';
     END IF;
@@ -184,7 +184,7 @@ BEGIN
     END IF;
 
     -- A new ticket. One that goes ahead of others needs the line as it is, and moves those who were told of theirs.
-    _c.number := _c.number + 1;
+    _tallies.number := _tallies.number + 1;
     IF _a.level > 0 THEN
       PERFORM blocks_gain(_q.key, _places);
       _places := '{}';
@@ -194,20 +194,20 @@ BEGIN
     END IF;
     _t := NULL;
     _t.queue := _q.key;
-    _t.number := _c.number;
+    _t.number := _tallies.number;
     _t.status := CASE WHEN _a.through THEN 'admitted' ELSE 'waiting' END;
     _t.level := _a.level;
     _t.leaving := false;
     _t.held := _a.held;
-    _t.serial := next_serial(_q, _now, _days, _a.series, _c.number);
+    _t.serial := next_serial(_q, _now, _days, _a.series, _tallies.number);
     _t.moved := 0;
     _t.nearly := false;
-    _t.place := next_place(_q, _waiting, _c.number + _c.moves, _a.level, _c.turns);
+    _t.place := next_place(_q, _waiting, _tallies.number + _tallies.moves, _a.level, _tallies.turns);
     _t.joined := _now;
     _t.admitted := CASE WHEN _a.through THEN _now ELSE 0 END;
     _t.started := 0;
     _t.ended := 0;
-    _t.due := CASE WHEN _a.through THEN clock_of(_c, _now) + _q.claim_seconds * 1000 ELSE _due END;
+    _t.due := CASE WHEN _a.through THEN clock_of(_tallies, _now) + _q.claim_seconds * 1000 ELSE _due END;
     _t.sweep_at := _t.due;
     _t.cap := 0;
     _t.page_views := 0;
@@ -218,38 +218,38 @@ BEGIN
     _t.came := _a.came;
     INSERT INTO tickets SELECT _t.*;
     IF _a.level > 0 THEN
-      _c.turns[_a.level] := greatest(_c.turns[_a.level], _t.place >> 24);
+      _tallies.turns[_a.level] := greatest(_tallies.turns[_a.level], _t.place >> 24);
     END IF;
     _told_of := _told_of || _t.number;
     _types := _types || 'joined'::text;
     _details := _details || CASE WHEN _a.level > 0 THEN _a.level::text END;
     _joined := _joined + 1;
     IF _a.through THEN
-      _c.tokens := tokens_of(_q, _c, _now, 0) - 1;
-      _c.tokens_at := _now;
-      _c.held := false;
-      _c.admitted := _c.admitted + 1;
-      _c.admitted_at := _now;
-      _c.flow_called := _c.flow_called + 1;
+      _tallies.tokens := tokens_of(_q, _tallies, _now, 0) - 1;
+      _tallies.tokens_at := _now;
+      _tallies.held := false;
+      _tallies.admitted := _tallies.admitted + 1;
+      _tallies.admitted_at := _now;
+      _tallies.flow_called := _tallies.flow_called + 1;
       _told_of := _told_of || _t.number;
       _types := _types || 'admitted'::text;
       _details := _details || NULL::text;
       _went := _went || 0::bigint;
-      _item := json_build_array('joined', '', whole(_t, NULL, _c.stopped));
+      _item := json_build_array('joined', '', whole(_t, NULL, _tallies.stopped));
     ELSIF _a.held THEN
-      _c.put_aside := _c.put_aside + 1;
-      _item := json_build_array('joined', '', whole(_t, NULL, _c.stopped));
+      _tallies.put_aside := _tallies.put_aside + 1;
+      _item := json_build_array('joined', '', whole(_t, NULL, _tallies.stopped));
     ELSIF _a.level > 0 THEN
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
-      _item := json_build_array('joined', '', whole(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _c.stopped));
+      _item := json_build_array('joined', '', whole(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _tallies.stopped));
     ELSE
       -- Whoever has no priority is the last in line: the place has the highest turn there is.
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       _places := _places || _t.place;
-      _item := json_build_array('joined', '', whole(_t, _waiting, _c.stopped));
+      _item := json_build_array('joined', '', whole(_t, _waiting, _tallies.stopped));
     END IF;
     _items := _items || _item;
     IF _holder IS NOT NULL THEN
@@ -265,10 +265,10 @@ BEGIN
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
   IF _joined > 0 THEN
-    UPDATE counters SET number = _c.number, turns = _c.turns, waiting = _waiting, put_aside = _c.put_aside,
-      empty_at = CASE WHEN _c.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END, admitted = _c.admitted,
-      admitted_at = _c.admitted_at, flow_called = _c.flow_called, tokens = _c.tokens, tokens_at = _c.tokens_at,
-      held = _c.held
+    UPDATE tallies SET number = _tallies.number, turns = _tallies.turns, waiting = _waiting, put_aside = _tallies.put_aside,
+      empty_at = CASE WHEN _tallies.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END, admitted = _tallies.admitted,
+      admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called, tokens = _tallies.tokens, tokens_at = _tallies.tokens_at,
+      held = _tallies.held
     WHERE queue = _q.key;
     PERFORM tell(_q.key, _now, _types, _told_of, _details);
     PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[_joined], _waiting);
@@ -326,10 +326,10 @@ END $$;
 -- It does not wait for the steps of the queue: what it changes is the deadline alone.
 CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := seen(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := seen(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _due double precision := waiting_due(_q, clock_of(_c, _now));
+  _due double precision := waiting_due(_q, clock_of(_tallies, _now));
   _rows tid[] := hold_tickets(_q.key, _numbers);
 BEGIN
   UPDATE tickets SET leaving = false, due = _due,
@@ -342,9 +342,9 @@ END $$;
 -- closed the page since, is left as they are.
 CREATE FUNCTION keep(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := seen(_id);
-  _q queues := settings_of(_c.queue);
-  _due double precision := waiting_due(_q, clock_of(_c, moment(_at)));
+  _tallies tallies := seen(_id);
+  _q queues := settings_of(_tallies.queue);
+  _due double precision := waiting_due(_q, clock_of(_tallies, moment(_at)));
   _rows tid[] := hold_tickets(_q.key, _numbers);
 BEGIN
   UPDATE tickets SET due = _due, sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
@@ -355,10 +355,10 @@ END $$;
 -- unload: the page of someone who waits was closed: they have the grace to come back, then they have left.
 CREATE FUNCTION unload(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := seen(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := seen(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _due double precision := clock_of(_c, _now) + _q.grace_seconds * 1000;
+  _due double precision := clock_of(_tallies, _now) + _q.grace_seconds * 1000;
   _rows tid[] := hold_tickets(_q.key, _numbers);
 BEGIN
   UPDATE tickets SET leaving = true, due = _due, sweep_at = least(sweep_at, _due)
@@ -369,13 +369,13 @@ END $$;
 -- look: tickets as they are now, changing nothing. `_whole` answers all that is kept of them.
 CREATE FUNCTION look(_id text, _at bigint, _numbers bigint[], _whole boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
   _now bigint := moment(_at);
 BEGIN
   IF _whole THEN
-    RETURN json_build_array(view_of(_c.queue, _now), whole_tickets(_c.queue, _numbers));
+    RETURN json_build_array(view_of(_tallies.queue, _now), whole_tickets(_tallies.queue, _numbers));
   END IF;
-  RETURN standings(_c.queue, _now, _numbers);
+  RETURN standings(_tallies.queue, _now, _numbers);
 END $$;
 
 -- note_shown: keep what some people were told of their wait (in ms), to be compared with it once they are let in.
@@ -384,18 +384,18 @@ CREATE FUNCTION note_shown(
   _id text, _at bigint, _numbers bigint[], _seconds bigint[], _low bigint[], _high bigint[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
+  _tallies tallies := locked(_id);
   _estimates bigint[];
 BEGIN
   WITH told AS MATERIALIZED (
     SELECT s.*, t.status, t.joined, t.admitted
     FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
     CROSS JOIN LATERAL (
-      SELECT t.status, t.joined, t.admitted FROM tickets t WHERE t.queue = _c.queue AND t.number = s.number OFFSET 0
+      SELECT t.status, t.joined, t.admitted FROM tickets t WHERE t.queue = _tallies.queue AND t.number = s.number OFFSET 0
     ) t
   ), waiting AS (
     INSERT INTO shown (queue, number, joined, seconds, low, high)
-    SELECT _c.queue, number, joined - _c.stopped, seconds, low, high FROM told WHERE status = 'waiting'
+    SELECT _tallies.queue, number, joined - _tallies.stopped, seconds, low, high FROM told WHERE status = 'waiting'
     ON CONFLICT (queue, number) DO NOTHING
   )
   SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
@@ -403,7 +403,7 @@ BEGIN
     SELECT greatest(0, admitted - joined) AS wait, seconds, low, high FROM told
     WHERE status <> 'waiting' AND admitted > 0
   ) admitted;
-  PERFORM tally_moved(_c.queue, moment(_at), NULL, 0, 0, 0, NULL, _c.waiting, _estimates);
+  PERFORM tally_moved(_tallies.queue, moment(_at), NULL, 0, 0, 0, NULL, _tallies.waiting, _estimates);
   RETURN 'null';
 END $$;
 
@@ -411,8 +411,8 @@ END $$;
 -- Returns outcome (done, refused, missing) and the ticket.
 CREATE FUNCTION prioritise(_id text, _at bigint, _number bigint, _level int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
   _outcome text := 'done';
   _t tickets;
@@ -426,15 +426,15 @@ BEGIN
   ELSE
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;
     PERFORM blocks_lose(_q.key, ARRAY[_t.place]);
-    _place := next_place(_q, _c.waiting - 1, _c.number + _c.moves + 1, _level, _c.turns);
+    _place := next_place(_q, _tallies.waiting - 1, _tallies.number + _tallies.moves + 1, _level, _tallies.turns);
     IF _level > 0 THEN
-      _c.turns[_level] := greatest(_c.turns[_level], _place >> 24);
+      _tallies.turns[_level] := greatest(_tallies.turns[_level], _place >> 24);
     END IF;
     _place := least(_t.place, _place);
     INSERT INTO line (queue, place, number) VALUES (_q.key, _place, _number);
     PERFORM blocks_gain(_q.key, ARRAY[_place]);
     UPDATE tickets SET place = _place, level = greatest(level, _level) WHERE queue = _q.key AND number = _number;
-    UPDATE counters SET moves = moves + 1, turns = _c.turns WHERE queue = _q.key;
+    UPDATE tallies SET moves = moves + 1, turns = _tallies.turns WHERE queue = _q.key;
     PERFORM tell(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
   END IF;
   RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));

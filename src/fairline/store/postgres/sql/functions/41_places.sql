@@ -8,7 +8,7 @@
 CREATE FUNCTION let_pass(_id text, _at bigint, _number bigint, _many int, _seen bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
+  _tallies tallies := locked(_id);
   _now bigint := moment(_at);
   _outcome text := 'done';
   _t tickets;
@@ -16,31 +16,31 @@ DECLARE
   _numbers bigint[];
   _passed int;
 BEGIN
-  SELECT * INTO _t FROM tickets WHERE queue = _c.queue AND number = _number;
+  SELECT * INTO _t FROM tickets WHERE queue = _tallies.queue AND number = _number;
   IF NOT FOUND THEN
     _outcome := 'missing';
   ELSIF NOT allows(_t, 'pass') THEN
     _outcome := 'refused';
-  ELSIF _seen IS NULL OR (ranks(_c.queue, ARRAY[_number]))[1] <= _seen THEN
+  ELSIF _seen IS NULL OR (ranks(_tallies.queue, ARRAY[_number]))[1] <= _seen THEN
     SELECT array_agg(l.place ORDER BY l.place), array_agg(l.number ORDER BY l.place) INTO _places, _numbers FROM (
-      SELECT place, number FROM line WHERE queue = _c.queue AND place >= _t.place ORDER BY place LIMIT _many + 1) l;
+      SELECT place, number FROM line WHERE queue = _tallies.queue AND place >= _t.place ORDER BY place LIMIT _many + 1) l;
     _passed := cardinality(_numbers) - 1;
   END IF;
   IF _passed > 0 THEN
     _numbers := _numbers[2:] || _number;
-    PERFORM hold_tickets(_c.queue, _numbers);
+    PERFORM hold_tickets(_tallies.queue, _numbers);
     FOR _i IN 1 .. cardinality(_numbers) LOOP
-      UPDATE line SET number = _numbers[_i] WHERE queue = _c.queue AND place = _places[_i];
-      UPDATE tickets SET place = _places[_i] WHERE queue = _c.queue AND number = _numbers[_i];
+      UPDATE line SET number = _numbers[_i] WHERE queue = _tallies.queue AND place = _places[_i];
+      UPDATE tickets SET place = _places[_i] WHERE queue = _tallies.queue AND number = _numbers[_i];
     END LOOP;
     IF _t.level > 0 THEN -- an equal who comes later stays behind
-      UPDATE counters SET turns[_t.level] = greatest(turns[_t.level], _places[_passed + 1] >> 24)
-      WHERE queue = _c.queue;
+      UPDATE tallies SET turns[_t.level] = greatest(turns[_t.level], _places[_passed + 1] >> 24)
+      WHERE queue = _tallies.queue;
     END IF;
-    PERFORM tell(_c.queue, _now, ARRAY['passed'], ARRAY[_number], ARRAY[_passed::text]);
+    PERFORM tell(_tallies.queue, _now, ARRAY['passed'], ARRAY[_number], ARRAY[_passed::text]);
   END IF;
   RETURN json_build_array(
-    view_of(_c.queue, _now), json_build_array(_outcome, whole_tickets(_c.queue, ARRAY[_number]) -> 0));
+    view_of(_tallies.queue, _now), json_build_array(_outcome, whole_tickets(_tallies.queue, ARRAY[_number]) -> 0));
 END $$;
 
 -- rebind: a live ticket goes on to another device, whose client holds it from now on. Of two devices with one link, one
@@ -49,13 +49,13 @@ END $$;
 CREATE FUNCTION rebind(_id text, _at bigint, _number bigint, _joined bigint, _moved int, _client bytea) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
+  _tallies tallies := locked(_id);
   _now bigint := moment(_at);
   _outcome text := 'done';
   _t tickets;
   _holder bytea;
 BEGIN
-  SELECT * INTO _t FROM tickets WHERE queue = _c.queue AND number = _number AND joined = _joined FOR NO KEY UPDATE;
+  SELECT * INTO _t FROM tickets WHERE queue = _tallies.queue AND number = _number AND joined = _joined FOR NO KEY UPDATE;
   _holder := CASE WHEN _t.holder = 'c'::bytea || _t.client THEN 'c'::bytea || _client ELSE _t.holder END;
   IF _t.number IS NULL THEN
     _outcome := 'missing';
@@ -63,25 +63,25 @@ BEGIN
     _outcome := 'refused';
   ELSIF _t.moved <> _moved THEN
     _outcome := 'moved';
-  ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _c.queue AND holder = _holder AND number <> _number) THEN
+  ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _tallies.queue AND holder = _holder AND number <> _number) THEN
     _outcome := 'held';
   ELSE
-    UPDATE holders SET holder = _holder WHERE queue = _c.queue AND holder = _t.holder;
+    UPDATE holders SET holder = _holder WHERE queue = _tallies.queue AND holder = _t.holder;
     -- The key it joined with stays, so that the same form makes no second ticket; whoever comes with it is told that it
     -- has moved. So the count of moves never comes back to 0.
     UPDATE tickets SET client = _client, holder = _holder, moved = moved % 255 + 1
-    WHERE queue = _c.queue AND number = _number;
-    PERFORM tell(_c.queue, _now, ARRAY['moved'], ARRAY[_number]);
+    WHERE queue = _tallies.queue AND number = _number;
+    PERFORM tell(_tallies.queue, _now, ARRAY['moved'], ARRAY[_number]);
   END IF;
-  RETURN json_build_array(view_of(_c.queue, _now), json_build_array(
-    _outcome, CASE WHEN _outcome <> 'missing' THEN whole_tickets(_c.queue, ARRAY[_number]) -> 0 END));
+  RETURN json_build_array(view_of(_tallies.queue, _now), json_build_array(
+    _outcome, CASE WHEN _outcome <> 'missing' THEN whole_tickets(_tallies.queue, ARRAY[_number]) -> 0 END));
 END $$;
 
 -- note_nearly: note of the first in line that it is nearly their turn: once for each ticket, with an event.
 -- Returns the numbers of those it was not noted of before, in order.
 CREATE FUNCTION note_nearly(_id text, _at bigint, _many int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
   _now bigint := moment(_at);
   _numbers bigint[];
   _ranks text[];
@@ -89,25 +89,25 @@ DECLARE
 BEGIN
   -- Most looks find nobody new: those do not hold up the queue.
   IF NOT EXISTS (
-    SELECT 1 FROM (SELECT number FROM line WHERE queue = _c.queue ORDER BY place LIMIT _many) l
+    SELECT 1 FROM (SELECT number FROM line WHERE queue = _tallies.queue ORDER BY place LIMIT _many) l
     CROSS JOIN LATERAL (
-      SELECT t.nearly FROM tickets t WHERE t.queue = _c.queue AND t.number = l.number OFFSET 0
+      SELECT t.nearly FROM tickets t WHERE t.queue = _tallies.queue AND t.number = l.number OFFSET 0
     ) t WHERE NOT t.nearly)
   THEN
     RETURN '[]';
   END IF;
-  _c := locked(_id);
+  _tallies := locked(_id);
   SELECT array_agg(f.number ORDER BY f.rank), array_agg(f.rank::text ORDER BY f.rank) INTO _numbers, _ranks FROM (
-    SELECT l.number, row_number() OVER (ORDER BY l.place) AS rank FROM line l WHERE l.queue = _c.queue
+    SELECT l.number, row_number() OVER (ORDER BY l.place) AS rank FROM line l WHERE l.queue = _tallies.queue
     ORDER BY l.place LIMIT _many
   ) f CROSS JOIN LATERAL (
-    SELECT t.nearly FROM tickets t WHERE t.queue = _c.queue AND t.number = f.number OFFSET 0
+    SELECT t.nearly FROM tickets t WHERE t.queue = _tallies.queue AND t.number = f.number OFFSET 0
   ) t WHERE NOT t.nearly;
   IF _numbers IS NULL THEN
     RETURN '[]';
   END IF;
-  _rows := hold_tickets(_c.queue, _numbers);
+  _rows := hold_tickets(_tallies.queue, _numbers);
   UPDATE tickets SET nearly = true WHERE ctid = ANY (_rows);
-  PERFORM tell(_c.queue, _now, ARRAY['nearly'], _numbers, _ranks);
+  PERFORM tell(_tallies.queue, _now, ARRAY['nearly'], _numbers, _ranks);
   RETURN to_json(_numbers);
 END $$;

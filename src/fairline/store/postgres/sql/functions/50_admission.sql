@@ -6,26 +6,26 @@
 CREATE FUNCTION admit(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _seconds double precision := greatest(0, _now - coalesce(_c.flow_at, _now)) / 1000.0::double precision;
+  _seconds double precision := greatest(0, _now - coalesce(_tallies.flow_at, _now)) / 1000.0::double precision;
   _fade double precision;
-  _tokens double precision := tokens_of(_q, _c, _now, _every);
-  _free bigint := room_of(_q, _c);
+  _tokens double precision := tokens_of(_q, _tallies, _now, _every);
+  _free bigint := room_of(_q, _tallies);
   _going bigint := 0;
   _held boolean := false;
   _admitted bigint[] := '{}';
 BEGIN
   -- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
-  IF _now >= _c.flow_at AND _now - _c.flow_at < _lease THEN
+  IF _now >= _tallies.flow_at AND _now - _tallies.flow_at < _lease THEN
     RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
   END IF;
 
   IF lets_in(_q) THEN
-    _going := least(floor(_tokens)::bigint, _free, _c.waiting, _at_most);
+    _going := least(floor(_tokens)::bigint, _free, _tallies.waiting, _at_most);
     _tokens := _tokens - _going;
-    _held := _c.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
+    _held := _tallies.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
   ELSE
     _tokens := least(_tokens, burst_of(_q));
   END IF;
@@ -33,7 +33,7 @@ BEGIN
   -- Fade what was measured, and add the time since. Time nobody kept is not measured.
   IF _seconds > 60 THEN _seconds := 0; END IF;
   _fade := exp(-_seconds / 600);
-  UPDATE counters SET
+  UPDATE tallies SET
     tokens = _tokens, tokens_at = _now, held = _held, flow_at = _now,
     flow_waited = flow_waited * _fade + waiting * _seconds,
     flow_inside = flow_inside + (admitted + active) * _seconds,
@@ -42,7 +42,7 @@ BEGIN
     flow_called = flow_called * _fade
   WHERE queue = _q.key;
   IF _going > 0 THEN
-    _admitted := move(_q, _now, clock_of(_c, _now), next_in_line(_q.key, _going), 'admit');
+    _admitted := move(_q, _now, clock_of(_tallies, _now), next_in_line(_q.key, _going), 'admit');
   END IF;
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_admitted));
 END $$;
@@ -51,13 +51,13 @@ END $$;
 -- Returns outcome (called, again, conflict, paused, refused, missing, or desk: it is not one of the queue's, whose names
 -- are in place of the tickets) and the tickets.
 CREATE FUNCTION call_next(
-  _id text, _at bigint, _many bigint, _number bigint, _counter text, _key bytea, _fingerprint text
+  _id text, _at bigint, _many bigint, _number bigint, _desk text, _key bytea, _fingerprint text
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _clock double precision := clock_of(_c, _now);
+  _clock double precision := clock_of(_tallies, _now);
   _outcome text := 'called';
   _numbers bigint[] := '{}';
   _was tickets;
@@ -71,10 +71,10 @@ BEGIN
     _numbers := CASE WHEN _outcome = 'again' THEN _before.numbers ELSE '{}' END;
   ELSIF _q.status <> 'active' THEN
     _outcome := 'paused';
-  ELSIF _counter <> '' AND cardinality(_q.counters) > 0 AND _counter <> ALL (_q.counters) THEN
-    RETURN json_build_array(view_of(_q.key, _now), json_build_array('desk', array_to_json(_q.counters)));
+  ELSIF _desk <> '' AND cardinality(_q.desks) > 0 AND _desk <> ALL (_q.desks) THEN
+    RETURN json_build_array(view_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
   ELSIF _number IS NULL THEN
-    _numbers := next_in_line(_q.key, least(_many, room_of(_q, _c)));
+    _numbers := next_in_line(_q.key, least(_many, room_of(_q, _tallies)));
   ELSE
     SELECT * INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
     IF NOT FOUND THEN
@@ -82,15 +82,15 @@ BEGIN
     ELSIF NOT allows(_was, 'call') THEN
       _outcome := 'refused';
       _numbers := ARRAY[_number];
-    ELSIF room_of(_q, _c) > 0 THEN
+    ELSIF room_of(_q, _tallies) > 0 THEN
       _numbers := ARRAY[_number];
     END IF;
   END IF;
 
   _numbers := coalesce(_numbers, '{}');
   IF _outcome = 'called' AND cardinality(_numbers) > 0 THEN
-    PERFORM note_desk(_q, _c, _now, _counter, cardinality(_numbers));
-    _numbers := move(_q, _now, _clock, _numbers, 'call', _counter => _counter);
+    PERFORM note_desk(_q, _tallies, _now, _desk, cardinality(_numbers));
+    _numbers := move(_q, _now, _clock, _numbers, 'call', _desk => _desk);
     IF _key <> '' THEN
       INSERT INTO presses (queue, key, fingerprint, numbers, due)
       VALUES (_q.key, _key, _fingerprint, _numbers, _clock + 86400000);
@@ -101,7 +101,7 @@ END $$;
 
 -- A desk that calls is open. How long it took since its last call is kept if people waited all the while: the newest of
 -- those say how fast the line moves.
-CREATE FUNCTION note_desk(_q queues, _c counters, _now bigint, _name text, _many bigint) RETURNS void
+CREATE FUNCTION note_desk(_q queues, _tallies tallies, _now bigint, _name text, _many bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _d desks;
@@ -110,8 +110,8 @@ BEGIN
     RETURN;
   END IF;
   SELECT * INTO _d FROM desks WHERE queue = _q.key AND name = _name;
-  IF _d.called < _now AND _now - _d.called < _q.desk_idle_seconds * 1000 AND _c.empty_at <= _d.called THEN
-    UPDATE counters SET cycles = (((_now - _d.called) / _d.many) || cycles)[:_q.wait_sample] WHERE queue = _q.key;
+  IF _d.called < _now AND _now - _d.called < _q.desk_idle_seconds * 1000 AND _tallies.empty_at <= _d.called THEN
+    UPDATE tallies SET cycles = (((_now - _d.called) / _d.many) || cycles)[:_q.wait_sample] WHERE queue = _q.key;
   END IF;
   INSERT INTO desks (queue, name, seen, called, many) VALUES (_q.key, _name, _now, _now, _many)
   ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = excluded.called, many = excluded.many;
@@ -121,7 +121,7 @@ END $$;
 -- that were last seen in an hour that is not kept any more: all that is left of them is what they did so far.
 CREATE FUNCTION has_place(_q queues, _now bigint, _name text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  IF cardinality(_q.counters) > 0 OR EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name)
+  IF cardinality(_q.desks) > 0 OR EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name)
     OR (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks()
   THEN
     RETURN true;
@@ -151,12 +151,12 @@ END $$;
 -- Returns 'done', or why not: 'desk' where it is not one of the queue's, 'full' where there are too many; and the names.
 CREATE FUNCTION set_desk(_id text, _at bigint, _name text, _open boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
 BEGIN
-  IF cardinality(_q.counters) > 0 AND _name <> ALL (_q.counters) THEN
-    RETURN json_build_array('desk', array_to_json(_q.counters));
+  IF cardinality(_q.desks) > 0 AND _name <> ALL (_q.desks) THEN
+    RETURN json_build_array('desk', array_to_json(_q.desks));
   ELSIF NOT has_place(_q, _now, _name) THEN
     RETURN '["full", []]';
   END IF;
@@ -169,8 +169,8 @@ END $$;
 -- all_desks: the time, and when each desk last called or opened; below 0, when it closed.
 CREATE FUNCTION all_desks(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN json_build_array(moment(_at), (
-    SELECT coalesce(json_agg(json_build_array(name, seen)), '[]') FROM desks WHERE queue = _c.queue));
+    SELECT coalesce(json_agg(json_build_array(name, seen)), '[]') FROM desks WHERE queue = _tallies.queue));
 END $$;

@@ -12,8 +12,8 @@ CREATE FUNCTION visit(
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := seen(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := seen(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint;
   _clock double precision;
   _t tickets;
@@ -27,11 +27,11 @@ BEGIN
       SELECT t.status FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
     ) t WHERE t.status <> 'active'
   ) THEN
-    _c := locked(_id);
-    _q := settings_of(_c.queue);
+    _tallies := locked(_id);
+    _q := settings_of(_tallies.queue);
   END IF;
   _now := moment(_at);
-  _clock := clock_of(_c, _now);
+  _clock := clock_of(_tallies, _now);
   IF 0 < ANY (_views) THEN
     PERFORM hold_tickets(_q.key, _numbers);
   END IF;
@@ -42,7 +42,7 @@ BEGIN
       CONTINUE;
     END IF;
     IF _t.joined <> _joined[_i] THEN
-      _items := _items || json_build_array('another', standing(_t, rank_of(_t), _c.stopped));
+      _items := _items || json_build_array('another', standing(_t, rank_of(_t), _tallies.stopped));
       CONTINUE;
     END IF;
     IF _t.status = 'admitted' AND _what <> 'touch' THEN
@@ -62,7 +62,7 @@ BEGIN
         WHERE queue = _q.key AND number = _t.number;
       END IF;
     END IF;
-    _items := _items || json_build_array(_outcome, standing(_t, rank_of(_t), _c.stopped));
+    _items := _items || json_build_array(_outcome, standing(_t, rank_of(_t), _tallies.stopped));
   END LOOP;
   RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
 END $$;
@@ -89,10 +89,10 @@ CREATE FUNCTION act(
   _id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[], _by bytea[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _clock double precision := clock_of(_c, _now);
+  _clock double precision := clock_of(_tallies, _now);
   _first int := 1;
   _last int;
   _alone boolean := _action IN ('hold', 'release', 'reinstate');
@@ -140,7 +140,7 @@ BEGIN
           WHEN a.number <> ALL (_theirs) THEN 'another'
           WHEN _outcome IS NOT NULL THEN _outcome
           WHEN a.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
-        CASE WHEN f.found THEN standing(f.ticket, rank_of(f.ticket), _c.stopped) END) ORDER BY a.i)
+        CASE WHEN f.found THEN standing(f.ticket, rank_of(f.ticket), _tallies.stopped) END) ORDER BY a.i)
       FROM unnest(_batch) WITH ORDINALITY a(number, i)
       LEFT JOIN LATERAL (
         SELECT true AS found, t AS ticket FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
@@ -169,7 +169,7 @@ BEGIN
     INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _number);
     PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
   END IF;
-  UPDATE counters SET waiting = waiting - _by, put_aside = put_aside + _by,
+  UPDATE tallies SET waiting = waiting - _by, put_aside = put_aside + _by,
     empty_at = CASE WHEN waiting = 0 AND NOT _held THEN _now ELSE empty_at END
   WHERE queue = _q.key;
   PERFORM tell(_q.key, _now, ARRAY[CASE WHEN _held THEN 'held' ELSE 'released' END], ARRAY[_number]);
@@ -180,22 +180,22 @@ END $$;
 CREATE FUNCTION reinstate(_q queues, _now bigint, _clock double precision, _number bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters;
+  _tallies tallies;
   _t tickets;
   _gone text[];
 BEGIN
-  SELECT * INTO _c FROM counters WHERE queue = _q.key;
+  SELECT * INTO _tallies FROM tallies WHERE queue = _q.key;
   SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
   IF NOT FOUND OR NOT allows(_t, 'reinstate') OR _t.reason NOT IN ('no_show', 'claim_timeout') THEN
     RETURN 'refused';
   ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _q.key AND holder = _t.holder) THEN
     RETURN 'held';
-  ELSIF room_of(_q, _c) < 1 THEN
+  ELSIF room_of(_q, _tallies) < 1 THEN
     RETURN 'no_room';
   END IF;
   _gone := ARRAY['expired', 'expired:' || _t.reason];
-  IF _t.reason = 'no_show' AND _t.counter <> '' THEN
-    _gone := _gone || ('desk:no_show:' || desk_of(_q.key, _t.counter));
+  IF _t.reason = 'no_show' AND _t.desk <> '' THEN
+    _gone := _gone || ('desk:no_show:' || desk_of(_q.key, _t.desk));
   END IF;
   -- Take back what was counted of the end, in the hour it was counted in.
   UPDATE stats SET value = value - 1
@@ -206,8 +206,8 @@ BEGIN
   UPDATE tickets SET status = 'admitted', reason = NULL, ended = 0, due = _clock + _q.claim_seconds * 1000,
     sweep_at = _clock + _q.claim_seconds * 1000
   WHERE queue = _q.key AND number = _number;
-  UPDATE counters SET admitted = admitted + 1 WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.counter, '')]);
+  UPDATE tallies SET admitted = admitted + 1 WHERE queue = _q.key;
+  PERFORM tell(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.desk, '')]);
   RETURN 'done';
 END $$;
 
@@ -216,8 +216,8 @@ END $$;
 CREATE FUNCTION transfer(_id text, _at bigint, _number bigint, _went json, _detail text) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
   _t tickets;
   _outcome text := 'done';
@@ -226,7 +226,7 @@ BEGIN
   IF NOT FOUND THEN
     _outcome := 'missing';
   ELSIF _t.went IS NULL OR _t.went::text <> _went::text THEN
-    IF cardinality(move(_q, _now, clock_of(_c, _now), ARRAY[_number], 'transfer', ARRAY['transferred'::reason],
+    IF cardinality(move(_q, _now, clock_of(_tallies, _now), ARRAY[_number], 'transfer', ARRAY['transferred'::reason],
       _detail => _detail)) > 0
     THEN
       UPDATE tickets SET went = _went WHERE queue = _q.key AND number = _number;
@@ -241,10 +241,10 @@ END $$;
 -- Returns outcome (done, refused, missing) and the ticket. An ended ticket is refused: nothing is left to revoke.
 CREATE FUNCTION revoke(_id text, _at bigint, _number bigint, _reason text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _clock double precision := clock_of(_c, _now);
+  _clock double precision := clock_of(_tallies, _now);
   _outcome text := 'missing';
 BEGIN
   IF EXISTS (SELECT 1 FROM tickets WHERE queue = _q.key AND number = _number) THEN
@@ -261,8 +261,8 @@ END $$;
 -- all_revoked: what is revoked, and why, by number.
 CREATE FUNCTION all_revoked(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(number, reason) ORDER BY number), '[]')
-    FROM revoked WHERE queue = _c.queue);
+    FROM revoked WHERE queue = _tallies.queue);
 END $$;

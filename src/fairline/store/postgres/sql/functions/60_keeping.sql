@@ -8,10 +8,10 @@
 CREATE FUNCTION sweep(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint, _stalled boolean)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _away bigint := _now - _c.swept_at;
+  _away bigint := _now - _tallies.swept_at;
   _clock double precision;
   _due record;
   _rows tid[];
@@ -23,13 +23,13 @@ BEGIN
   END IF;
   IF _away < 0 OR _stalled THEN
     -- The store's clock was set back, or nobody can be reached: the queue's goes on from where it was.
-    _c.stopped := _c.stopped + _away;
+    _tallies.stopped := _tallies.stopped + _away;
   ELSIF _away > 1.5 * _every THEN
-    _c.stopped := _c.stopped + _away - _every;
+    _tallies.stopped := _tallies.stopped + _away - _every;
     PERFORM tell(_q.key, _now, ARRAY['clock_stopped'], _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
   END IF;
-  UPDATE counters SET stopped = _c.stopped, swept_at = _now WHERE queue = _q.key;
-  _clock := _now - _c.stopped;
+  UPDATE tallies SET stopped = _tallies.stopped, swept_at = _now WHERE queue = _q.key;
+  _clock := _now - _tallies.stopped;
 
   PERFORM catch_up(_q.key, _clock);
   _due := all_due(_q.key, _clock, _at_most);
@@ -45,7 +45,7 @@ BEGIN
   IF _lapsed IS NOT NULL THEN
     PERFORM move(_q, _now, _clock, _lapsed, 'lapse', _why);
   END IF;
-  PERFORM trim_stats(_c, _now);
+  PERFORM trim_stats(_tallies, _now);
   PERFORM tally_minute(_q.key, _now, '{}', '{}', 0); -- quiet minutes have a line too
   RETURN json_build_array(view_of(_q.key, _now), json_build_array(_due.many, coalesce((
     SELECT json_agg(json_build_array(number, why) ORDER BY i)
@@ -115,24 +115,24 @@ END $$;
 
 -- Once an hour, pack hours older than two days into one row each; drop those that are not kept any more, minutes older
 -- than a day and an hour, and limits that hold nobody back.
-CREATE FUNCTION trim_stats(_c counters, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION trim_stats(_tallies tallies, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _hour bigint := _now / 3600000;
 BEGIN
-  IF _c.stats_hour = _hour THEN
+  IF _tallies.stats_hour = _hour THEN
     RETURN;
   END IF;
-  UPDATE counters SET stats_hour = _hour WHERE queue = _c.queue;
+  UPDATE tallies SET stats_hour = _hour WHERE queue = _tallies.queue;
   WITH older AS (
-    DELETE FROM stats WHERE queue = _c.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - hours_at_hand()
+    DELETE FROM stats WHERE queue = _tallies.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - hours_at_hand()
     RETURNING substr(span, 2)::bigint AS hour, name, value
   )
   INSERT INTO hours AS h (queue, hour, counts)
-  SELECT _c.queue, hour, jsonb_object_agg(name, value) FROM older WHERE hour >= _hour - hours_kept() GROUP BY hour
+  SELECT _tallies.queue, hour, jsonb_object_agg(name, value) FROM older WHERE hour >= _hour - hours_kept() GROUP BY hour
   ON CONFLICT (queue, hour) DO UPDATE SET counts = h.counts || excluded.counts;
-  DELETE FROM hours WHERE queue = _c.queue AND hour < _hour - hours_kept();
-  DELETE FROM minutes WHERE queue = _c.queue AND minute < _now / 60000 - 1500;
-  DELETE FROM limits WHERE queue = _c.queue AND until <= _now;
+  DELETE FROM hours WHERE queue = _tallies.queue AND hour < _hour - hours_kept();
+  DELETE FROM minutes WHERE queue = _tallies.queue AND minute < _now / 60000 - 1500;
+  DELETE FROM limits WHERE queue = _tallies.queue AND until <= _now;
 END $$;
 
 -- close_day: at the end of the day, end everyone who still waits and joined before it; once for each day.
@@ -141,13 +141,13 @@ END $$;
 CREATE FUNCTION close_day(_id text, _at bigint, _ends bigint, _many bigint, _part int, _after bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
   _found record;
   _numbers bigint[] := '{}';
 BEGIN
-  IF _c.closed_day >= _ends THEN
+  IF _tallies.closed_day >= _ends THEN
     RETURN '[null, null, []]';
   END IF;
   _part := coalesce(_part, 1);
@@ -172,11 +172,11 @@ BEGIN
     END IF;
   END LOOP;
   IF cardinality(_numbers) > 0 THEN
-    PERFORM move(_q, _now, clock_of(_c, _now), _numbers, 'close',
+    PERFORM move(_q, _now, clock_of(_tallies, _now), _numbers, 'close',
       array_fill('closed'::reason, ARRAY[cardinality(_numbers)]));
   END IF;
   IF _part > 2 THEN
-    UPDATE counters SET closed_day = _ends WHERE queue = _q.key;
+    UPDATE tallies SET closed_day = _ends WHERE queue = _q.key;
   END IF;
   RETURN json_build_array(CASE WHEN _part <= 2 THEN _part END, _after, array_to_json(_numbers));
 END $$;
@@ -186,12 +186,12 @@ END $$;
 CREATE FUNCTION try_limit(_id text, _at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
+  _tallies tallies := locked(_id);
   _now bigint := moment(_at);
-  _wait bigint := blocked_for(_c.queue, _who, _action, _limit, _window, _now);
+  _wait bigint := blocked_for(_tallies.queue, _who, _action, _limit, _window, _now);
 BEGIN
   IF _wait = 0 THEN
-    PERFORM hit(_c.queue, _who, _action, _window, _now);
+    PERFORM hit(_tallies.queue, _who, _action, _window, _now);
   END IF;
   RETURN to_json(_wait);
 END $$;
@@ -200,11 +200,11 @@ END $$;
 CREATE FUNCTION issue_pass(_id text, _at bigint, _pass text, _level int, _uses bigint, _lasts bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
+  _tallies tallies := locked(_id);
   _now bigint := moment(_at);
 BEGIN
   INSERT INTO passes (queue, id, level, uses, expires, due)
-  VALUES (_c.queue, _pass, _level, _uses, _now + _lasts, clock_of(_c, _now) + _lasts)
+  VALUES (_tallies.queue, _pass, _level, _uses, _now + _lasts, clock_of(_tallies, _now) + _lasts)
   ON CONFLICT (queue, id) DO UPDATE SET
     level = excluded.level, uses = excluded.uses, used = 0, expires = excluded.expires, due = excluded.due;
   RETURN 'null';
@@ -213,18 +213,18 @@ END $$;
 -- withdraw_pass: make a pass useless at once. Returns whether there was one that had not ended.
 CREATE FUNCTION withdraw_pass(_id text, _at bigint, _pass text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
+  _tallies tallies := locked(_id);
   _ends bigint;
 BEGIN
-  DELETE FROM passes WHERE queue = _c.queue AND id = _pass RETURNING expires INTO _ends;
+  DELETE FROM passes WHERE queue = _tallies.queue AND id = _pass RETURNING expires INTO _ends;
   RETURN to_json(coalesce(_ends > moment(_at), false));
 END $$;
 
 -- all_passes: the passes that have not ended, by id.
 CREATE FUNCTION all_passes(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, level, uses, used, expires) ORDER BY id), '[]')
-    FROM passes WHERE queue = _c.queue AND expires > moment(_at));
+    FROM passes WHERE queue = _tallies.queue AND expires > moment(_at));
 END $$;

@@ -20,7 +20,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN 'false';
   END IF;
-  INSERT INTO counters (queue, swept_at, turns, event)
+  INSERT INTO tallies (queue, swept_at, turns, event)
   VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _first);
   INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _first, _now, _by, _settings);
   PERFORM tell(_key, _now, ARRAY['queue_created']);
@@ -30,10 +30,10 @@ END $$;
 -- settings: the settings of a queue, with their version.
 CREATE FUNCTION settings(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN (SELECT json_build_array(q.version, to_jsonb(q) - ARRAY['key', 'id', 'version', 'created'])
-    FROM queues q WHERE q.key = _c.queue);
+    FROM queues q WHERE q.key = _tallies.queue);
 END $$;
 
 -- version_of: the version of a queue's settings.
@@ -53,8 +53,8 @@ END $$;
 CREATE FUNCTION configure(_id text, _at bigint, _version bigint, _settings jsonb, _by text, _kept bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
 BEGIN
   IF _q.version = _version THEN
@@ -70,47 +70,47 @@ END $$;
 -- list_revisions: the settings as they were, newest first; those before a version, or from the present ones.
 CREATE FUNCTION list_revisions(_id text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(r.version, r.at, r.by, r.settings, r.version = q.created)
       ORDER BY r.version DESC), '[]')
     FROM queues q, LATERAL (
       SELECT * FROM revisions WHERE queue = q.key AND version < coalesce(_before, 9223372036854775807)
       ORDER BY version DESC LIMIT _many) r
-    WHERE q.key = _c.queue);
+    WHERE q.key = _tallies.queue);
 END $$;
 
 -- remove_queue: remove a queue with all its tickets.
 -- Returns the version found: it was removed if that is the one expected, or none was.
 CREATE FUNCTION remove_queue(_id text, _version bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _c counters := locked(_id);
-  _q queues := settings_of(_c.queue);
+  _tallies tallies := locked(_id);
+  _q queues := settings_of(_tallies.queue);
 BEGIN
   IF _q.version <> _version THEN
     RETURN to_json(_q.version);
   END IF;
-  DELETE FROM line WHERE queue = _c.queue;
-  DELETE FROM blocks WHERE queue = _c.queue;
-  DELETE FROM tickets WHERE queue = _c.queue;
-  DELETE FROM holders WHERE queue = _c.queue;
-  DELETE FROM join_keys WHERE queue = _c.queue;
-  DELETE FROM presses WHERE queue = _c.queue;
-  DELETE FROM revoked WHERE queue = _c.queue;
-  DELETE FROM passes WHERE queue = _c.queue;
-  DELETE FROM limits WHERE queue = _c.queue;
-  DELETE FROM events WHERE queue = _c.queue;
+  DELETE FROM line WHERE queue = _tallies.queue;
+  DELETE FROM blocks WHERE queue = _tallies.queue;
+  DELETE FROM tickets WHERE queue = _tallies.queue;
+  DELETE FROM holders WHERE queue = _tallies.queue;
+  DELETE FROM join_keys WHERE queue = _tallies.queue;
+  DELETE FROM presses WHERE queue = _tallies.queue;
+  DELETE FROM revoked WHERE queue = _tallies.queue;
+  DELETE FROM passes WHERE queue = _tallies.queue;
+  DELETE FROM limits WHERE queue = _tallies.queue;
+  DELETE FROM events WHERE queue = _tallies.queue;
   -- What was taken of this one says nothing of a queue that is recreated under the name.
   DELETE FROM outbox_cursors WHERE queue = _id;
-  DELETE FROM stats WHERE queue = _c.queue;
-  DELETE FROM revisions WHERE queue = _c.queue;
-  DELETE FROM minutes WHERE queue = _c.queue;
-  DELETE FROM shown WHERE queue = _c.queue;
-  DELETE FROM hours WHERE queue = _c.queue;
-  DELETE FROM serials WHERE queue = _c.queue;
-  DELETE FROM desks WHERE queue = _c.queue;
-  DELETE FROM counters WHERE queue = _c.queue;
-  DELETE FROM queues WHERE key = _c.queue;
+  DELETE FROM stats WHERE queue = _tallies.queue;
+  DELETE FROM revisions WHERE queue = _tallies.queue;
+  DELETE FROM minutes WHERE queue = _tallies.queue;
+  DELETE FROM shown WHERE queue = _tallies.queue;
+  DELETE FROM hours WHERE queue = _tallies.queue;
+  DELETE FROM serials WHERE queue = _tallies.queue;
+  DELETE FROM desks WHERE queue = _tallies.queue;
+  DELETE FROM tallies WHERE queue = _tallies.queue;
+  DELETE FROM queues WHERE key = _tallies.queue;
   RETURN to_json(_q.version);
 END $$;
 
@@ -122,7 +122,7 @@ END $$;
 CREATE FUNCTION list_tickets(_id text, _status status, _part int, _after bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
   _first int := CASE _status WHEN 'waiting' THEN 1 WHEN 'admitted' THEN 3 WHEN 'active' THEN 4
     WHEN 'completed' THEN 5 WHEN 'expired' THEN 5 END;
   _last int := CASE _status WHEN 'waiting' THEN 2 ELSE coalesce(_first, 5) END;
@@ -137,22 +137,22 @@ BEGIN
     -- One more than is shown: a page that is full may be the last.
     IF _part = 1 THEN
       SELECT array_agg(number ORDER BY place) AS numbers, array_agg(place ORDER BY place) AS keys INTO _found FROM (
-        SELECT number, place FROM line WHERE queue = _c.queue AND place > coalesce(_after, -9223372036854775808)
+        SELECT number, place FROM line WHERE queue = _tallies.queue AND place > coalesce(_after, -9223372036854775808)
         ORDER BY place LIMIT _many + 1) page;
     ELSIF _part = 2 THEN
       SELECT array_agg(number ORDER BY place) AS numbers, array_agg(place ORDER BY place) AS keys INTO _found FROM (
-        SELECT number, place FROM tickets WHERE queue = _c.queue AND held
+        SELECT number, place FROM tickets WHERE queue = _tallies.queue AND held
           AND place > coalesce(_after, -9223372036854775808)
         ORDER BY place LIMIT _many + 1) page;
     ELSIF _part < 5 THEN
       SELECT array_agg(number ORDER BY number) AS numbers, array_agg(number ORDER BY number) AS keys INTO _found FROM (
-        SELECT number FROM tickets WHERE queue = _c.queue AND status = CASE _part WHEN 3 THEN 'admitted'::status
+        SELECT number FROM tickets WHERE queue = _tallies.queue AND status = CASE _part WHEN 3 THEN 'admitted'::status
           ELSE 'active' END AND status IN ('admitted', 'active') AND number > coalesce(_after, 0)
         ORDER BY number LIMIT _many + 1) page;
     ELSE
       SELECT array_agg(CASE WHEN _status IS NULL OR status = _status THEN number END ORDER BY number) AS numbers,
         array_agg(number ORDER BY number) AS keys INTO _found FROM (
-          SELECT number, status FROM tickets WHERE queue = _c.queue AND status IN ('completed', 'expired')
+          SELECT number, status FROM tickets WHERE queue = _tallies.queue AND status IN ('completed', 'expired')
             AND number > coalesce(_after, 0)
           ORDER BY number LIMIT _many + 1) page;
     END IF;
@@ -167,56 +167,56 @@ BEGIN
     _part := _part + 1;
     _after := NULL;
   END LOOP;
-  RETURN json_build_array(CASE WHEN _part <= _last THEN _shown_part END, _shown, whole_tickets(_c.queue, _numbers));
+  RETURN json_build_array(CASE WHEN _part <= _last THEN _shown_part END, _shown, whole_tickets(_tallies.queue, _numbers));
 END $$;
 
 -- missed: who was called and did not come, and ended from `_since` on: newest tickets first, at most so many of the last
 -- `_looked` that ended.
 CREATE FUNCTION missed(_id text, _since bigint, _many bigint, _looked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
   _numbers bigint[];
 BEGIN
   SELECT array_agg(number ORDER BY number DESC) INTO _numbers FROM (
     SELECT number FROM (
-      SELECT number, reason, ended FROM tickets WHERE queue = _c.queue AND status IN ('completed', 'expired')
+      SELECT number, reason, ended FROM tickets WHERE queue = _tallies.queue AND status IN ('completed', 'expired')
       ORDER BY number DESC LIMIT _looked
     ) last
     WHERE reason IN ('no_show', 'claim_timeout') AND ended >= _since ORDER BY number DESC LIMIT _many
   ) page;
-  RETURN whole_tickets(_c.queue, coalesce(_numbers, '{}'));
+  RETURN whole_tickets(_tallies.queue, coalesce(_numbers, '{}'));
 END $$;
 
 -- arriving: who is put aside until they are out of the queue they come from, by number; each with where that is.
 CREATE FUNCTION arriving(_id text, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
   _numbers bigint[];
   _came json;
 BEGIN
   SELECT array_agg(number ORDER BY number), json_agg(came ORDER BY number) INTO _numbers, _came FROM (
-    SELECT number, came FROM tickets WHERE queue = _c.queue AND held AND came IS NOT NULL ORDER BY number LIMIT _many
+    SELECT number, came FROM tickets WHERE queue = _tallies.queue AND held AND came IS NOT NULL ORDER BY number LIMIT _many
   ) page;
-  RETURN json_build_array(whole_tickets(_c.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
+  RETURN json_build_array(whole_tickets(_tallies.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
 END $$;
 
 -- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
 CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id), '[]') FROM (
-    SELECT * FROM events WHERE queue = _c.queue AND id > coalesce(_after, 0) ORDER BY id LIMIT _many) page);
+    SELECT * FROM events WHERE queue = _tallies.queue AND id > coalesce(_after, 0) ORDER BY id LIMIT _many) page);
 END $$;
 
 -- list_calls: the newest events of some types among the last `_within`, newest first.
 CREATE FUNCTION list_calls(_id text, _types text[], _within bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id DESC), '[]') FROM (
-    SELECT * FROM events WHERE queue = _c.queue AND id > _c.event - _within AND type = ANY (_types)
+    SELECT * FROM events WHERE queue = _tallies.queue AND id > _tallies.event - _within AND type = ANY (_types)
     ORDER BY id DESC LIMIT _many) newest);
 END $$;
 
@@ -228,41 +228,41 @@ $$;
 -- newest_events: the id of the newest event of every queue, with its name.
 CREATE FUNCTION newest_events() RETURNS json LANGUAGE sql STABLE AS $$
   SELECT coalesce(json_agg(json_build_array(q.id, c.event) ORDER BY q.id), '[]')
-  FROM queues q JOIN counters c ON c.queue = q.key
+  FROM queues q JOIN tallies c ON c.queue = q.key
 $$;
 
 -- events_lost: whether events after this one are not kept any more.
 CREATE FUNCTION events_lost(_id text, _after bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
-  RETURN to_json(_c.event > _after
-    AND NOT EXISTS (SELECT 1 FROM events WHERE queue = _c.queue AND id = _after + 1));
+  RETURN to_json(_tallies.event > _after
+    AND NOT EXISTS (SELECT 1 FROM events WHERE queue = _tallies.queue AND id = _after + 1));
 END $$;
 
 -- figures: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
 CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
-  RETURN json_build_array(view_of(_c.queue, moment(_at)), _c.admitted_at, (
-    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _c.queue),
-    minutes_from(_c.queue, moment(_at) / 60000 - 1));
+  RETURN json_build_array(view_of(_tallies.queue, moment(_at)), _tallies.admitted_at, (
+    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _tallies.queue),
+    minutes_from(_tallies.queue, moment(_at) / 60000 - 1));
 END $$;
 
 -- older_hours: the counts of the hours that are packed away.
 CREATE FUNCTION older_hours(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
 BEGIN
-  RETURN (SELECT coalesce(json_agg(json_build_array(hour, counts)), '[]') FROM hours WHERE queue = _c.queue);
+  RETURN (SELECT coalesce(json_agg(json_build_array(hour, counts)), '[]') FROM hours WHERE queue = _tallies.queue);
 END $$;
 
 -- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
 CREATE FUNCTION series(_id text, _at bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _c counters := seen(_id);
+  _tallies tallies := seen(_id);
   _now bigint := moment(_at);
 BEGIN
-  RETURN json_build_array(view_of(_c.queue, _now), minutes_from(_c.queue, _now / 60000 - _many + 1));
+  RETURN json_build_array(view_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / 60000 - _many + 1));
 END $$;

@@ -1,4 +1,4 @@
--- 0001: queues with their settings and counters, tickets, the line, holders, idempotency keys, passes.
+-- 0001: queues with their settings and tallies, tickets, the line, holders, idempotency keys, passes.
 -- Times are milliseconds since 1970 by the store's clock; what is called due is in the queue's own time, which stands
 -- still in outages (docs/explanation/time.md).
 
@@ -43,7 +43,7 @@ CREATE TABLE queues (
 
 -- What every step of a queue changes. The lock of this one row orders the steps, so it is alone on its page: an update
 -- then never has to look for room.
-CREATE TABLE counters (
+CREATE TABLE tallies (
   queue bigint PRIMARY KEY,
   number bigint NOT NULL DEFAULT 0,          -- the last ticket given
   moves bigint NOT NULL DEFAULT 0,           -- turns taken by moving up
@@ -92,7 +92,7 @@ CREATE TABLE tickets (
   holder bytea,
   key bytea,
   started_by bytea,
-  counter text,
+  desk text,
   person json NOT NULL,
   PRIMARY KEY (queue, number),
   CHECK (sweep_at <= due)

@@ -21,6 +21,6 @@ CREATE TABLE shown (
   PRIMARY KEY (queue, number)
 );
 
-ALTER TABLE counters
+ALTER TABLE tallies
   ADD COLUMN flow_inside double precision NOT NULL DEFAULT 0,
   ADD COLUMN flow_out double precision NOT NULL DEFAULT 0;

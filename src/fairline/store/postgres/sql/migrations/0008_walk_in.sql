@@ -8,7 +8,7 @@ ALTER TABLE queues
   ADD COLUMN time_zone text NOT NULL DEFAULT 'UTC',
   ADD COLUMN label_restart text NOT NULL DEFAULT 'never',
   ADD COLUMN series text[] NOT NULL DEFAULT '{}',
-  ADD COLUMN counters text[] NOT NULL DEFAULT '{}',
+  ADD COLUMN desks text[] NOT NULL DEFAULT '{}',
   ADD COLUMN wait_sample integer NOT NULL DEFAULT 20,
   ADD COLUMN desk_idle_seconds double precision NOT NULL DEFAULT 900,
   ADD COLUMN opening_hours jsonb NOT NULL DEFAULT '{}',
@@ -18,7 +18,7 @@ ALTER TABLE queues
   ADD COLUMN phone_region text NOT NULL DEFAULT '',
   ADD COLUMN max_party_size integer NOT NULL DEFAULT 20;
 
-ALTER TABLE counters
+ALTER TABLE tallies
   ADD COLUMN put_aside bigint NOT NULL DEFAULT 0 CHECK (put_aside >= 0),  -- who waits but is held
   ADD COLUMN empty_at bigint NOT NULL DEFAULT 0,                          -- until when nobody waited, the last time
   ADD COLUMN cycles bigint[] NOT NULL DEFAULT '{}',                       -- ms a desk took for one call, newest first

@@ -1,4 +1,4 @@
-"""A walk-in counter on a running server: its staff, whoever comes to it, and the form they fill in."""
+"""A walk-in line on a running server: its staff, whoever comes to it, and the form they fill in."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _KEY = re.compile(r'name="key" value="([^"]+)"')
 WRONG = re.compile(r'<p class="wrong" id="(\w+)-wrong">([^<]*)</p>')
 
 
-class Counter:
-    """A walk-in counter, its staff, and whoever comes to it."""
+class WalkIn:
+    """A walk-in line, its staff, and whoever comes to it."""
 
     def __init__(self, server: RunningServer) -> None:
         self.server = server

@@ -18,11 +18,11 @@ from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMo
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
 from fairline.service.fairline import Room
-from fairline.service.walk_in import Counter
+from fairline.service.walk_in import WalkIn
 from fairline.store import Joined, Store
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
-from tests.store.venue import COUNTER
+from tests.store.venue import WALK_IN
 
 STAFF = Caller(staff="s")
 MANY = {day: ["08:00-18:00"] for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
@@ -36,7 +36,7 @@ def room(store: Store) -> Room:
 @pytest.fixture
 async def there(store: Store, queue: QueueId) -> QueueId:
     other = queue_id(f"{queue}-there")
-    await store.create(other, checked(COUNTER))
+    await store.create(other, checked(WALK_IN))
     return other
 
 
@@ -80,12 +80,12 @@ class Meanwhile:
 async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
     store: Store, room: Room, make_queue: MakeQueue, there: QueueId, after: str
 ) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     await room.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
     await room.join(there, JoinRequest(client_id="bob"), STAFF)
     broken = Room(Breaking(store, after), room.keyring)
     with pytest.raises(StoreUnavailable):
-        await Counter(broken).transfer(here, 1, there)
+        await WalkIn(broken).transfer(here, 1, there)
 
     async def lines() -> list[int]:
         """How many wait and are called, here and there: those who are held are not."""
@@ -94,7 +94,7 @@ async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
     assert await lines() == {"join": [1, 1], "transfer": [0, 1], "act": [0, 2]}[after]
     found = await room.ticket(there, 2)
     assert (found.person.name, found.status) == ("Ada", Status.WAITING)
-    ticket = await Counter(room).transfer(here, 1, there)
+    ticket = await WalkIn(room).transfer(here, 1, there)
     assert (ticket.reason, ticket.went and ticket.went.number) == (Reason.TRANSFERRED, 2)
     assert await lines() == [0, 2]
     assert (await room.ticket(there, 2)).position == 2
@@ -116,7 +116,7 @@ async def broken_off(store: Store, room: Room, here: QueueId, there: QueueId, st
 async def test_a_transfer_that_breaks_off_is_finished_by_the_keepers_within_a_minute(
     store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock, steps: int
 ) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     number = await broken_off(store, room, here, there, steps)
     keepers = [Transfers(store) for _ in range(4)]
     await keepers[0].keep(there)
@@ -127,7 +127,7 @@ async def test_a_transfer_that_breaks_off_is_finished_by_the_keepers_within_a_mi
     assert (before.reason, before.went and before.went.number) == (Reason.TRANSFERRED, number)
     assert (after.status, after.position) == (Status.WAITING, 1)
     assert [(await store.view(queue)).waiting for queue in (here, there)] == [0, 1]
-    assert (await Counter(room).transfer(here, 1, there)).went == before.went
+    assert (await WalkIn(room).transfer(here, 1, there)).went == before.went
     await room.act(there, Action.HOLD, number)
     await keepers[0].keep(there)
     assert (await room.ticket(there, number)).held, "what staff put aside stays there"
@@ -137,12 +137,12 @@ async def test_a_transfer_that_breaks_off_is_finished_by_the_keepers_within_a_mi
 async def test_a_transfer_that_broke_off_is_undone_where_they_went_another_way(
     store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock, instead: str
 ) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     number = await broken_off(store, room, here, there, 1)
     if instead == "elsewhere":
         third = queue_id(f"{here}-third")
-        await store.create(third, checked(COUNTER))
-        await Counter(room).transfer(here, 1, third)
+        await store.create(third, checked(WALK_IN))
+        await WalkIn(room).transfer(here, 1, third)
     elif instead == "leave":
         await room.act(here, Action.LEAVE, 1)
     else:
@@ -154,7 +154,7 @@ async def test_a_transfer_that_broke_off_is_undone_where_they_went_another_way(
     assert await store.arriving(there, 10) == []
     if instead == "reinstated":
         await room.act(here, Action.REINSTATE, 1)
-        went = (await Counter(room).transfer(here, 1, there)).went
+        went = (await WalkIn(room).transfer(here, 1, there)).went
         assert went
         assert (await room.ticket(there, went.number)).position == 1, "the ticket that was undone is not given again"
 
@@ -162,7 +162,7 @@ async def test_a_transfer_that_broke_off_is_undone_where_they_went_another_way(
 async def test_who_came_from_a_queue_that_is_gone_is_not_lost(
     store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock
 ) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     number = await broken_off(store, room, here, there, 2)
     await store.delete(here)
     clock.advance(45)
@@ -173,33 +173,33 @@ async def test_who_came_from_a_queue_that_is_gone_is_not_lost(
 async def test_a_transfer_of_someone_who_leaves_meanwhile_leaves_nothing_behind(
     store: Store, room: Room, make_queue: MakeQueue, there: QueueId
 ) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     number = await broken_off(store, room, here, there, 1)
     leaving = Room(Meanwhile(store, "transfer", partial(room.act, here, Action.LEAVE, 1)), room.keyring)
     with pytest.raises(TransitionRefused, match="left"):
-        await Counter(leaving).transfer(here, 1, there)
+        await WalkIn(leaving).transfer(here, 1, there)
     assert (await room.ticket(there, number)).reason is Reason.CANCELLED
 
 
 async def test_who_was_sent_on_is_sent_on_once(room: Room, make_queue: MakeQueue, there: QueueId, store: Store) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     await room.join(here, JoinRequest(), STAFF)
-    await Counter(room).transfer(here, 1, there)
+    await WalkIn(room).transfer(here, 1, there)
     third = queue_id(f"{here}-third")
-    await store.create(third, checked(COUNTER))
+    await store.create(third, checked(WALK_IN))
     with pytest.raises(TransitionRefused, match="transferred"):
-        await Counter(room).transfer(here, 1, third)
-    back = await Counter(room).transfer(there, 1, here)
+        await WalkIn(room).transfer(here, 1, third)
+    back = await WalkIn(room).transfer(there, 1, here)
     assert back.went
     assert (back.went.queue, back.went.number) == (here, 2)
 
 
 async def test_who_is_served_can_be_sent_on(room: Room, make_queue: MakeQueue, there: QueueId) -> None:
-    here = await make_queue(**COUNTER)
+    here = await make_queue(**WALK_IN)
     await room.join(here, JoinRequest(), STAFF)
-    await room.call_next(here, counter="A")
+    await room.call_next(here, desk="A")
     await room.begin(here, 1)
-    assert (await Counter(room).transfer(here, 1, there)).status is Status.EXPIRED
+    assert (await WalkIn(room).transfer(here, 1, there)).status is Status.EXPIRED
     answer = await room.status(there, 1)
     assert answer.standing.position == 1
 
@@ -210,13 +210,13 @@ async def test_who_is_served_can_be_sent_on(room: Room, make_queue: MakeQueue, t
 async def test_the_line_closes_itself_when_no_more_can_be_served(
     store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
-    queue = await make_queue(**COUNTER, opening_hours=MANY, one_per="none", max_queue_size=1000)
+    queue = await make_queue(**WALK_IN, opening_hours=MANY, one_per="none", max_queue_size=1000)
     clock.advance(3600 * 8)
     for _ in range(10):
         await room.join(queue, JoinRequest(), Caller())
     for _ in range(6):
         clock.advance(600)
-        await room.call_next(queue, counter="A")
+        await room.call_next(queue, desk="A")
     # It is 17:00, and a desk takes ten minutes. That is time for 6 until 18:00, but five such times tell it roughly: if
     # all goes well, it is time for 29.
     while (await store.view(queue)).waiting < 29:
@@ -231,7 +231,7 @@ async def test_the_line_closes_itself_when_no_more_can_be_served(
 async def test_nobody_is_sent_away_and_no_wait_is_told_for_one_slow_call(
     store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
-    queue = await make_queue(**COUNTER, opening_hours=MANY, one_per="none")
+    queue = await make_queue(**WALK_IN, opening_hours=MANY, one_per="none")
     clock.advance(3600 * 8)
     for _ in range(60):
         await room.join(queue, JoinRequest(), Caller())
@@ -241,14 +241,14 @@ async def test_nobody_is_sent_away_and_no_wait_is_told_for_one_slow_call(
             await store.admit(queue, 10)
         joined = await room.join(queue, JoinRequest(), Caller())
         assert joined.wait is None
-        await room.call_next(queue, counter="A")
+        await room.call_next(queue, desk="A")
     assert (await store.view(queue)).calls_seen > 1
 
 
 async def test_outside_of_its_hours_a_queue_says_when_it_opens(
     room: Room, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
-    queue = await make_queue(**COUNTER, opening_hours=MANY)
+    queue = await make_queue(**WALK_IN, opening_hours=MANY)
     clock.advance(3600 * 10)
     with pytest.raises(QueueClosed) as closed:
         await room.join(queue, JoinRequest(), Caller())
@@ -260,7 +260,7 @@ async def test_outside_of_its_hours_a_queue_says_when_it_opens(
 async def test_a_change_of_the_hours_holds_at_once_for_every_worker(
     store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
-    queue = await make_queue(**COUNTER)
+    queue = await make_queue(**WALK_IN)
     await room.join(queue, JoinRequest(), Caller())
     other = Room(store, room.keyring)
     await other.configure(queue, {"closed_dates": ["2027-01-15"], "phone_region": "KR"})
@@ -273,11 +273,11 @@ async def test_a_change_of_the_hours_holds_at_once_for_every_worker(
 async def test_the_day_ends_once_also_after_a_night_without_a_keeper(
     store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
-    queue = await make_queue(**COUNTER, opening_hours=MANY, clear_after_minutes=30, close_early=False)
+    queue = await make_queue(**WALK_IN, opening_hours=MANY, clear_after_minutes=30, close_early=False)
     for _ in range(3):
         await room.join(queue, JoinRequest(), STAFF)
     await room.act(queue, Action.HOLD, 2)
-    await room.call_next(queue, counter="A")
+    await room.call_next(queue, desk="A")
     keepers = [Schedules(store), Schedules(store)]
     clock.advance(3600 * 10 + 1799)
     for keeper in keepers:
@@ -298,16 +298,16 @@ async def test_the_day_ends_once_also_after_a_night_without_a_keeper(
 async def test_a_link_works_once_and_for_ten_minutes(
     room: Room, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, counter = await make_queue(**COUNTER), Counter(room)
+    queue, walk_in = await make_queue(**WALK_IN), WalkIn(room)
     standing = (await room.join(queue, JoinRequest(client_id="old"), Caller())).standing
-    codes = [counter.move_code(queue, standing) for _ in range(2)]
-    moved = await counter.moved(codes[0], "new")
+    codes = [walk_in.move_code(queue, standing) for _ in range(2)]
+    moved = await walk_in.moved(codes[0], "new")
     assert (moved.standing.number, moved.standing.moved) == (1, 1)
     for code in codes:
         with pytest.raises(TokenMoved):
-            await counter.moved(code, "third")
-    late = counter.move_code(queue, moved.standing)
+            await walk_in.moved(code, "third")
+    late = walk_in.move_code(queue, moved.standing)
     now = time.time()
     monkeypatch.setattr("fairline.service.walk_in.time.time", lambda: now + 601)
     with pytest.raises(TokenExpired):
-        await counter.moved(late, "third")
+        await walk_in.moved(late, "third")

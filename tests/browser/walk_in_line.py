@@ -22,8 +22,8 @@ window.print = () => { window.printed = (window.printed ?? 0) + 1; };
 """
 
 
-def counter(venue: Venue, **settings: Any) -> Queue:
-    """A walk-in counter."""
+def walk_in(venue: Venue, **settings: Any) -> Queue:
+    """A walk-in line."""
     usual = {
         "name": "Barber Bo",
         "target_url": "",
@@ -54,9 +54,9 @@ def _barber(venue: Venue, **settings: Any) -> Queue:
         "accent_colour": "#0f766e",
         "series": ["A", "B"],
         "texts": {"series_A": "Haircut", "series_B": "Beard trim", "series_A.ar": "قصّ الشعر", "series_B.ar": "اللحية"},
-        "counters": ["Chair 1", "Chair 2"],
+        "desks": ["Chair 1", "Chair 2"],
     }
-    queue = counter(venue, **look | settings)
+    queue = walk_in(venue, **look | settings)
     queue.others(4)
     return queue
 
@@ -93,7 +93,7 @@ def _waiting(venue: Venue, someone: Person) -> tuple[Queue, Page]:
 def called(venue: Venue, someone: Person) -> Page:
     queue, page = _waiting(venue, someone)
     queue.call(3)
-    queue.admin("POST", "/call-next", json={"counter": "Chair 2"})
+    queue.admin("POST", "/call-next", json={"desk": "Chair 2"})
     page.wait_for_selector("html[data-state=admitted]")
     return page
 
@@ -129,7 +129,7 @@ def kiosk_taken(venue: Venue, tablet: Person) -> Page:
     return page
 
 
-COUNTER_SCENES: dict[str, tuple[ViewportSize, Callable[[Venue, Person], Page]]] = {
+WALK_IN_SCENES: dict[str, tuple[ViewportSize, Callable[[Venue, Person], Page]]] = {
     "form": (PHONE, form),
     "errors": (PHONE, errors),
     "waiting": (PHONE, waiting),

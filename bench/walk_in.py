@@ -1,4 +1,4 @@
-"""A walk-in counter over HTTP on PostgreSQL: 300 people a minute take a number while five staff call, serve and finish.
+"""A walk-in line over HTTP on PostgreSQL: 300 people a minute take a number while five staff call, serve and finish.
 
 Everyone comes with a name, a phone number and a party, each at a moment of their own, whether or not the one before was
 answered late. What the server said is kept in a record of our own, and compared with it at the end: no label was given
@@ -18,7 +18,7 @@ from rich.table import Table
 from bench.common import Figures, address, agent, table
 from bench.served import HOST, WORKERS, Served, fairline
 
-QUEUE = "counter"
+QUEUE = "desk"
 STAFF = 5
 JOINS_A_MINUTE = 300
 SECONDS, QUICK_SECONDS = 300.0, 20.0
@@ -40,7 +40,7 @@ SETTINGS: dict[str, Any] = {
     "one_per": "phone",
     "label_restart": "daily",
     "time_zone": "Asia/Seoul",
-    "counters": [f"Desk {number}" for number in range(1, STAFF + 1)],
+    "desks": [f"Desk {number}" for number in range(1, STAFF + 1)],
 }
 
 
@@ -91,7 +91,7 @@ async def _run(people: httpx.AsyncClient, staff: httpx.AsyncClient, record: Reco
                 await asyncio.sleep(max(0.0, begun + person * 60 / JOINS_A_MINUTE - time.perf_counter()))
                 coming.create_task(_join(people, record, person))
 
-    await asyncio.gather(door(), *(_work(staff, record, desk, until) for desk in SETTINGS["counters"]))
+    await asyncio.gather(door(), *(_work(staff, record, desk, until) for desk in SETTINGS["desks"]))
     record.joins.seconds = record.calls.seconds = time.perf_counter() - begun
 
 
@@ -117,7 +117,7 @@ async def _work(staff: httpx.AsyncClient, record: Record, desk: str, until: floa
     queue = f"/admin/queues/{QUEUE}"
     while time.perf_counter() < until:
         start = time.perf_counter()
-        answer = await staff.post(f"{queue}/call-next", json={"count": 1, "counter": desk})
+        answer = await staff.post(f"{queue}/call-next", json={"count": 1, "desk": desk})
         record.calls.latencies.append(time.perf_counter() - start)
         _expect(answer, 200)
         tickets = answer.json()["tickets"]
