@@ -23,7 +23,7 @@ from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.domain.ticket import Person
 from fairline.domain.tokens import Keyring
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import MAX_BATCH, Arrival, Store, open_store
 
 Call = Callable[[], Awaitable[object]]
@@ -121,13 +121,13 @@ class Embedded:
         return time.perf_counter() - begun
 
     @asynccontextmanager
-    async def room(self) -> AsyncIterator[Room]:
+    async def service(self) -> AsyncIterator[Fairline]:
         """The use cases on this store."""
-        room = Room(self.store, Keyring(bytes(32)))
+        service = Fairline(self.store, Keyring(bytes(32)))
         try:
-            yield room
+            yield service
         finally:
-            await room.close()
+            await service.close()
 
     @asynccontextmanager
     async def unwritten(self) -> AsyncIterator[None]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bench.common import Call, Embedded, arrival, embedded, in_turns, request, table
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 
 CALLERS = (1, 10, 100, 1000)
 BATCHES = (1, 10, 100, 500)
@@ -25,25 +25,25 @@ async def measure(quick: bool) -> list[Table]:
     async with embedded() as found:
         queue = await found.queue("grouping")
         await found.fill(queue, WAITING)
-        async with found.room() as room:
-            callers = await _callers(room, queue, slices, seconds)
+        async with found.service() as service:
+            callers = await _callers(service, queue, slices, seconds)
         batches = await _batches(found, queue, 10 if quick else 60)
         for result in (callers, batches):
             result.caption = f"{result.caption}\n{found.described()}"
     return [callers, batches]
 
 
-async def _callers(room: Room, queue: QueueId, slices: int, seconds: float) -> Table:
+async def _callers(service: Fairline, queue: QueueId, slices: int, seconds: float) -> Table:
     people = count(WAITING)
-    store, someone = room.store, partial(random.randint, 1, WAITING)
+    store, someone = service.store, partial(random.randint, 1, WAITING)
 
     single: dict[str, Call] = {
         "join": lambda: store.join(queue, [arrival(next(people))]),
-        "beat": lambda: store.beat(queue, [someone()]),
+        "heartbeat": lambda: store.heartbeat(queue, [someone()]),
     }
     grouped: dict[str, Call] = {
-        "join": lambda: room.join(queue, *request(next(people))),
-        "beat": lambda: room.beat(queue, someone()),
+        "join": lambda: service.join(queue, *request(next(people))),
+        "heartbeat": lambda: service.heartbeat(queue, someone()),
     }
     result = table(
         f"Single calls, and calls grouped by Room, {WAITING:,} waiting",
@@ -73,12 +73,14 @@ async def _batches(found: Embedded, queue: QueueId, rounds: int) -> Table:
     """The store's own calls with so many items each, taken in turns."""
     people = count(10_000_000)
     store = found.store
-    micros: dict[str, dict[int, list[float]]] = {what: {batch: [] for batch in BATCHES} for what in ("join", "beat")}
+    micros: dict[str, dict[int, list[float]]] = {
+        what: {batch: [] for batch in BATCHES} for what in ("join", "heartbeat")
+    }
     for _ in range(rounds):
         for batch in BATCHES:
             work = {
                 "join": store.join(queue, [arrival(next(people)) for _ in range(batch)]),
-                "beat": store.beat(queue, random.sample(range(1, WAITING), batch)),
+                "heartbeat": store.heartbeat(queue, random.sample(range(1, WAITING), batch)),
             }
             for what, call in work.items():
                 begun = time.perf_counter()

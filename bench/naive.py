@@ -27,7 +27,7 @@ async def measure(quick: bool) -> list[Table]:
     many = WAITING // 4 if quick else WAITING
     slices, seconds = (2, 0.2) if quick else (4, 0.5)
     result = table("The script one would write, and Fairline", "", "naive", "Fairline", "Fairline : naive")
-    async with embedded() as found, Naive(found) as naive, found.room() as room:
+    async with embedded() as found, Naive(found) as naive, found.service() as service:
         await found.fill(await found.queue("warm"), 2_000)
         queue = await found.queue("naive")
         async with found.unwritten():
@@ -39,8 +39,11 @@ async def measure(quick: bool) -> list[Table]:
 
         people = count(many)
         pairs: dict[str, tuple[Call, Call]] = {
-            "join": (lambda: naive.join(next(people)), lambda: room.join(queue, *request(next(people)))),
-            "beat": (lambda: naive.beat(random.choice(waiting)), lambda: room.beat(queue, random.randint(1, many))),
+            "join": (lambda: naive.join(next(people)), lambda: service.join(queue, *request(next(people)))),
+            "heartbeat": (
+                lambda: naive.heartbeat(random.choice(waiting)),
+                lambda: service.heartbeat(queue, random.randint(1, many)),
+            ),
         }
         for what, (theirs, ours) in pairs.items():
             for callers in CALLERS:
@@ -95,7 +98,7 @@ class Naive:
             await pipe.execute()
         return position
 
-    async def beat(self, position: str) -> int:
+    async def heartbeat(self, position: str) -> int:
         """Give a sign of life, and ask for the rank."""
         client, now = self._client, int(time.time())
         if not await client.exists(f"position:{position}"):

@@ -27,7 +27,7 @@ from rich.table import Table
 from bench.common import SETTINGS, Figures, address, agent, arrival, request, table
 from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.domain.tokens import Keyring
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import MAX_BATCH, Store, open_store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
@@ -186,11 +186,11 @@ async def _work(load: Load) -> Done:
 @asynccontextmanager
 async def _fairline(load: Load) -> AsyncIterator[tuple[Any, Any]]:
     async with _opened(load.url) as store:
-        room = Room(store, Keyring(bytes(32)))
+        service = Fairline(store, Keyring(bytes(32)))
         try:
-            yield lambda person: room.join(QUEUE, *request(person)), lambda: room.call_next(QUEUE, 1, "Desk")
+            yield lambda person: service.join(QUEUE, *request(person)), lambda: service.call_next(QUEUE, 1, "Desk")
         finally:
-            await room.close()
+            await service.close()
 
 
 PLAIN_SCHEMA = """
@@ -264,8 +264,8 @@ async def _positions(store: Store, lengths: Sequence[int]) -> Table:
         await store.create(queue, checked(SETTINGS))
         for first in range(0, length, MAX_BATCH):
             await store.join(queue, [arrival(person) for person in range(first, min(first + MAX_BATCH, length))])
-        cells = [await _timed(store.rank, queue, length, many) for many in (1, 100, 250)]
-        cells += [await _timed(store.beat, queue, length, 250), await _timed(_call(store), queue, length, 1)]
+        cells = [await _timed(store.status, queue, length, many) for many in (1, 100, 250)]
+        cells += [await _timed(store.heartbeat, queue, length, 250), await _timed(_call(store), queue, length, 1)]
         result.add_row(f"{length:,}", *(f"{cell:.2f}" for cell in cells))
     result.caption = "Medians, one call after the other; the tickets asked for are spread over the whole line."
     return result

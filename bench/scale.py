@@ -79,8 +79,8 @@ class Line:
         """A batch of everything. Those asked about are spread over the whole line."""
         store, queue = self._store, self.queue
         await self._join()
-        await self._timed("beat", store.beat(queue, self._anyone()))
-        await self._timed("rank", store.rank(queue, self._anyone()))
+        await self._timed("heartbeat", store.heartbeat(queue, self._anyone()))
+        await self._timed("status", store.status(queue, self._anyone()))
         admitted = (await self._timed("admit", store.admit(queue, BATCH))).items
         self._pass_by(admitted)
         visitors = [(number, digest(f"visitor {number}")) for number in admitted]

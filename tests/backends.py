@@ -228,13 +228,13 @@ class Node:
 def free_ports(count: int) -> Sequence[int]:
     """Ports that nobody listens on, each handed out once. They are held until this process ends: a server of ours can
     listen there, any number of times, while the system gives them to nobody else, be it to other tests."""
-    held = [socket.socket() for _ in range(count)]
-    for each in held:
+    on_hold = [socket.socket() for _ in range(count)]
+    for each in on_hold:
         each.bind((HOST, 0))
         # Only now: two who allow it share a port on which neither listens, and whoever looks for a free one does not.
         each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    ports = [int(each.getsockname()[1]) for each in held]
-    for each in held:
+    ports = [int(each.getsockname()[1]) for each in on_hold]
+    for each in on_hold:
         each.detach()
     return ports
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.domain.ticket import Reason, Standing
+from fairline.domain.ticket import Reason, TicketStatus
 from fairline.domain.tokens import Keyring
 from fairline.errors import StoreUnavailable
 from fairline.service import write_behind
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import Arrival, Store, Visit, Visitor, open_store
 from tests.backends import Valkey
 from tests.web.inside import until
@@ -36,16 +36,16 @@ async def store(url: str) -> AsyncIterator[Store]:
     await opened.close()
 
 
-async def inside(store: Store, people: int, **settings: object) -> Room:
+async def inside(store: Store, people: int, **settings: object) -> Fairline:
     """A room with people inside, each known as `me`."""
-    room = Room(store, Keyring(b"x" * 32))
-    await room.create(QUEUE, {"max_active": 5000, **settings})
+    service = Fairline(store, Keyring(b"x" * 32))
+    await service.create(QUEUE, {"max_active": 5000, **settings})
     await store.join(QUEUE, [Arrival()] * people)
     for _ in range(0, people, 100):
         await store.call_next(QUEUE, 100)
     for number in range(1, people + 1):
-        await room.start(QUEUE, number, "me")
-    return room
+        await service.start(QUEUE, number, "me")
+    return service
 
 
 async def views(store: Store, number: int = 1) -> int:
@@ -55,52 +55,52 @@ async def views(store: Store, number: int = 1) -> int:
 
 
 async def test_page_views_are_counted_within_about_a_second(store: Store) -> None:
-    room = await inside(store, 1)
+    service = await inside(store, 1)
     for _ in range(5):
-        await room.visit(QUEUE, 1, "me")
+        await service.visit(QUEUE, 1, "me")
 
     async def counted() -> bool:
         return await views(store) == 5
 
     await until(counted)
     for _ in range(2):
-        await room.visit(QUEUE, 1, "me")
-    await room.close()
+        await service.visit(QUEUE, 1, "me")
+    await service.close()
     assert await views(store) == 7
 
 
 async def test_to_close_writes_what_is_left(store: Store) -> None:
-    room = await inside(store, 1)
-    await room.visit(QUEUE, 1, "me")
-    await room.close()
+    service = await inside(store, 1)
+    await service.visit(QUEUE, 1, "me")
+    await service.close()
     assert await views(store) == 1
 
 
 async def test_a_session_that_is_about_to_end_is_kept_alive_at_once(store: Store) -> None:
-    room = await inside(store, 1, session_seconds=3)
+    service = await inside(store, 1, session_seconds=3)
     (before,) = (await store.look_up(QUEUE, [1])).items
-    await room.visit(QUEUE, 1, "me")
+    await service.visit(QUEUE, 1, "me")
     (after,) = (await store.look_up(QUEUE, [1])).items
     assert before
     assert after
     assert before.deadline
     assert after.deadline
     assert (after.page_views, after.deadline > before.deadline) == (1, True)
-    await room.close()
+    await service.close()
 
 
 async def test_more_than_one_batch_is_written_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_behind, "WRITTEN_AT_ONCE", 2)
-    room = await inside(store, 5)
+    service = await inside(store, 5)
     for number in (1, 2, 3, 4, 5, 5):
-        await room.visit(QUEUE, number, "me")
-    await room.close()
+        await service.visit(QUEUE, number, "me")
+    await service.close()
     assert [await views(store, number) for number in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 2]
 
 
 async def test_an_outage_of_the_store_is_waited_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = await inside(store, 1)
-    await room.visit(QUEUE, 1, "me")
+    service = await inside(store, 1)
+    await service.visit(QUEUE, 1, "me")
     visit, tries = store.visit, 0
 
     async def away(*_: object) -> None:
@@ -111,19 +111,19 @@ async def test_an_outage_of_the_store_is_waited_out(store: Store, monkeypatch: p
     monkeypatch.setattr(store, "visit", away)
     await until(lambda: tries == 2)
     monkeypatch.setattr(store, "visit", visit)
-    await room.visit(QUEUE, 1, "me")
-    await room.close()
+    await service.visit(QUEUE, 1, "me")
+    await service.close()
     assert await views(store) == 2
 
 
 async def test_who_leaves_one_queue_does_not_wait_for_the_signs_of_another(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room, beside = await inside(store, 1), QueueId("beside")
-    await room.create(beside, {"admission": "manual"})
+    service, beside = await inside(store, 1), QueueId("beside")
+    await service.create(beside, {"admission": "manual"})
     await store.join(beside, [Arrival()])
     await store.call_next(beside, 1)
-    await room.visit(beside, 1, "me")
+    await service.visit(beside, 1, "me")
     visit, answers = store.visit, asyncio.Event()
 
     async def hangs(queue: QueueId, what: Visit, visitors: Sequence[Visitor]) -> object:
@@ -133,14 +133,14 @@ async def test_who_leaves_one_queue_does_not_wait_for_the_signs_of_another(
 
     monkeypatch.setattr(store, "visit", hangs)
     async with asyncio.timeout(20):
-        assert (await room.leave(QUEUE, 1)).standing.reason is Reason.LEFT
+        assert (await service.leave(QUEUE, 1)).ticket_status.reason is Reason.LEFT
     answers.set()
-    await room.close()
+    await service.close()
     await store.delete(beside)
 
 
 async def test_who_leaves_does_not_overtake_their_own_signs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = await inside(store, 1)
+    service = await inside(store, 1)
     visit, act = store.visit, store.act
     begun, answers, done = asyncio.Event(), asyncio.Event(), []
 
@@ -157,66 +157,66 @@ async def test_who_leaves_does_not_overtake_their_own_signs(store: Store, monkey
 
     monkeypatch.setattr(store, "visit", slow)
     monkeypatch.setattr(store, "act", noted)
-    await room.visit(QUEUE, 1, "me")
+    await service.visit(QUEUE, 1, "me")
     await begun.wait()
-    leaving = asyncio.ensure_future(room.leave(QUEUE, 1))
+    leaving = asyncio.ensure_future(service.leave(QUEUE, 1))
     for _ in range(100):  # it has every chance to go ahead
         await asyncio.sleep(0)
     answers.set()
     await leaving
     assert done == ["touch", "act"]
     assert await views(store) == 1
-    await room.close()
+    await service.close()
 
 
-async def waiting(store: Store, **settings: object) -> Room:
+async def waiting(store: Store, **settings: object) -> Fairline:
     """A room in which one person waits."""
-    room = Room(store, Keyring(b"x" * 32))
-    await room.create(QUEUE, {"admission": "manual", **settings})
+    service = Fairline(store, Keyring(b"x" * 32))
+    await service.create(QUEUE, {"admission": "manual", **settings})
     await store.join(QUEUE, [Arrival()])
-    return room
+    return service
 
 
-async def standing(store: Store) -> Standing:
-    (found,) = (await store.rank(QUEUE, [1])).items
+async def ticket_status(store: Store) -> TicketStatus:
+    (found,) = (await store.status(QUEUE, [1])).items
     assert found
     return found
 
 
 async def deadline(store: Store) -> int:
-    found = (await standing(store)).deadline
+    found = (await ticket_status(store)).deadline
     assert found is not None
     return found
 
 
 async def test_a_heartbeat_is_written_within_about_a_second(store: Store) -> None:
-    room = await waiting(store)
+    service = await waiting(store)
     before = await deadline(store)
-    assert (await room.beat(QUEUE, 1)).standing.position == 1
+    assert (await service.heartbeat(QUEUE, 1)).ticket_status.position == 1
 
     async def has_moved() -> bool:
         return await deadline(store) > before
 
     await until(has_moved)
     before = await deadline(store)
-    await room.beat(QUEUE, 1)
-    await room.close()
+    await service.heartbeat(QUEUE, 1)
+    await service.close()
     assert await deadline(store) > before
 
 
 async def test_the_heartbeats_of_a_second_are_one_call(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = await waiting(store)
+    service = await waiting(store)
     await store.join(QUEUE, [Arrival()] * 9)
-    keep, kept = store.keep, []
+    keep, kept = store.record_heartbeats, []
 
     async def counted(queue: QueueId, numbers: Sequence[int]) -> None:
         kept.append(sorted(numbers))
         await keep(queue, numbers)
 
-    monkeypatch.setattr(store, "keep", counted)
+    monkeypatch.setattr(store, "record_heartbeats", counted)
     for number in (*range(1, 11), *range(1, 11)):
-        await room.beat(QUEUE, number)
-    await room.close()
+        await service.heartbeat(QUEUE, number)
+    await service.close()
     assert kept == [list(range(1, 11))]
 
 
@@ -227,44 +227,44 @@ async def test_the_heartbeats_of_a_second_are_one_call(store: Store, monkeypatch
 async def test_a_place_that_hangs_on_this_sign_is_kept_at_once(
     store: Store, interval: float, timeout: float, grace: float
 ) -> None:
-    room = await waiting(
+    service = await waiting(
         store, heartbeat_interval_seconds=interval, heartbeat_timeout_seconds=timeout, grace_seconds=grace
     )
-    joined, before = (await standing(store)).joined, await deadline(store)
+    joined, before = (await ticket_status(store)).joined, await deadline(store)
 
     async def is_later() -> bool:
-        return (await store.view(QUEUE)).now > joined
+        return (await store.snapshot(QUEUE)).now > joined
 
     await until(is_later)
-    told = (await room.beat(QUEUE, 1)).standing.deadline
+    told = (await service.heartbeat(QUEUE, 1)).ticket_status.deadline
     assert before < await deadline(store) == told
-    await room.close()
+    await service.close()
 
 
 async def test_who_comes_back_after_closing_the_page_is_back_at_once(store: Store) -> None:
-    room = await waiting(store)
-    await room.unload(QUEUE, 1)
-    assert (await standing(store)).leaving
-    assert not (await room.beat(QUEUE, 1)).standing.leaving
-    assert not (await standing(store)).leaving
-    await room.close()
+    service = await waiting(store)
+    await service.unload(QUEUE, 1)
+    assert (await ticket_status(store)).leaving
+    assert not (await service.heartbeat(QUEUE, 1)).ticket_status.leaving
+    assert not (await ticket_status(store)).leaving
+    await service.close()
 
 
 async def test_who_closes_the_page_just_after_a_heartbeat_has_closed_it(store: Store) -> None:
-    room = await waiting(store)
-    await room.beat(QUEUE, 1)
-    await room.unload(QUEUE, 1)
+    service = await waiting(store)
+    await service.heartbeat(QUEUE, 1)
+    await service.unload(QUEUE, 1)
     before = await deadline(store)
-    await room.close()  # writes the heartbeat
-    assert ((await standing(store)).leaving, await deadline(store)) == (True, before)
+    await service.close()  # writes the heartbeat
+    assert ((await ticket_status(store)).leaving, await deadline(store)) == (True, before)
 
 
 async def test_who_has_all_the_time_in_the_world_costs_no_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = await waiting(store, heartbeat_timeout_seconds=0)
+    service = await waiting(store, heartbeat_timeout_seconds=0)
 
     async def never(*_: object, **__: object) -> None:
         raise AssertionError("nothing is to be written")
 
-    monkeypatch.setattr(store, "beat", never)
-    assert (await room.beat(QUEUE, 1)).standing.position == 1
-    await room.close()
+    monkeypatch.setattr(store, "heartbeat", never)
+    assert (await service.heartbeat(QUEUE, 1)).ticket_status.position == 1
+    await service.close()

@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairline.domain.estimate import Forecast, Wait
-from fairline.domain.queue import QueueView, checked
+from fairline.domain.queue import QueueSnapshot, checked
 
 RUNS = 60
 
 
-def view(**changes: Any) -> QueueView:
+def snapshot(**changes: Any) -> QueueSnapshot:
     plain = {"now": 0, "stopped": 0, "version": 1, "waiting": 0, "admitted": 0, "active": 0, "completed": 0}
     measured = {"stay_seconds": 0.0, "leave_rate": 0.0, "call_rate": 0.0, "stays_seen": 100}
-    return QueueView(**{**plain, **measured, **changes})
+    return QueueSnapshot(**{**plain, **measured, **changes})
 
 
 def wait_of(position: int, settings: dict[str, Any], **seen: Any) -> Wait | None:
-    return Forecast(checked({"max_active": 10_000_000, **settings}), view(waiting=position, **seen)).wait(position)
+    return Forecast(checked({"max_active": 10_000_000, **settings}), snapshot(waiting=position, **seen)).wait(position)
 
 
 def simulate(
@@ -121,7 +121,7 @@ def faded_mean(chance: random.Random, stay: float) -> float:
 
 
 def test_the_range_is_honest_about_a_stay_that_was_measured() -> None:
-    held = 0
+    on_hold = 0
     for seed in range(RUNS):
         wait = wait_of(
             300,
@@ -130,8 +130,8 @@ def test_the_range_is_honest_about_a_stay_that_was_measured() -> None:
             stay_seconds=faded_mean(random.Random(1000 + seed), 100),
         )
         assert wait
-        held += wait.low <= simulate(seed, 300, rate=10, most=100, inside=100, stay=100) <= wait.high
-    assert held >= 0.8 * RUNS
+        on_hold += wait.low <= simulate(seed, 300, rate=10, most=100, inside=100, stay=100) <= wait.high
+    assert on_hold >= 0.8 * RUNS
 
 
 # Staff who call
@@ -194,7 +194,7 @@ def test_nothing_is_promised_where_nothing_is_known(settings: dict[str, Any], se
 
 
 def last_within(seconds: float, settings: dict[str, Any], **seen: Any) -> int | None:
-    return Forecast(checked({"admission": "manual", **settings}), view(**seen)).last_within(seconds, 50_000)
+    return Forecast(checked({"admission": "manual", **settings}), snapshot(**seen)).last_within(seconds, 50_000)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_nobody_is_sent_away_for_a_few_calls(seen: dict[str, Any]) -> None:
 def test_who_may_be_served_if_all_goes_well_is_not_sent_away(
     settings: dict[str, Any], seen: dict[str, Any], leave_rate: float
 ) -> None:
-    forecast = Forecast(checked({"admission": "manual", **settings}), view(leave_rate=leave_rate, **seen))
+    forecast = Forecast(checked({"admission": "manual", **settings}), snapshot(leave_rate=leave_rate, **seen))
     last = forecast.last_within(3600, 50_000)
     lows = [wait.low for position in range(1, 5000) if (wait := forecast.wait(position))]
     late = [position for position, low in enumerate(lows, 1) if low > 3600]

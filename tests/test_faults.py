@@ -19,7 +19,7 @@ from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import Person, Ticket
 from fairline.domain.tokens import Keyring
 from fairline.errors import StoreError, StoreOverloaded, StoreUnavailable
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey import client
 from fairline.store.valkey.embedded import EmbeddedValkey
@@ -30,7 +30,7 @@ QUEUE = QueueId("sale")
 SETTINGS = QueueSettings(max_queue_size=1_000_000)
 BATCH = 250
 
-OpenRoom: TypeAlias = Callable[[str], Awaitable[Room]]
+OpenService: TypeAlias = Callable[[str], Awaitable[Fairline]]
 
 
 @pytest.fixture
@@ -45,25 +45,25 @@ def server(tmp_path: Path) -> Iterator[EmbeddedValkey]:
 
 
 @pytest.fixture
-async def open_room() -> AsyncIterator[OpenRoom]:
-    rooms: list[Room] = []
+async def open_service() -> AsyncIterator[OpenService]:
+    services: list[Fairline] = []
 
-    async def open_at(url: str) -> Room:
-        rooms.append(Room(await open_store(url), Keyring(b"a secret")))
-        return rooms[-1]
+    async def open_at(url: str) -> Fairline:
+        services.append(Fairline(await open_store(url), Keyring(b"a secret")))
+        return services[-1]
 
     yield open_at
-    for room in rooms:
-        await room.close()
-        await room.store.close()
+    for service in services:
+        await service.close()
+        await service.store.close()
 
 
 @pytest.fixture
-async def room(server: EmbeddedValkey, open_room: OpenRoom) -> Room:
+async def service(server: EmbeddedValkey, open_service: OpenService) -> Fairline:
     """A room with an empty queue."""
-    room = await open_room(server.start())
-    await room.store.create(QUEUE, SETTINGS)
-    return room
+    service = await open_service(server.start())
+    await service.store.create(QUEUE, SETTINGS)
+    return service
 
 
 def hit(server: EmbeddedValkey, how: signal.Signals) -> None:
@@ -81,8 +81,8 @@ async def restart(server: EmbeddedValkey) -> None:
     await asyncio.to_thread(server.start)
 
 
-async def join(room: Room, client_id: str | None = None) -> int:
-    return (await room.join(QUEUE, JoinRequest(client_id=client_id), Caller())).standing.number
+async def join(service: Fairline, client_id: str | None = None) -> int:
+    return (await service.join(QUEUE, JoinRequest(client_id=client_id), Caller())).ticket_status.number
 
 
 async def all_tickets(store: Store) -> list[Ticket]:
@@ -99,8 +99,8 @@ async def all_tickets(store: Store) -> list[Ticket]:
 class Rush:
     """People who join one after the other, each as fast as they are answered, until the store is away."""
 
-    def __init__(self, rooms: list[Room], lines: int, *, named: bool) -> None:
-        self.rooms = rooms
+    def __init__(self, services: list[Fairline], lines: int, *, named: bool) -> None:
+        self.services = services
         self.named = named
         self.numbers: dict[str, int] = {}
         self.unknown: dict[str, StoreError] = {}
@@ -108,11 +108,11 @@ class Rush:
         self.lines = [asyncio.create_task(self._line(line)) for line in range(lines)]
 
     async def _line(self, line: int) -> None:
-        room = self.rooms[line % len(self.rooms)]
+        service = self.services[line % len(self.services)]
         for turn in range(1_000_000):
             client_id = f"client-{line}-{turn}"
             try:
-                self.numbers[client_id] = await join(room, client_id if self.named else None)
+                self.numbers[client_id] = await join(service, client_id if self.named else None)
             except StoreError as error:
                 self.unknown[client_id] = error
                 return
@@ -128,10 +128,10 @@ class Rush:
 
 
 async def test_a_killed_store_loses_no_acknowledged_join_and_a_retry_makes_no_second(
-    server: EmbeddedValkey, room: Room, open_room: OpenRoom
+    server: EmbeddedValkey, service: Fairline, open_service: OpenService
 ) -> None:
-    other = await open_room(server.start())
-    rush = Rush([room, other], 64, named=True)
+    other = await open_service(server.start())
+    rush = Rush([service, other], 64, named=True)
     await rush.enough.wait()
     await kill(server)
     await rush.meets_its_end()
@@ -142,27 +142,27 @@ async def test_a_killed_store_loses_no_acknowledged_join_and_a_retry_makes_no_se
         assert error.message.startswith("The store is away")
         assert error.message.endswith("Try again in 2 s.")
     with pytest.raises(StoreUnavailable):
-        await join(room, "client-while-away")
+        await join(service, "client-while-away")
 
     await restart(server)
-    again = await asyncio.gather(*(join(room, client_id) for client_id in rush.numbers))
+    again = await asyncio.gather(*(join(service, client_id) for client_id in rush.numbers))
     assert again == list(rush.numbers.values())
     retried = await asyncio.gather(*(join(other, client_id) for client_id in rush.unknown))
     numbers = again + retried
     assert len(numbers) == len(set(numbers))
-    assert len(await all_tickets(room.store)) == len(numbers)
-    assert (await room.stats(QUEUE)).totals.joined == len(numbers)
+    assert len(await all_tickets(service.store)) == len(numbers)
+    assert (await service.stats(QUEUE)).totals.joined == len(numbers)
 
 
 async def test_joins_that_nobody_can_know_again_are_at_most_those_without_an_answer(
-    server: EmbeddedValkey, room: Room
+    server: EmbeddedValkey, service: Fairline
 ) -> None:
-    rush = Rush([room], 64, named=False)
+    rush = Rush([service], 64, named=False)
     await rush.enough.wait()
     await kill(server)
     await rush.meets_its_end()
     await restart(server)
-    kept = {ticket.number for ticket in await all_tickets(room.store)}
+    kept = {ticket.number for ticket in await all_tickets(service.store)}
     acknowledged = set(rush.numbers.values())
     assert len(acknowledged) == len(rush.numbers)
     assert acknowledged <= kept
@@ -182,14 +182,14 @@ async def sizes_of_batches(store: Store) -> Counter[int]:
     return Counter(int(name.partition("/")[0]) for name in names)
 
 
-async def test_a_batch_that_a_kill_met_is_there_whole_or_not_at_all(server: EmbeddedValkey, room: Room) -> None:
+async def test_a_batch_that_a_kill_met_is_there_whole_or_not_at_all(server: EmbeddedValkey, service: Fairline) -> None:
     acknowledged: set[int] = set()
     enough = asyncio.Event()
 
     async def line(first: int) -> None:
         with suppress(StoreUnavailable):
             for batch in range(first, 10_000, 8):
-                await join_batch(room.store, batch)
+                await join_batch(service.store, batch)
                 acknowledged.add(batch)
                 if len(acknowledged) >= 12:
                     enough.set()
@@ -199,7 +199,7 @@ async def test_a_batch_that_a_kill_met_is_there_whole_or_not_at_all(server: Embe
     await kill(server)
     await asyncio.gather(*lines)
     await restart(server)
-    sizes = await sizes_of_batches(room.store)
+    sizes = await sizes_of_batches(service.store)
     assert set(sizes.values()) == {BATCH}
     assert acknowledged <= set(sizes)
     assert len(sizes) <= len(acknowledged) + 8
@@ -207,40 +207,48 @@ async def test_a_batch_that_a_kill_met_is_there_whole_or_not_at_all(server: Embe
 
 @pytest.mark.parametrize("cut", [1, 0.7, *(pytest.param(cut, marks=pytest.mark.long) for cut in (1000, 0.3))])
 async def test_a_batch_of_which_half_was_written_is_not_there_at_all(
-    server: EmbeddedValkey, room: Room, cut: float
+    server: EmbeddedValkey, service: Fairline, cut: float
 ) -> None:
     file = next((server.folder / "appendonlydir").glob("*.incr.aof"))
     written = []
     for batch in range(3):
-        await join_batch(room.store, batch)
+        await join_batch(service.store, batch)
         written.append(file.stat().st_size)
     await kill(server)
     last = written[2] - written[1]
     os.truncate(file, written[2] - (int(cut * last) if cut < 1 else int(cut)))
     await restart(server)
-    assert await sizes_of_batches(room.store) == {0: BATCH, 1: BATCH}
-    view = await room.store.view(QUEUE)
-    assert view.waiting == 2 * BATCH
-    assert await join(room) == 2 * BATCH + 1, "the numbers go on without a gap"
+    assert await sizes_of_batches(service.store) == {0: BATCH, 1: BATCH}
+    snapshot = await service.store.snapshot(QUEUE)
+    assert snapshot.waiting == 2 * BATCH
+    assert await join(service) == 2 * BATCH + 1, "the numbers go on without a gap"
 
 
-async def test_the_line_goes_on_after_a_kill_as_if_nothing_had_been(server: EmbeddedValkey, room: Room) -> None:
+async def test_the_line_goes_on_after_a_kill_as_if_nothing_had_been(server: EmbeddedValkey, service: Fairline) -> None:
     for n in range(5):
-        await join(room, f"client-{n}")
-    await room.store.call_next(QUEUE, 1)
-    await room.start(QUEUE, 1, "browser")
+        await join(service, f"client-{n}")
+    await service.store.call_next(QUEUE, 1)
+    await service.start(QUEUE, 1, "browser")
 
     async def what_was_told_is_noted() -> bool:
-        return (await room.stats(QUEUE)).totals.estimates.compared == 1
+        return (await service.stats(QUEUE)).totals.estimates.compared == 1
 
     await until(what_was_told_is_noted)
-    before = [await room.ticket(QUEUE, n) for n in range(1, 6)], await room.settings(QUEUE), await room.stats(QUEUE)
+    before = (
+        [await service.ticket(QUEUE, n) for n in range(1, 6)],
+        await service.settings(QUEUE),
+        await service.stats(QUEUE),
+    )
     await kill(server)
     await restart(server)
-    after = [await room.ticket(QUEUE, n) for n in range(1, 6)], await room.settings(QUEUE), await room.stats(QUEUE)
+    after = (
+        [await service.ticket(QUEUE, n) for n in range(1, 6)],
+        await service.settings(QUEUE),
+        await service.stats(QUEUE),
+    )
     assert after[0] == before[0]
     assert (after[1], after[2].totals) == (before[1], before[2].totals)
-    assert [ticket.number for ticket in await room.call_next(QUEUE, 2)] == [2, 3]
+    assert [ticket.number for ticket in await service.call_next(QUEUE, 2)] == [2, 3]
 
 
 # Away, and stopped
@@ -255,28 +263,28 @@ async def test_a_store_that_is_away_at_the_start_is_told(tmp_path: Path) -> None
 
 
 async def test_a_store_that_hangs_costs_everyone_a_bounded_time_and_then_works_again(
-    server: EmbeddedValkey, open_room: OpenRoom, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedValkey, open_service: OpenService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(client._LIMITS, "socket_timeout", 2.0)
-    room = await open_room(server.start())
-    await room.store.create(QUEUE, SETTINGS)
-    assert await join(room, "client-0") == 1
+    service = await open_service(server.start())
+    await service.store.create(QUEUE, SETTINGS)
+    assert await join(service, "client-0") == 1
     hit(server, signal.SIGSTOP)
-    monkeypatch.setattr(room._joins, "_patience", 0.5)
+    monkeypatch.setattr(service._joins, "_patience", 0.5)
     names = [f"client-{n}" for n in range(5000)]
-    outcomes = await asyncio.gather(*(join(room, name) for name in names), return_exceptions=True)
+    outcomes = await asyncio.gather(*(join(service, name) for name in names), return_exceptions=True)
     kinds = Counter(type(outcome) for outcome in outcomes)
     assert kinds.keys() == {StoreUnavailable, StoreOverloaded}
     assert kinds[StoreUnavailable] <= 2 * 250, "20 batches, and not one time-out of two seconds after the other"
     with pytest.raises(StoreUnavailable, match="Timeout"):
-        await room.ticket(QUEUE, 1)
+        await service.ticket(QUEUE, 1)
 
     hit(server, signal.SIGCONT)
-    monkeypatch.setattr(room._joins, "_patience", 60.0)
-    numbers = await asyncio.gather(*(join(room, name) for name in names))
+    monkeypatch.setattr(service._joins, "_patience", 60.0)
+    numbers = await asyncio.gather(*(join(service, name) for name in names))
     assert numbers[0] == 1
     assert sorted(numbers) == list(range(1, 5001))
-    assert len(await all_tickets(room.store)) == 5000
+    assert len(await all_tickets(service.store)) == 5000
 
 
 # Cut off
@@ -328,11 +336,11 @@ class Wire:
 
 
 async def test_a_call_whose_answer_was_lost_is_never_sent_again_by_itself(
-    server: EmbeddedValkey, room: Room, open_room: OpenRoom, tmp_path: Path
+    server: EmbeddedValkey, service: Fairline, open_service: OpenService, tmp_path: Path
 ) -> None:
     wire = Wire(unquote(server.start().partition("://")[2]), tmp_path / "wire.sock")
     async with wire.laid():
-        far = await open_room(wire.url)
+        far = await open_service(wire.url)
         acknowledged, lost = set(), 0
         for turn in range(60):
             if turn in (0, 1):
@@ -344,21 +352,21 @@ async def test_a_call_whose_answer_was_lost_is_never_sent_again_by_itself(
             except StoreUnavailable:
                 lost += 1
         assert wire.cuts == lost == 19
-        kept = {ticket.number for ticket in await all_tickets(room.store)}
+        kept = {ticket.number for ticket in await all_tickets(service.store)}
         assert acknowledged < kept
         assert len(kept) == len(acknowledged) + lost == 60
 
 
 async def test_a_retry_after_a_lost_answer_finds_the_ticket(
-    server: EmbeddedValkey, room: Room, open_room: OpenRoom, tmp_path: Path
+    server: EmbeddedValkey, service: Fairline, open_service: OpenService, tmp_path: Path
 ) -> None:
     wire = Wire(unquote(server.start().partition("://")[2]), tmp_path / "wire.sock")
     async with wire.laid():
-        far = await open_room(wire.url)
+        far = await open_service(wire.url)
         await join(far)
         for n in range(10):
             wire.cut_next = True
             with pytest.raises(StoreUnavailable):
                 await join(far, f"client-{n}")
             found = await far.join(QUEUE, JoinRequest(client_id=f"client-{n}"), Caller())
-            assert (found.standing.number, found.created) == (n + 2, False)
+            assert (found.ticket_status.number, found.created) == (n + 2, False)

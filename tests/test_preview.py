@@ -17,14 +17,14 @@ from fairline.simulation.evening import Simulation, VirtualClock
 from fairline.simulation.people import Person, Scenario, scenario
 from fairline.store import open_store
 from tests.backends import Valkey
-from tests.test_estimate import view
+from tests.test_estimate import snapshot
 
 #: Evenings in which nothing changes, the rate, the room, and both.
 SEEDS = range(20) if os.environ.get("FAIRLINE_LONG") else (9, 4, 1, 15)
 
 
 def test_a_change_shows_in_the_wait_of_the_last_one() -> None:
-    now = view(waiting=600, now=1_000_000)
+    now = snapshot(waiting=600, now=1_000_000)
     for rate, seconds in ((1, 600), (5, 120), (10, 60)):
         found = outlook(checked({"admission_rate": rate}), now)
         assert found.wait
@@ -45,7 +45,7 @@ def test_where_nothing_honest_can_be_said_it_says_why() -> None:
         ({"max_active": 90}, {}, Why.STAYS_UNKNOWN),
     ]
     for settings, seen, why in dark:
-        found = outlook(checked(settings), view(**{"waiting": 100, **seen}))
+        found = outlook(checked(settings), snapshot(**{"waiting": 100, **seen}))
         assert (found.wait, found.clears, found.why) == (None, None, why), (settings, seen)
 
 
@@ -94,7 +94,7 @@ async def begun(wanted: Scenario, url: str, seed: int) -> AsyncIterator[Simulati
     running = Simulation(wanted, store, clock, QueueId(f"evening-{seed}"))
     await running.begin()
     yield running
-    await running.room.close()
+    await running.service.close()
     await store.delete(running.queue)
     await store.close()
 
@@ -111,7 +111,7 @@ async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(url: s
         wanted, change_at, change = evening(seed)
         async with begun(wanted, url, seed) as running:
             await running.run_until(change_at)
-            now, settings = await running.room.view(running.queue)
+            now, settings = await running.service.snapshot(running.queue)
             previewed = outlook(checked(change, settings), now).wait
             last = last_in_line(running.people)
             decided = running.second
@@ -122,8 +122,8 @@ async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(url: s
             assert previewed, seed
             assert previewed.seconds == pytest.approx(last.admitted - decided, rel=0.15), (seed, now)
             # Whoever was shown a wait and then met another rate was not told wrong.
-            held = [p for p in running.people if p.admitted is not None and (not change or p.admitted < decided)]
-            shown = [(p.shown, p.waited) for p in held if p.shown and p.waited is not None]
+            on_hold = [p for p in running.people if p.admitted is not None and (not change or p.admitted < decided)]
+            shown = [(p.shown, p.waited) for p in on_hold if p.shown and p.waited is not None]
             compared += len(shown)
             within += sum(wait.low <= waited <= wait.high for wait, waited in shown)
     assert compared > 250 * len(SEEDS)

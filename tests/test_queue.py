@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.domain.queue import SETTINGS, QueueSettings, QueueView, allowed, check_text, checked, queue_id
+from fairline.domain.queue import SETTINGS, QueueSettings, QueueSnapshot, allowed, check_text, checked, queue_id
 from fairline.errors import InvalidRequest, InvalidSettings
 
 #: For each setting, what it says it allows, values at the edges of that, and values just outside of it.
@@ -249,8 +249,10 @@ def test_whatever_comes_is_either_kept_or_refused_by_name(changes: dict[str, Any
 
 
 def test_stock_left_is_derived_from_states() -> None:
-    view = QueueView(0, 0, 1, waiting=9, admitted=2, active=3, completed=4, stay_seconds=0, leave_rate=0, call_rate=0)
-    assert view.inside == 5
-    assert view.stock_left(None) is None
-    assert view.stock_left(10) == 1
-    assert view.stock_left(5) == -4
+    snapshot = QueueSnapshot(
+        0, 0, 1, waiting=9, admitted=2, active=3, completed=4, stay_seconds=0, leave_rate=0, call_rate=0
+    )
+    assert snapshot.inside == 5
+    assert snapshot.stock_left(None) is None
+    assert snapshot.stock_left(10) == 1
+    assert snapshot.stock_left(5) == -4

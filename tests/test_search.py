@@ -12,7 +12,7 @@ from fairline.domain.ticket import Action, Person, Status, Ticket, number_in
 from fairline.domain.tokens import Keyring
 from fairline.errors import InvalidRequest
 from fairline.service import search as searching
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.service.search import Wanted
 from fairline.store import Arrival, Store
 from tests.conftest import MakeQueue
@@ -90,13 +90,13 @@ def test_a_number_or_a_label_means_a_ticket(text: str, number: int | None) -> No
 @pytest.fixture
 def found(store: Store, queue: QueueId) -> Callable[..., Any]:
     """The numbers found, page by page."""
-    room = Room(store, Keyring(b"0" * 32))
+    service = Fairline(store, Keyring(b"0" * 32))
 
     async def find(text: str, status: Status | None = None, limit: int = 100) -> list[int]:
         numbers: list[int] = []
         cursor = None
         while True:
-            page = await room.tickets(queue, status, cursor, limit, text)
+            page = await service.tickets(queue, status, cursor, limit, text)
             assert len(page.tickets) <= limit
             numbers += [ticket.number for ticket in page.tickets]
             cursor = page.cursor
@@ -147,11 +147,11 @@ async def test_a_page_is_the_last_where_nobody_else_is_found(
     queue = await make_queue()
     adas = (2, 3, 7)
     await store.join(queue, [Arrival(person=Person(name="Ada" if n in adas else "x")) for n in range(1, 13)])
-    room = Room(store, Keyring(b"0" * 32))
-    assert (await room.tickets(queue, None, None, 3, "ada")).cursor is None
-    two = await room.tickets(queue, None, None, 2, "ada")
+    service = Fairline(store, Keyring(b"0" * 32))
+    assert (await service.tickets(queue, None, None, 3, "ada")).cursor is None
+    two = await service.tickets(queue, None, None, 2, "ada")
     assert two.cursor is not None
-    last = await room.tickets(queue, None, two.cursor, 1, "ada")
+    last = await service.tickets(queue, None, two.cursor, 1, "ada")
     assert ([ticket.number for ticket in last.tickets], last.cursor) == ([7], None)
 
 
@@ -162,20 +162,20 @@ async def test_one_search_looks_at_a_bounded_number_of_tickets(
     monkeypatch.setattr(searching, "AT_MOST", 8)
     queue = await make_queue()
     await store.join(queue, [Arrival(person=Person(name="Ada" if n == 9 else "x")) for n in range(12)])
-    room = Room(store, Keyring(b"0" * 32))
-    short = await room.tickets(queue, None, None, 5, "ada")
+    service = Fairline(store, Keyring(b"0" * 32))
+    short = await service.tickets(queue, None, None, 5, "ada")
     assert short.tickets == []
     assert short.cursor is not None
-    rest = await room.tickets(queue, None, short.cursor, 5, "ada")
+    rest = await service.tickets(queue, None, short.cursor, 5, "ada")
     assert [ticket.number for ticket in rest.tickets] == [10]
 
 
 async def test_nobody_is_missed_where_the_last_one_shown_has_moved_on(store: Store, make_queue: MakeQueue) -> None:
     queue = await make_queue(admission="manual")
     await store.join(queue, [Arrival(person=Person(name="Ada"))] * 3)
-    room = Room(store, Keyring(b"0" * 32))
-    first = await room.tickets(queue, Status.WAITING, None, 1, "ada")
+    service = Fairline(store, Keyring(b"0" * 32))
+    first = await service.tickets(queue, Status.WAITING, None, 1, "ada")
     assert [ticket.number for ticket in first.tickets] == [1]
     await store.act(queue, Action.CANCEL, [1])
-    rest = await room.tickets(queue, Status.WAITING, first.cursor, 5, "ada")
+    rest = await service.tickets(queue, Status.WAITING, first.cursor, 5, "ada")
     assert [ticket.number for ticket in rest.tickets] == [2, 3]

@@ -12,8 +12,8 @@ from fairline.domain.tokens import Keyring
 from fairline.errors import StoreUnavailable
 from fairline.service import estimate_samples
 from fairline.service.estimate_samples import sampled
-from fairline.service.fairline import Room
-from fairline.store import Estimates, Shown, open_store
+from fairline.service.fairline import Fairline
+from fairline.store import Estimates, EstimateSample, open_store
 from tests.backends import FakeClock, Valkey
 from tests.web.inside import until
 
@@ -28,8 +28,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def room(url: str) -> AsyncIterator[Room]:
-    opened = Room(await open_store(url, clock=FakeClock()), Keyring(b"x" * 32))
+async def service(url: str) -> AsyncIterator[Fairline]:
+    opened = Fairline(await open_store(url, clock=FakeClock()), Keyring(b"x" * 32))
     await opened.create(QUEUE, {"admission_rate": 5, "burst": 5, "join_limit_per_ip": 0})
     yield opened
     await opened.close()
@@ -37,8 +37,8 @@ async def room(url: str) -> AsyncIterator[Room]:
     await opened.store.close()
 
 
-async def estimates(room: Room) -> Estimates:
-    return (await room.stats(QUEUE)).totals.estimates
+async def estimates(service: Fairline) -> Estimates:
+    return (await service.stats(QUEUE)).totals.estimates
 
 
 def test_the_first_are_all_noted_and_then_one_in_ten() -> None:
@@ -47,42 +47,42 @@ def test_the_first_are_all_noted_and_then_one_in_ten() -> None:
 
 
 async def test_what_a_join_was_answered_with_is_compared_with_the_wait(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    service: Fairline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimate_samples, "KEPT_SECONDS", 0.05)
-    noting = Room(room.store, room.keyring)
+    noting = Fairline(service.store, service.keyring)
     welcome = await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
     assert welcome.wait
     await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())  # held: told again, noted once
-    await room.store.admit(QUEUE, 1)
+    await service.store.admit(QUEUE, 1)
 
     async def compared() -> bool:
-        return (await estimates(room)).compared == 1
+        return (await estimates(service)).compared == 1
 
     await until(compared)
     await noting.close()
-    assert (await estimates(room)).compared == 1
+    assert (await estimates(service)).compared == 1
 
 
 async def test_a_store_that_is_away_costs_the_sample_and_nothing_else(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    service: Fairline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(queue: QueueId, noted: list[Shown]) -> None:
+    async def away(queue: QueueId, noted: list[EstimateSample]) -> None:
         raise StoreUnavailable("for the test")
 
     with monkeypatch.context() as cut:
-        cut.setattr(room.store, "note_shown", away)
-        await room.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
-        await room.close()
-    await room.store.admit(QUEUE, 1)
-    await room.close()
-    assert await estimates(room) == Estimates()
+        cut.setattr(service.store, "record_estimates", away)
+        await service.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
+        await service.close()
+    await service.store.admit(QUEUE, 1)
+    await service.close()
+    assert await estimates(service) == Estimates()
 
 
-async def test_where_no_wait_is_told_nothing_is_noted(room: Room) -> None:
-    await room.configure(QUEUE, {"status": "paused"})
-    await room.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
-    await room.close()
-    await room.configure(QUEUE, {"status": "active"})
-    await room.store.admit(QUEUE, 1)
-    assert await estimates(room) == Estimates()
+async def test_where_no_wait_is_told_nothing_is_noted(service: Fairline) -> None:
+    await service.configure(QUEUE, {"status": "paused"})
+    await service.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
+    await service.close()
+    await service.configure(QUEUE, {"status": "active"})
+    await service.store.admit(QUEUE, 1)
+    assert await estimates(service) == Estimates()

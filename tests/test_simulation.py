@@ -131,7 +131,7 @@ async def test_settings_change_at_a_moment_and_the_line_follows() -> None:
 async def test_a_forecast_can_be_taken_and_held_against_what_comes() -> None:
     async with simulation(evening()) as running:
         await running.run_until(60)
-        waiting = (await running.view()).waiting
+        waiting = (await running.snapshot()).waiting
         expected = (await running.forecast()).wait(waiting)
         assert expected is not None
         await running.run_until(1000)

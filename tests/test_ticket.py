@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, WHILE_HELD, Action, Reason, Status, goes_to, label
+from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, WHILE_ON_HOLD, Action, Reason, Status, goes_to, label
 
 ENDED = frozenset(Status) - LIVE
 #: A lapse has its reason from the state it ends; these are all it can have.
@@ -24,9 +24,9 @@ def test_all_that_leads_out_of_an_ended_ticket_is_the_undo_of_a_no_show() -> Non
 
 def test_who_is_held_can_be_released_or_go_and_nothing_else() -> None:
     for action in Action:
-        kept = goes_to(Status.WAITING, action, held=True)
-        assert (kept is not None) == (action in WHILE_HELD), action
-        assert kept in (None, Status.EXPIRED) or action in (Action.BEAT, Action.RELEASE), action
+        kept = goes_to(Status.WAITING, action, on_hold=True)
+        assert (kept is not None) == (action in WHILE_ON_HOLD), action
+        assert kept in (None, Status.EXPIRED) or action in (Action.HEARTBEAT, Action.RELEASE), action
 
 
 def test_who_is_not_held_cannot_be_released() -> None:
@@ -84,7 +84,7 @@ def test_an_action_that_stays_in_its_state_only_stays_there() -> None:
     """A beat, a recall or a touch is a sign of life; no state takes it for something else. Only a hold also takes
     someone who was called: back to the line, and aside."""
     staying = {action for (state, action), to in TRANSITIONS.items() if to is state}
-    in_line = {Action.BEAT, Action.PRIORITISE, Action.HOLD, Action.RELEASE, Action.PASS}
+    in_line = {Action.HEARTBEAT, Action.PRIORITISE, Action.HOLD, Action.RELEASE, Action.STEP_BACK}
     assert staying == {*in_line, Action.RECALL, Action.TOUCH}
     for (state, action), to in TRANSITIONS.items():
         assert action not in staying or to is state or (state, action) == (Status.ADMITTED, Action.HOLD)

@@ -17,7 +17,7 @@ from fairline.domain.tokens import Keyring
 from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMoved, TransitionRefused
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn
 from fairline.store import Joined, Store
 from tests.backends import FakeClock
@@ -29,8 +29,8 @@ MANY = {day: ["08:00-18:00"] for day in ("monday", "tuesday", "wednesday", "thur
 
 
 @pytest.fixture
-def room(store: Store) -> Room:
-    return Room(store, Keyring(b"a secret of the tests"))
+def service(store: Store) -> Fairline:
+    return Fairline(store, Keyring(b"a secret of the tests"))
 
 
 @pytest.fixture
@@ -78,34 +78,34 @@ class Meanwhile:
 
 @pytest.mark.parametrize("after", ["join", "transfer", "act"])
 async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
-    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, after: str
+    store: Store, service: Fairline, make_queue: MakeQueue, there: QueueId, after: str
 ) -> None:
     here = await make_queue(**WALK_IN)
-    await room.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
-    await room.join(there, JoinRequest(client_id="bob"), STAFF)
-    broken = Room(Breaking(store, after), room.keyring)
+    await service.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
+    await service.join(there, JoinRequest(client_id="bob"), STAFF)
+    broken = Fairline(Breaking(store, after), service.keyring)
     with pytest.raises(StoreUnavailable):
         await WalkIn(broken).transfer(here, 1, there)
 
     async def lines() -> list[int]:
         """How many wait and are called, here and there: those who are held are not."""
-        return [(await store.view(queue)).waiting for queue in (here, there)]
+        return [(await store.snapshot(queue)).waiting for queue in (here, there)]
 
     assert await lines() == {"join": [1, 1], "transfer": [0, 1], "act": [0, 2]}[after]
-    found = await room.ticket(there, 2)
+    found = await service.ticket(there, 2)
     assert (found.person.name, found.status) == ("Ada", Status.WAITING)
-    ticket = await WalkIn(room).transfer(here, 1, there)
+    ticket = await WalkIn(service).transfer(here, 1, there)
     assert (ticket.reason, ticket.went and ticket.went.number) == (Reason.TRANSFERRED, 2)
     assert await lines() == [0, 2]
-    assert (await room.ticket(there, 2)).position == 2
-    assert len((await room.tickets(there, None, None, 10)).tickets) == 2
+    assert (await service.ticket(there, 2)).position == 2
+    assert len((await service.tickets(there, None, None, 10)).tickets) == 2
 
 
-async def broken_off(store: Store, room: Room, here: QueueId, there: QueueId, steps: int) -> int:
+async def broken_off(store: Store, service: Fairline, here: QueueId, there: QueueId, steps: int) -> int:
     """The first steps of a transfer, as a worker that dies leaves them; answers the ticket there."""
-    await room.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
-    ticket = await room.ticket(here, 1)
-    (joined,) = (await store.join(there, [room.identity.transferred(here, ticket, 0)])).items
+    await service.join(here, JoinRequest(client_id="ada", name="Ada"), STAFF)
+    ticket = await service.ticket(here, 1)
+    (joined,) = (await store.join(there, [service.identity.transferred(here, ticket, 0)])).items
     assert isinstance(joined, Joined)
     if steps > 1:
         await store.transfer(here, 1, Went(there, joined.ticket.number, joined.ticket.joined, "as it was then"))
@@ -114,199 +114,201 @@ async def broken_off(store: Store, room: Room, here: QueueId, there: QueueId, st
 
 @pytest.mark.parametrize("steps", [1, 2])
 async def test_a_transfer_that_breaks_off_is_finished_by_the_keepers_within_a_minute(
-    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock, steps: int
+    store: Store, service: Fairline, make_queue: MakeQueue, there: QueueId, clock: FakeClock, steps: int
 ) -> None:
     here = await make_queue(**WALK_IN)
-    number = await broken_off(store, room, here, there, steps)
+    number = await broken_off(store, service, here, there, steps)
     keepers = [Transfers(store) for _ in range(4)]
     await keepers[0].keep(there)
-    assert (await room.ticket(there, number)).held, "the worker may be at it still"
+    assert (await service.ticket(there, number)).on_hold, "the worker may be at it still"
     clock.advance(45)
     await asyncio.gather(*(keeper.keep(there) for keeper in keepers))
-    before, after = await room.ticket(here, 1), await room.ticket(there, number)
+    before, after = await service.ticket(here, 1), await service.ticket(there, number)
     assert (before.reason, before.went and before.went.number) == (Reason.TRANSFERRED, number)
     assert (after.status, after.position) == (Status.WAITING, 1)
-    assert [(await store.view(queue)).waiting for queue in (here, there)] == [0, 1]
-    assert (await WalkIn(room).transfer(here, 1, there)).went == before.went
-    await room.act(there, Action.HOLD, number)
+    assert [(await store.snapshot(queue)).waiting for queue in (here, there)] == [0, 1]
+    assert (await WalkIn(service).transfer(here, 1, there)).went == before.went
+    await service.act(there, Action.HOLD, number)
     await keepers[0].keep(there)
-    assert (await room.ticket(there, number)).held, "what staff put aside stays there"
+    assert (await service.ticket(there, number)).on_hold, "what staff put aside stays there"
 
 
 @pytest.mark.parametrize("instead", ["leave", "elsewhere", "reinstated"])
 async def test_a_transfer_that_broke_off_is_undone_where_they_went_another_way(
-    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock, instead: str
+    store: Store, service: Fairline, make_queue: MakeQueue, there: QueueId, clock: FakeClock, instead: str
 ) -> None:
     here = await make_queue(**WALK_IN)
-    number = await broken_off(store, room, here, there, 1)
+    number = await broken_off(store, service, here, there, 1)
     if instead == "elsewhere":
         third = queue_id(f"{here}-third")
         await store.create(third, checked(WALK_IN))
-        await WalkIn(room).transfer(here, 1, third)
+        await WalkIn(service).transfer(here, 1, third)
     elif instead == "leave":
-        await room.act(here, Action.LEAVE, 1)
+        await service.act(here, Action.LEAVE, 1)
     else:
-        await room.call_next(here)
-        await room.act(here, Action.NO_SHOW, 1)
+        await service.call_next(here)
+        await service.act(here, Action.NO_SHOW, 1)
     clock.advance(45)
     await Transfers(store).keep(there)
-    assert (await room.ticket(there, number)).reason is Reason.CANCELLED
+    assert (await service.ticket(there, number)).reason is Reason.CANCELLED
     assert await store.arriving(there, 10) == []
     if instead == "reinstated":
-        await room.act(here, Action.REINSTATE, 1)
-        went = (await WalkIn(room).transfer(here, 1, there)).went
+        await service.act(here, Action.REINSTATE, 1)
+        went = (await WalkIn(service).transfer(here, 1, there)).went
         assert went
-        assert (await room.ticket(there, went.number)).position == 1, "the ticket that was undone is not given again"
+        assert (await service.ticket(there, went.number)).position == 1, "the ticket that was undone is not given again"
 
 
 async def test_who_came_from_a_queue_that_is_gone_is_not_lost(
-    store: Store, room: Room, make_queue: MakeQueue, there: QueueId, clock: FakeClock
+    store: Store, service: Fairline, make_queue: MakeQueue, there: QueueId, clock: FakeClock
 ) -> None:
     here = await make_queue(**WALK_IN)
-    number = await broken_off(store, room, here, there, 2)
+    number = await broken_off(store, service, here, there, 2)
     await store.delete(here)
     clock.advance(45)
     await Transfers(store).keep(there)
-    assert (await room.ticket(there, number)).position == 1
+    assert (await service.ticket(there, number)).position == 1
 
 
 async def test_a_transfer_of_someone_who_leaves_meanwhile_leaves_nothing_behind(
-    store: Store, room: Room, make_queue: MakeQueue, there: QueueId
+    store: Store, service: Fairline, make_queue: MakeQueue, there: QueueId
 ) -> None:
     here = await make_queue(**WALK_IN)
-    number = await broken_off(store, room, here, there, 1)
-    leaving = Room(Meanwhile(store, "transfer", partial(room.act, here, Action.LEAVE, 1)), room.keyring)
+    number = await broken_off(store, service, here, there, 1)
+    leaving = Fairline(Meanwhile(store, "transfer", partial(service.act, here, Action.LEAVE, 1)), service.keyring)
     with pytest.raises(TransitionRefused, match="left"):
         await WalkIn(leaving).transfer(here, 1, there)
-    assert (await room.ticket(there, number)).reason is Reason.CANCELLED
+    assert (await service.ticket(there, number)).reason is Reason.CANCELLED
 
 
-async def test_who_was_sent_on_is_sent_on_once(room: Room, make_queue: MakeQueue, there: QueueId, store: Store) -> None:
+async def test_who_was_sent_on_is_sent_on_once(
+    service: Fairline, make_queue: MakeQueue, there: QueueId, store: Store
+) -> None:
     here = await make_queue(**WALK_IN)
-    await room.join(here, JoinRequest(), STAFF)
-    await WalkIn(room).transfer(here, 1, there)
+    await service.join(here, JoinRequest(), STAFF)
+    await WalkIn(service).transfer(here, 1, there)
     third = queue_id(f"{here}-third")
     await store.create(third, checked(WALK_IN))
     with pytest.raises(TransitionRefused, match="transferred"):
-        await WalkIn(room).transfer(here, 1, third)
-    back = await WalkIn(room).transfer(there, 1, here)
+        await WalkIn(service).transfer(here, 1, third)
+    back = await WalkIn(service).transfer(there, 1, here)
     assert back.went
     assert (back.went.queue, back.went.number) == (here, 2)
 
 
-async def test_who_is_served_can_be_sent_on(room: Room, make_queue: MakeQueue, there: QueueId) -> None:
+async def test_who_is_served_can_be_sent_on(service: Fairline, make_queue: MakeQueue, there: QueueId) -> None:
     here = await make_queue(**WALK_IN)
-    await room.join(here, JoinRequest(), STAFF)
-    await room.call_next(here, desk="A")
-    await room.begin(here, 1)
-    assert (await WalkIn(room).transfer(here, 1, there)).status is Status.EXPIRED
-    answer = await room.status(there, 1)
-    assert answer.standing.position == 1
+    await service.join(here, JoinRequest(), STAFF)
+    await service.call_next(here, desk="A")
+    await service.begin(here, 1)
+    assert (await WalkIn(service).transfer(here, 1, there)).status is Status.EXPIRED
+    answer = await service.status(there, 1)
+    assert answer.ticket_status.position == 1
 
 
 # Hours. The clock of the tests begins on a Friday at 08:00 UTC.
 
 
 async def test_the_line_closes_itself_when_no_more_can_be_served(
-    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+    store: Store, service: Fairline, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(**WALK_IN, opening_hours=MANY, one_per="none", max_queue_size=1000)
     clock.advance(3600 * 8)
     for _ in range(10):
-        await room.join(queue, JoinRequest(), Caller())
+        await service.join(queue, JoinRequest(), Caller())
     for _ in range(6):
         clock.advance(600)
-        await room.call_next(queue, desk="A")
+        await service.call_next(queue, desk="A")
     # It is 17:00, and a desk takes ten minutes. That is time for 6 until 18:00, but five such times tell it roughly: if
     # all goes well, it is time for 29.
-    while (await store.view(queue)).waiting < 29:
-        await room.join(queue, JoinRequest(), Caller())
+    while (await store.snapshot(queue)).waiting < 29:
+        await service.join(queue, JoinRequest(), Caller())
     with pytest.raises(QueueClosed, match="today") as closed:
-        await room.join(queue, JoinRequest(), Caller())
+        await service.join(queue, JoinRequest(), Caller())
     assert closed.value.early
-    await room.configure(queue, {"close_early": False})
-    await room.join(queue, JoinRequest(), Caller())
+    await service.configure(queue, {"close_early": False})
+    await service.join(queue, JoinRequest(), Caller())
 
 
 async def test_nobody_is_sent_away_and_no_wait_is_told_for_one_slow_call(
-    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+    store: Store, service: Fairline, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(**WALK_IN, opening_hours=MANY, one_per="none")
     clock.advance(3600 * 8)
     for _ in range(60):
-        await room.join(queue, JoinRequest(), Caller())
+        await service.join(queue, JoinRequest(), Caller())
     for ticks in (20, 1, 20, 20):  # the first call takes ten minutes
         for _ in range(ticks):
             clock.advance(30)
             await store.admit(queue, 10)
-        joined = await room.join(queue, JoinRequest(), Caller())
+        joined = await service.join(queue, JoinRequest(), Caller())
         assert joined.wait is None
-        await room.call_next(queue, desk="A")
-    assert (await store.view(queue)).calls_seen > 1
+        await service.call_next(queue, desk="A")
+    assert (await store.snapshot(queue)).calls_seen > 1
 
 
 async def test_outside_of_its_hours_a_queue_says_when_it_opens(
-    room: Room, make_queue: MakeQueue, clock: FakeClock
+    service: Fairline, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(**WALK_IN, opening_hours=MANY)
     clock.advance(3600 * 10)
     with pytest.raises(QueueClosed) as closed:
-        await room.join(queue, JoinRequest(), Caller())
+        await service.join(queue, JoinRequest(), Caller())
     assert closed.value.opens_at == clock() + 3600 * 14 * 1000
     assert closed.value.retry_after == 3600 * 14
-    await room.join(queue, JoinRequest(), STAFF)
+    await service.join(queue, JoinRequest(), STAFF)
 
 
 async def test_a_change_of_the_hours_holds_at_once_for_every_worker(
-    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+    store: Store, service: Fairline, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(**WALK_IN)
-    await room.join(queue, JoinRequest(), Caller())
-    other = Room(store, room.keyring)
+    await service.join(queue, JoinRequest(), Caller())
+    other = Fairline(store, service.keyring)
     await other.configure(queue, {"closed_dates": ["2027-01-15"], "phone_region": "KR"})
     with pytest.raises(QueueClosed):
-        await room.join(queue, JoinRequest(), Caller())
-    joined = await room.join(queue, JoinRequest(phone="010-2345-6789"), STAFF)
-    assert (await room.ticket(queue, joined.standing.number)).person.phone == "+821023456789"
+        await service.join(queue, JoinRequest(), Caller())
+    joined = await service.join(queue, JoinRequest(phone="010-2345-6789"), STAFF)
+    assert (await service.ticket(queue, joined.ticket_status.number)).person.phone == "+821023456789"
 
 
 async def test_the_day_ends_once_also_after_a_night_without_a_keeper(
-    store: Store, room: Room, make_queue: MakeQueue, clock: FakeClock
+    store: Store, service: Fairline, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(**WALK_IN, opening_hours=MANY, clear_after_minutes=30, close_early=False)
     for _ in range(3):
-        await room.join(queue, JoinRequest(), STAFF)
-    await room.act(queue, Action.HOLD, 2)
-    await room.call_next(queue, desk="A")
+        await service.join(queue, JoinRequest(), STAFF)
+    await service.act(queue, Action.HOLD, 2)
+    await service.call_next(queue, desk="A")
     keepers = [Schedules(store), Schedules(store)]
     clock.advance(3600 * 10 + 1799)
     for keeper in keepers:
         await keeper.keep(queue)
-    assert (await store.view(queue)).waiting == 1
+    assert (await store.snapshot(queue)).waiting == 1
     clock.advance(3600 * 15)  # the next morning: 9:30, and someone new is there
-    await room.join(queue, JoinRequest(), Caller())
+    await service.join(queue, JoinRequest(), Caller())
     for keeper in keepers:
         await keeper.keep(queue)
-    reasons = [(await room.ticket(queue, number)).reason for number in (1, 2, 3, 4)]
+    reasons = [(await service.ticket(queue, number)).reason for number in (1, 2, 3, 4)]
     assert reasons == [None, Reason.CLOSED, Reason.CLOSED, None]
-    assert (await store.view(queue)).waiting == 1
+    assert (await store.snapshot(queue)).waiting == 1
 
 
 # Another device
 
 
 async def test_a_link_works_once_and_for_ten_minutes(
-    room: Room, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    service: Fairline, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, walk_in = await make_queue(**WALK_IN), WalkIn(room)
-    standing = (await room.join(queue, JoinRequest(client_id="old"), Caller())).standing
-    codes = [walk_in.move_code(queue, standing) for _ in range(2)]
+    queue, walk_in = await make_queue(**WALK_IN), WalkIn(service)
+    ticket_status = (await service.join(queue, JoinRequest(client_id="old"), Caller())).ticket_status
+    codes = [walk_in.move_code(queue, ticket_status) for _ in range(2)]
     moved = await walk_in.moved(codes[0], "new")
-    assert (moved.standing.number, moved.standing.moved) == (1, 1)
+    assert (moved.ticket_status.number, moved.ticket_status.moved) == (1, 1)
     for code in codes:
         with pytest.raises(TokenMoved):
             await walk_in.moved(code, "third")
-    late = walk_in.move_code(queue, moved.standing)
+    late = walk_in.move_code(queue, moved.ticket_status)
     now = time.time()
     monkeypatch.setattr("fairline.service.walk_in.time.time", lambda: now + 601)
     with pytest.raises(TokenExpired):

@@ -17,7 +17,7 @@
     │   ├── QueueMaintenance                (a retry may help)
     │   ├── QueueClosed                     (a retry helps, once it opens)
     │   ├── QueuePaused
-    │   ├── NoRoom                          (a retry may help)
+    │   ├── AtCapacity                          (a retry may help)
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
     │   ├── PassInvalid
@@ -218,10 +218,10 @@ class QueuePaused(Refused):
         super().__init__(f"Queue {queue!r} is {status}, so nobody can be called. Set its status to active first.")
 
 
-class NoRoom(Refused):
+class AtCapacity(Refused):
     """Nobody can be called while the inside is full or sold out."""
 
-    code = "no_room"
+    code = "at_capacity"
 
     def __init__(self, queue: str) -> None:
         super().__init__(
@@ -307,7 +307,7 @@ class TransitionRefused(Refused):
 
     def __init__(self, action: str, found: str, reason: str | None = None) -> None:
         why = f" ({reason.replace('_', ' ')})" if reason else ""
-        super().__init__(f"Cannot {action.replace('_', ' ')} a ticket that is {found}{why}.")
+        super().__init__(f"Cannot {action.replace('_', ' ')} a ticket that is {found.replace('_', ' ')}{why}.")
         self.action = action
         self.found = found
 

@@ -132,8 +132,8 @@ def test_a_ticket_has_ten_open_streams_and_the_newest_is_refused(
         answers = [stream_of(server, streams, "/stream", f"192.0.2.{n}", token) for n in range(11)]
         assert [answer.status_code for answer in answers[:10]] == [200] * 10
         assert_one_too_many(answers[10], "ticket")
-        beat = proxy.post("/heartbeat", headers={"authorization": f"Bearer {token}"})
-        assert beat.status_code == 200
+        heartbeat = proxy.post("/heartbeat", headers={"authorization": f"Bearer {token}"})
+        assert heartbeat.status_code == 200
         answers[0].close()
         wait_until(lambda: opens_again(server, "/stream", "192.0.2.1", token), "a stream that was closed made no room")
 

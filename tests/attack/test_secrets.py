@@ -8,7 +8,7 @@ import httpx
 
 from fairline.domain.tokens import Keyring
 from fairline.service.admin_keys import AdminKeys
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import LONG_ENOUGH
 from fairline.store import Role, Store
 from tests.cli.typed import fairline
@@ -77,7 +77,7 @@ def test_keys_that_are_made_are_long_and_nobody_chooses_one(server: RunningServe
 
 
 async def test_one_that_an_earlier_version_put_into_the_store_opens_nothing(store: Store) -> None:
-    keys = AdminKeys(Room(store, Keyring(b"a secret that all workers share.")))
+    keys = AdminKeys(Fairline(store, Keyring(b"a secret that all workers share.")))
     for text in (*WEAK.values(), GOOD):
         await keys.create(Role.ADMIN, "from before", text)
     found = await keys.of_text(GOOD)

@@ -28,7 +28,7 @@ TICKET_CALLS = (
     "POST /api/v1/heartbeat",
     "GET /api/v1/status",
     "POST /api/v1/leave",
-    "POST /api/v1/pass",
+    "POST /api/v1/step-back",
     "POST /api/v1/move",
     "GET /api/v1/stream",
 )
@@ -167,14 +167,14 @@ def ways(token: str, cookie: str, query: str) -> list[dict[str, Any]]:
     ]
 
 
-def standing(operator: httpx.Client, queue: str) -> Any:
+def ticket_status(operator: httpx.Client, queue: str) -> Any:
     """What an attack could have changed."""
     tickets = operator.get(f"/api/v1/admin/queues/{queue}/tickets").json()["tickets"]
     return [{name: each[name] for name in ("ticket", "status", "position", "leaving")} for each in tickets]
 
 
 def test_a_forged_token_is_refused_on_every_call(server: RunningServer, operator: httpx.Client, good: Good) -> None:
-    before = standing(operator, good.queue)
+    before = ticket_status(operator, good.queue)
     old_ticket, old_session = expired(good)
     foreign = Keyring(b"another server's secret, long enough")
     now = time.time()
@@ -213,7 +213,7 @@ def test_a_forged_token_is_refused_on_every_call(server: RunningServer, operator
                         answer = client.request(method, address, **way)
                         assert answer.status_code == 401, (call, name, way, answer.text)
                         assert answer.json()["code"] == ("token_expired" if name == "expired" else "token_invalid")
-    assert standing(operator, good.queue) == before
+    assert ticket_status(operator, good.queue) == before
 
 
 def test_a_good_session_opens_no_other_queue(server: RunningServer, make_queue: MakeQueue, good: Good) -> None:
@@ -228,7 +228,7 @@ def test_what_else_is_signed_cannot_be_forged_either(
     server: RunningServer, operator: httpx.Client, make_queue: MakeQueue, good: Good
 ) -> None:
     """Links to another device, priority passes, kiosks and the cookie of the dashboard."""
-    before = standing(operator, good.queue)
+    before = ticket_status(operator, good.queue)
     base, others = server.base_url, good.others
     for kind, token in others.items():
         wrong = {name: other for name, other in others.items() if name != kind}
@@ -250,4 +250,4 @@ def test_what_else_is_signed_cannot_be_forged_either(
                     answer = httpx.get(f"{base}/api/v1/admin/queues", headers={"cookie": f"fairline_admin={forgery}"})
                     expected = {401}
             assert answer.status_code in expected, (kind, name, answer.text[:500])
-    assert standing(operator, good.queue) == before
+    assert ticket_status(operator, good.queue) == before

@@ -33,7 +33,7 @@ window.fetch = async (...asked) => {
   const answer = await ours(...asked);
   if (!String(asked[0]).includes("/floor?")) return answer;
   const floor = await answer.json();
-  for (const part of ["line", "held", "called", "serving", "missed"])
+  for (const part of ["line", "on_hold", "called", "serving", "missed"])
     for (const ticket of floor[part])
       ticket.joined_at = new Date(new Date(ticket.joined_at) - 60000 * (2 + 3 * (12 - ticket.ticket))).toISOString();
   return new Response(JSON.stringify(floor), { status: answer.status, headers: answer.headers });

@@ -73,7 +73,7 @@ async def _pass(data: Path, wanted: Scenario, seconds: int) -> None:
         evening = Simulation(wanted, store, clock, SALE)
         await evening.begin()
         await evening.run_until(seconds)
-        await evening.room.close()
+        await evening.service.close()
     finally:
         await store.close()
         server.stop()

@@ -71,7 +71,7 @@ def maintenance(venue: Venue, someone: Person, lang: str) -> Page:
     return _at(venue.queue(status="maintenance", closed_message="We are back at noon."), someone, lang)
 
 
-def held(venue: Venue, someone: Person, lang: str) -> Page:
+def on_hold(venue: Venue, someone: Person, lang: str) -> Page:
     queue = venue.queue()
     page = _at(queue, someone, lang)
     shows(page, "position").to_have_text("1")
@@ -145,7 +145,7 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "waiting": waiting,
     "message": message,
     "paused": paused,
-    "held": held,
+    "on_hold": on_hold,
     "admitted": admitted,
     "not_open": not_open,
     "maintenance": maintenance,

@@ -62,9 +62,9 @@ def test_everything_one_does_is_seen_by_the_other(office: Queue, venue: Venue, s
     next_(one).click()
     expect(mine(one, 2)).to_be_visible()
     press(one, "hold")
-    soon(row(other, "held", 2))
-    row(other, "held", 2).get_by_role("button", name="Back to the line").click()
-    gone_soon(row(one, "held", 2))
+    soon(row(other, "on_hold", 2))
+    row(other, "on_hold", 2).get_by_role("button", name="Back to the line").click()
+    gone_soon(row(one, "on_hold", 2))
     soon(row(one, "line", 2))
 
     row(one, "line", 4).get_by_role("button", name=re.compile("^Call")).click()
@@ -80,7 +80,7 @@ def test_everything_one_does_is_seen_by_the_other(office: Queue, venue: Venue, s
         row(one, "line", 2).get_by_role("button", name=re.compile("^More")).click()
         row(one, "line", 2).locator(f'[data-act="{action}"]').click()
         said(one).to_contain_text(words)
-    soon(row(other, "held", 2))
+    soon(row(other, "on_hold", 2))
     row(one, "line", 6).get_by_role("button", name=re.compile("^More")).click()
     row(one, "line", 6).locator('[data-act="prioritise"]').click()
     one.get_by_label("Level").select_option("3")
@@ -367,8 +367,8 @@ def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, 
     page = sit(queue, viewport=PHONE)
     queue.act(2, "hold")
     next_(page).click()
-    big, held, line = mine(page, 1), row(page, "held", 2), row(page, "line", 3)
-    expect(held).to_be_visible()
+    big, on_hold, line = mine(page, 1), row(page, "on_hold", 2), row(page, "line", 3)
+    expect(on_hold).to_be_visible()
     expect(big).to_be_visible()
     one_line = "it => it.getClientRects().length === 1 && it.scrollWidth <= it.clientWidth && it.offsetHeight < 60"
     assert big.locator(".label-big").evaluate(one_line)
@@ -379,7 +379,7 @@ def test_on_a_phone_long_names_and_labels_leave_room_for_the_rest(venue: Venue, 
     assert line.locator("bdi").evaluate(lines) > 2, "the whole name is a press away"
     big.locator(".who-big").click()
     assert big.locator(".who-big").evaluate(lines) > 2
-    label, button = held.locator("b").bounding_box(), held.locator("button").first.bounding_box()
+    label, button = on_hold.locator("b").bounding_box(), on_hold.locator("button").first.bounding_box()
     assert label is not None
     assert button is not None
     apart = label["x"] + label["width"] <= button["x"] or label["y"] + label["height"] <= button["y"]

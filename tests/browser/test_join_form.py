@@ -66,7 +66,7 @@ def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venu
     mine = call(queue, "Chair 1")
     is_state(page, "admitted")
     queue.act(mine, "hold")
-    is_state(page, "held")
+    is_state(page, "on_hold")
     shows(page, "title").to_have_text("You are on hold")
     shows(page, "note").to_be_hidden()
     queue.act(mine, "release")
@@ -76,7 +76,7 @@ def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venu
     queue.act(mine, "return")
     shows(page, "note").to_be_visible()
     queue.act(mine, "hold")
-    is_state(page, "held")
+    is_state(page, "on_hold")
     shows(page, "note").to_be_hidden()
 
 

@@ -62,15 +62,15 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
     me.context.route("**/api/v1/stream*", lambda route: route.abort())
     page = me.tab()
     page.clock.install()
-    held: list[Route] = []
+    on_hold: list[Route] = []
 
     def hold(route: Route) -> None:
-        held.append(route)
+        on_hold.append(route)
 
     def asked(path: str) -> int:
         return len([request for request in me.requests if path in request.url])
 
-    def beats() -> int:
+    def heartbeats() -> int:
         return asked("/api/v1/heartbeat")
 
     # A page tries a stream twice before it goes by heartbeats alone, and asks after each where it stands.
@@ -80,26 +80,26 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
 
     def until_the_next() -> None:
         # Second by second: one that is sent must not have its time run out before it can be answered.
-        before, seconds = beats(), 0
-        while beats() == before:
+        before, seconds = heartbeats(), 0
+        while heartbeats() == before:
             page.clock.run_for(1000)
             seconds += 1
             assert seconds <= 26, "at its time, whatever the jitter"
 
-    before = beats()
+    before = heartbeats()
     page.clock.run_for(14_000)
-    assert beats() == before, "not before its time, whatever the jitter"
+    assert heartbeats() == before, "not before its time, whatever the jitter"
     with page.expect_response("**/api/v1/heartbeat*"):
         until_the_next()
     shows(page, "heard").to_have_text(re.compile(r"Updated \d seconds? ago"))
     page.route("**/api/v1/heartbeat*", hold)
     until_the_next()
-    before = beats()
+    before = heartbeats()
     for _ in range(5):
         page.evaluate("window.dispatchEvent(new Event('focus'))")
         page.clock.run_for(1000)
-    assert beats() == before, "one request at a time"
-    held[0].continue_()
+    assert heartbeats() == before, "one request at a time"
+    on_hold[0].continue_()
     shows(page, "heard").to_contain_text("Updated")
 
 

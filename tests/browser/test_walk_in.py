@@ -1,4 +1,4 @@
-"""A morning at a walk-in line, on every screen there is: three phones, two desks, the board on the wall. Whatever anyone
+"""A morning at a walk-in line, on every screen: three phones, two desks, the board on the wall. Whatever anyone
 presses, all of them come to tell the same. On PostgreSQL, which is the usual store of a counter."""
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ BOARD = """() => [...document.querySelectorAll("section")].map((section) => {
   const prefix = section.querySelector(".prefix").textContent;
   const now = read("call") ? [[read("call").replace(prefix, `${prefix}-`), read("desk")]] : [];
   const others = [...part("serving").children].map((it) => [...it.children].map((each) => each.textContent));
-  return {first: now[0]?.[0] ?? "", called: [...now, ...others].sort(), waiting: read("waiting"), held: read("held")};
+  return {first: now[0]?.[0] ?? "", called: [...now, ...others].sort(),
+          waiting: read("waiting"), held: read("on_hold")};
 })"""
 
 
@@ -175,7 +176,7 @@ class WalkIn:
             "first": self.first if inside else "",
             "called": sorted([guest.label, guest.desk] for guest in inside),
             "waiting": ENGLISH.count("board_waiting", waiting) if waiting else ENGLISH("board_waiting_none"),
-            "held": ENGLISH("closed_title") if self.closed and queue is self.queue else "",
+            "on_hold": ENGLISH("closed_title") if self.closed and queue is self.queue else "",
         }
 
     def _line(self, queue: Queue) -> list[str]:

@@ -49,8 +49,10 @@ async def make(store: Store, queue: QueueId, people: int = 0, **settings: Any) -
 
 
 async def count_of(store: Store, queue: QueueId, status: Status) -> int:
-    view = await store.view(queue)
-    return {Status.WAITING: view.waiting, Status.ADMITTED: view.admitted, Status.ACTIVE: view.active}[status]
+    snapshot = await store.snapshot(queue)
+    return {Status.WAITING: snapshot.waiting, Status.ADMITTED: snapshot.admitted, Status.ACTIVE: snapshot.active}[
+        status
+    ]
 
 
 async def all_events(store: Store, queue: QueueId) -> list[Event]:

@@ -120,8 +120,12 @@ async def test_nobody_ends_by_an_outage_and_everyone_keeps_the_time_they_had(
     await keep(keeper, clock, 40)
 
     async def seconds_left() -> list[float]:
-        (*standings,) = (await store.rank(queue, [1, 2, 3])).items
-        return [(standing.deadline - clock()) / 1000 for standing in standings if standing and standing.deadline]
+        (*ticket_statuses,) = (await store.status(queue, [1, 2, 3])).items
+        return [
+            (ticket_status.deadline - clock()) / 1000
+            for ticket_status in ticket_statuses
+            if ticket_status and ticket_status.deadline
+        ]
 
     assert await seconds_left() == [160, 60, 50]
     clock.advance(outage)
@@ -218,9 +222,9 @@ async def test_nobody_lapses_while_no_web_worker_can_be_reached(
     for _ in range(20):
         clock.advance(5)
         await keeper.sweep()
-    assert (await store.view(queue)).waiting == 1
+    assert (await store.snapshot(queue)).waiting == 1
     for _ in range(5):
         clock.advance(5)
         await store.registry.mark_alive("web", "w:1")
         await keeper.sweep()
-    assert (await store.view(queue)).waiting == 0
+    assert (await store.snapshot(queue)).waiting == 0

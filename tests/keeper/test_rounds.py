@@ -43,7 +43,7 @@ async def test_any_number_of_keepers_together_keep_to_rate_and_room(
         done = [ticket.number for ticket in inside if chance.random() < 0.4]
         await site.visit(queue, "start", [(number, b"them") for number in done])
         await site.act(queue, Action.COMPLETE, done)
-        return (await site.view(queue)).completed == people
+        return (await site.snapshot(queue)).completed == people
 
     async with running(*crew):
         await comes_true(all_served, "not everyone was let in")
@@ -117,7 +117,7 @@ async def test_the_silent_are_ended_once_however_many_keepers_there_are(
     alive = list(range(1, 301, 10))
 
     async def only_the_alive_are_left() -> bool:
-        return (await stores[0].beat(queue, alive)).view.waiting == len(alive)
+        return (await stores[0].heartbeat(queue, alive)).snapshot.waiting == len(alive)
 
     async with running(*crew):
         await comes_true(only_the_alive_are_left, "the silent are still in the line")
@@ -157,7 +157,7 @@ async def test_a_queue_that_nobody_is_in_is_left_alone_until_something_happens(
     (store,) = await open_stores(1, clock)
     await make(store, queue)
     asked: Counter[str] = Counter()
-    for name in ("admit", "view", "arriving", "sweep"):
+    for name in ("admit", "snapshot", "arriving", "sweep"):
         monkeypatch.setattr(store, name, counting(getattr(store, name), asked, name))
     keeper = Keeper(store)
 
@@ -171,7 +171,7 @@ async def test_a_queue_that_nobody_is_in_is_left_alone_until_something_happens(
         return asked
 
     await goes_round(5)
-    assert await goes_round(60) == {"admit": 20, "sweep": 12, "view": 1, "arriving": 1}
+    assert await goes_round(60) == {"admit": 20, "sweep": 12, "snapshot": 1, "arriving": 1}
     await store.join(queue, [Arrival()])
     await goes_round(1)
     assert await count_of(store, queue, Status.ADMITTED) == 1
@@ -260,7 +260,7 @@ async def test_a_sweep_finishes_transfers_that_broke_off(
     here, there = await make(store, queue, 1), await make(store, queue_id(f"{queue}-there"))
     before = (await store.look_up(here, [1])).items[0]
     assert before
-    await store.join(there, [Arrival(held=True, came=Came(here, 1, before.joined))])
+    await store.join(there, [Arrival(on_hold=True, came=Came(here, 1, before.joined))])
     clock.advance(20)
     await Keeper(store).sweep()
-    assert [(await store.view(each)).waiting for each in (here, there)] == [0, 1]
+    assert [(await store.snapshot(each)).waiting for each in (here, there)] == [0, 1]

@@ -6,10 +6,10 @@ from fairline.domain.events import EventType
 from fairline.domain.queue import OnePer, QueueStatus
 from fairline.domain.ticket import LIVE, Action
 from fairline.errors import (
+    AtCapacity,
     FairlineError,
     IdempotencyConflict,
     InvalidRequest,
-    NoRoom,
     PassInvalid,
     PassNotFound,
     QueueFull,
@@ -33,8 +33,8 @@ class Arrivals(Moves):
                 return IdempotencyConflict()
             return Joined(self.ticket(again), created=False, proven=True, by_key=True)
         holder = self._holder_of(a)
-        if holder and (held := next((t for t in self.having(*LIVE) if t.holder == holder), None)):
-            return Joined(self.ticket(held), created=False, proven=a.client != b"" and a.client == held.client)
+        if holder and (on_hold := next((t for t in self.having(*LIVE) if t.holder == holder), None)):
+            return Joined(self.ticket(on_hold), created=False, proven=a.client != b"" and a.client == on_hold.client)
         return self._refusal(a) or Joined(self.ticket(self._enter(a, holder)), created=True, proven=True)
 
     def _holder_of(self, a: Arrival) -> Holder | None:
@@ -61,8 +61,8 @@ class Arrivals(Moves):
         for who, name, limit, window in self._limits_of(a):
             if limit and (wait := self._blocked(name, limit, window)):
                 return RateLimited(who, wait / 1000)
-        if a.through and not (self._lets_in() and not waiting and self._room() and self._tokens(0) >= 1):
-            return NoRoom(self.queue)
+        if a.through and not (self._lets_in() and not waiting and self._service() and self._tokens(0) >= 1):
+            return AtCapacity(self.queue)
         return None
 
     def _enter(self, a: Arrival, holder: Holder | None) -> Entry:
@@ -92,7 +92,7 @@ class Arrivals(Moves):
         self.tickets.append(t)
         self._event(EventType.JOINED, t.number, str(level) if level else "")
         if a.through:
-            self.bucket.tokens, self.bucket.at, self.bucket.held = self._tokens(0) - 1, self.now(), False
+            self.bucket.tokens, self.bucket.at, self.bucket.on_hold = self._tokens(0) - 1, self.now(), False
             self._move(t, Action.ADMIT)
         self.peak = max(self.peak, len(self.line()))
         return t

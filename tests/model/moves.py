@@ -31,7 +31,7 @@ class Moves(State):
         t = self.find(number)
         if t is None:
             raise TicketNotFound(self.queue, number)
-        if goes_to(t.status, action, held=t.held) is None:
+        if goes_to(t.status, action, on_hold=t.on_hold) is None:
             raise TransitionRefused(action, t.found, t.reason)
         return t
 
@@ -40,7 +40,7 @@ class Moves(State):
         s, now, clock = self.settings, self.now(), self.clock
         empty = not self.line()
         before, t.status = t.status, TRANSITIONS[t.status, action]
-        t.leaving = t.held = False
+        t.leaving = t.on_hold = False
         match t.status:
             case Status.WAITING:
                 t.admitted, t.desk, t.due = 0, "", self._waiting_due()
@@ -92,7 +92,7 @@ class Moves(State):
         since = 0 if bucket.at is None else max(0, self.now() - bucket.at)
         tokens = most if bucket.tokens is None else bucket.tokens
         # Whoever waits for a token loses none by a late tick, up to two of them; otherwise burst is the most.
-        limit = max(most, min(1.0, tokens) + 2 * rate * round(every * 1000) / 1000) if bucket.held else most
+        limit = max(most, min(1.0, tokens) + 2 * rate * round(every * 1000) / 1000) if bucket.on_hold else most
         return min(limit, tokens + rate * since / 1000)
 
     def _most(self) -> float:

@@ -8,12 +8,12 @@ from functools import partial
 
 from fairline.domain.events import EventType
 from fairline.domain.queue import QueueSettings, QueueStatus
-from fairline.domain.ticket import LIVE, REASONS, REINSTATED, Action, Standing, Status, Ticket, Went
+from fairline.domain.ticket import LIVE, REASONS, REINSTATED, Action, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
+    AtCapacity,
     FairlineError,
     HolderInLine,
     IdempotencyConflict,
-    NoRoom,
     QueuePaused,
     SessionTaken,
     SettingsChanged,
@@ -41,28 +41,28 @@ class Model(Arrivals):
 
     # People who wait
 
-    def beat(self, numbers: Sequence[int]) -> list[Standing | None]:
-        return [self._beat(n) for n in numbers]
+    def heartbeat(self, numbers: Sequence[int]) -> list[TicketStatus | None]:
+        return [self._heartbeat(n) for n in numbers]
 
-    def _beat(self, number: int) -> Standing | None:
+    def _heartbeat(self, number: int) -> TicketStatus | None:
         t = self.find(number)
         if t and t.status is Status.WAITING:
             t.leaving, t.due = False, self._waiting_due()
-        return self.standing(t) if t else None
+        return self.ticket_status(t) if t else None
 
     def keep(self, numbers: Sequence[int]) -> None:
         for t in filter(None, map(self.find, numbers)):
             if t.status is Status.WAITING and not t.leaving:
                 t.due = self._waiting_due()
 
-    def unload(self, numbers: Sequence[int]) -> list[Standing | None]:
+    def unload(self, numbers: Sequence[int]) -> list[TicketStatus | None]:
         return [self._unload(n) for n in numbers]
 
-    def _unload(self, number: int) -> Standing | None:
+    def _unload(self, number: int) -> TicketStatus | None:
         t = self.find(number)
         if t and t.status is Status.WAITING and not t.leaving:
             t.leaving, t.due = True, self.clock + self.settings.grace_seconds * 1000
-        return self.standing(t) if t else None
+        return self.ticket_status(t) if t else None
 
     def prioritise(self, number: int, level: int) -> Ticket:
         t = self._wanted(number, Action.PRIORITISE)
@@ -75,16 +75,16 @@ class Model(Arrivals):
         self._event(EventType.PRIORITISED, t.number, str(level))
         return self.ticket(t)
 
-    def let_pass(self, number: int, places: int, seen: int | None) -> Ticket:
-        t = self._wanted(number, Action.PASS)
+    def step_back(self, number: int, places: int, seen: int | None) -> Ticket:
+        t = self._wanted(number, Action.STEP_BACK)
         line = self.line()
         rank = line.index(t)
         behind = line[rank + 1 : rank + 1 + places]
         if behind and (seen is None or rank + 1 <= seen):
-            dealt = self.order.let_pass([other.place for other in line], rank, places, t.level)
+            dealt = self.order.step_back([other.place for other in line], rank, places, t.level)
             for other, place in zip([*behind, t], dealt, strict=True):
                 other.place, other.policy = place, None
-            self._event(EventType.PASSED, number, str(len(behind)))
+            self._event(EventType.STEPPED_BACK, number, str(len(behind)))
         return self.ticket(t)
 
     # Letting in
@@ -97,15 +97,15 @@ class Model(Arrivals):
         tokens = self._tokens(every)
         bucket.at = bucket.ticked = now
         if not self._lets_in():
-            bucket.tokens, bucket.held = min(tokens, self._most()), False
+            bucket.tokens, bucket.on_hold = min(tokens, self._most()), False
             return []
-        free, line = self._room(), self.line()
+        free, line = self._service(), self.line()
         going = line[: min(math.floor(tokens), free, at_most)]
         for t in going:
             self._move(t, Action.ADMIT)
         bucket.tokens = tokens - len(going)
         waits_on = len(line) > len(going) and free > len(going)
-        bucket.held = waits_on and (bucket.tokens < 1 or len(going) == at_most)
+        bucket.on_hold = waits_on and (bucket.tokens < 1 or len(going) == at_most)
         return [t.number for t in going]
 
     def call_next(self, count: int, *, desk: str, key: bytes, number: int | None) -> list[Ticket]:
@@ -117,7 +117,7 @@ class Model(Arrivals):
         if self.settings.status is not QueueStatus.ACTIVE:
             raise QueuePaused(self.queue, self.settings.status)
         wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
-        called = wanted[: min(count if number is None else 1, self._room())]
+        called = wanted[: min(count if number is None else 1, self._service())]
         answers = []
         if called and desk:
             self._note_desk(desk, len(called))
@@ -139,10 +139,12 @@ class Model(Arrivals):
 
     # Inside, and out
 
-    def visit(self, what: Visit, visitors: Iterable[Visitor]) -> list[Standing | FairlineError]:
+    def visit(self, what: Visit, visitors: Iterable[Visitor]) -> list[TicketStatus | FairlineError]:
         return [self._visit(what, *visitor) for visitor in visitors]
 
-    def _visit(self, what: Visit, number: int, by: bytes, views: int, joined: int | None) -> Standing | FairlineError:
+    def _visit(
+        self, what: Visit, number: int, by: bytes, views: int, joined: int | None
+    ) -> TicketStatus | FairlineError:
         t = self.find(number)
         if t is None:
             return TicketNotFound(self.queue, number)
@@ -158,7 +160,7 @@ class Model(Arrivals):
         if what != "start" and views:
             t.views += views
             t.due = self._active_due(t)
-        return self.standing(t)
+        return self.ticket_status(t)
 
     def transfer(self, number: int, went: Went) -> Ticket:
         t = self.find(number)
@@ -168,10 +170,10 @@ class Model(Arrivals):
             self._move(t, Action.TRANSFER, REASONS[Action.TRANSFER], f"{went.queue} {went.number}")
         return self.ticket(t)
 
-    def act(self, action: Action, numbers: Iterable[int]) -> list[Standing | FairlineError]:
+    def act(self, action: Action, numbers: Iterable[int]) -> list[TicketStatus | FairlineError]:
         return [self._answer(partial(self._act, action, n)) for n in numbers]
 
-    def _act(self, action: Action, number: int) -> Standing:
+    def _act(self, action: Action, number: int) -> TicketStatus:
         t = self._wanted(number, action)
         if action is Action.REINSTATE:
             self._reinstate(t)
@@ -180,25 +182,25 @@ class Model(Arrivals):
                 self._move(t, Action.RETURN)
             elif not self.line():
                 self.empty_at = self.now()
-            t.held = action is Action.HOLD
-            self._event(EventType.HELD if t.held else EventType.RELEASED, t.number)
+            t.on_hold = action is Action.HOLD
+            self._event(EventType.PUT_ON_HOLD if t.on_hold else EventType.RELEASED, t.number)
         else:
             self._move(t, action, REASONS.get(action))
-        return self.standing(t)
+        return self.ticket_status(t)
 
     def _reinstate(self, t: Entry) -> None:
         if t.reason not in REINSTATED:
             raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
         if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):
             raise HolderInLine(self.queue)
-        if not self._room():
-            raise NoRoom(self.queue)
+        if not self._service():
+            raise AtCapacity(self.queue)
         self.expired[t.reason] -= 1
         t.status, t.reason, t.ended = Status.ADMITTED, None, 0
         t.due = self.clock + self.settings.claim_seconds * 1000
         self._event(EventType.REINSTATED, t.number, t.desk)
 
-    def _answer(self, ask: Callable[[], Standing]) -> Standing | FairlineError:
+    def _answer(self, ask: Callable[[], TicketStatus]) -> TicketStatus | FairlineError:
         try:
             return ask()
         except FairlineError as error:

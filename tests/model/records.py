@@ -39,12 +39,12 @@ class Entry:
     views: int = 0
     by: bytes = b""
     desk: str = ""
-    held: bool = False
+    on_hold: bool = False
     went: Went | None = None
 
     @property
     def found(self) -> str:
-        return "held" if self.held else self.status.value
+        return "on_hold" if self.on_hold else self.status.value
 
 
 @dataclass
@@ -106,5 +106,5 @@ class Bucket:
     at: int | None = None
     ticked: int | None = None
     """When a keeper last looked."""
-    held: bool = False
+    on_hold: bool = False
     """Someone waited for nothing but the next token."""

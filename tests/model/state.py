@@ -13,8 +13,8 @@ from typing import Any
 
 from fairline.domain.events import EventType
 from fairline.domain.order import Order
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueView
-from fairline.domain.ticket import Reason, Standing, Status, Ticket
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
 from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 
@@ -59,11 +59,11 @@ class State:
 
     def line(self) -> list[Entry]:
         """Who waits, in order."""
-        return sorted((t for t in self.having(Status.WAITING) if not t.held), key=lambda t: t.place)
+        return sorted((t for t in self.having(Status.WAITING) if not t.on_hold), key=lambda t: t.place)
 
     def aside(self) -> list[Entry]:
         """Who is held, in order."""
-        return sorted((t for t in self.tickets if t.held), key=lambda t: t.place)
+        return sorted((t for t in self.tickets if t.on_hold), key=lambda t: t.place)
 
     def having(self, *states: Status) -> list[Entry]:
         """The tickets in some states, by number."""
@@ -77,7 +77,7 @@ class State:
         """The ticket of a number."""
         return next((t for t in self.tickets if t.number == number), None)
 
-    def _room(self) -> int:
+    def _service(self) -> int:
         s, inside = self.settings, self.inside()
         free = s.max_active - inside
         if s.stock is not None:
@@ -88,8 +88,8 @@ class State:
 
     # As the store shows it
 
-    def view(self) -> QueueView:
-        return QueueView(
+    def snapshot(self) -> QueueSnapshot:
+        return QueueSnapshot(
             now=self.now(),
             stopped=self.stopped,
             version=self.version,
@@ -102,7 +102,7 @@ class State:
             call_rate=self.flow.called / self.flow.span if self.flow.span > 0 else 0,
             out_rate=self.flow.out / self.flow.inside if self.flow.inside > 0 else 0,
             stays_seen=self.flow.out,
-            held=len(self.aside()),
+            on_hold=len(self.aside()),
             desks_open=len(self._open_desks()),
             cycles=len(self.cycles),
             cycle_seconds=sum(self.cycles) / len(self.cycles) / 1000 if self.cycles else 0,
@@ -114,8 +114,8 @@ class State:
         manual = self.settings.admission is Admission.MANUAL
         return [desk for desk in self.desks.values() if manual and desk.called > oldest]
 
-    def standing(self, t: Entry) -> Standing:
-        return Standing(**self._seen(t))
+    def ticket_status(self, t: Entry) -> TicketStatus:
+        return TicketStatus(**self._seen(t))
 
     def ticket(self, t: Entry) -> Ticket:
         return Ticket(
@@ -142,11 +142,11 @@ class State:
             "deadline": self._deadline(t),
             "leaving": t.leaving,
             "desk": t.desk or None,
-            "held": t.held,
+            "on_hold": t.on_hold,
         }
 
-    def rank(self, numbers: Sequence[int]) -> list[Standing | None]:
-        return [self.standing(t) if (t := self.find(n)) else None for n in numbers]
+    def status(self, numbers: Sequence[int]) -> list[TicketStatus | None]:
+        return [self.ticket_status(t) if (t := self.find(n)) else None for n in numbers]
 
     def look_up(self, numbers: Sequence[int]) -> list[Ticket | None]:
         return [self.ticket(t) if (t := self.find(n)) else None for n in numbers]

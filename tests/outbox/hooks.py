@@ -14,7 +14,7 @@ from fairline.domain.tokens import Keyring
 from fairline.domain.webhook import Topic, Webhook
 from fairline.keeper.delivery import Patience
 from fairline.keeper.dispatch import Dispatch
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import Arrival, BoxCounts, Store
 from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.receiver import Receiver
@@ -30,8 +30,8 @@ async def hook_for(
     return await WebhookDesk(store, private=True).create(receiver.url, queue, events, person, active=True)
 
 
-def room_of(store: Store) -> Room:
-    return Room(store, Keyring(b"a secret of the tests"))
+def service_of(store: Store) -> Fairline:
+    return Fairline(store, Keyring(b"a secret of the tests"))
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ async def kept(store: Store, keepers: int = 1, **options: Any) -> AsyncIterator[
     def note(_: str, became: str) -> None:
         outcomes[became] += 1
 
-    async with at_work(*(Dispatch(room_of(store), on_outcome=note, **given) for _ in range(keepers))):
+    async with at_work(*(Dispatch(service_of(store), on_outcome=note, **given) for _ in range(keepers))):
         yield outcomes
 
 
@@ -61,13 +61,13 @@ async def join(store: Store, queue: QueueId, count: int = 1, **person: Any) -> N
     await store.join(queue, [Arrival(person=Person(**person))] * count)
 
 
-async def held(store: Store, hook: Webhook) -> BoxCounts:
+async def on_hold(store: Store, hook: Webhook) -> BoxCounts:
     (counts,) = await store.outbox.counts([hook.id])
     return counts
 
 
 async def holds(store: Store, hook: Webhook, pending: int, dead: int) -> None:
     async def does() -> bool:
-        return await held(store, hook) == (pending, dead)
+        return await on_hold(store, hook) == (pending, dead)
 
     await until(does)

@@ -24,7 +24,7 @@ from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
 from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.backends import OWNERS
-from tests.outbox.hooks import QUICK, held, holds, hook_for, join, kept, room_of
+from tests.outbox.hooks import QUICK, holds, hook_for, join, kept, on_hold, service_of
 from tests.receiver import FINE, Answer, Letter, Receiver
 from tests.web.inside import until
 
@@ -37,7 +37,7 @@ async def test_a_receiver_that_was_down_gets_everything_once_it_is_back(
     async with kept(store, 2, patience=Patience(tries=12, first=0.05, factor=1.5, most=0.3)) as outcomes:
         await join(store, queue, 30)
         await until(lambda: outcomes["retried"] >= 40)
-        assert await held(store, hook) == (30, 0)
+        assert await on_hold(store, hook) == (30, 0)
         page = await store.outbox.deliveries(hook.id, DeliveryState.PENDING, None, 100)
         assert "no connection" in {each.error[:13] for each in page.deliveries}
         receiver.up()
@@ -113,7 +113,7 @@ async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
             assert len((await store.admit(queue, 5)).items) == 5
         await holds(store, fast, 0, 0)  # one receiver does not wait for another
         await until(lambda: len(quick.letters) == 100)
-        assert await held(store, hook) == (100, 0)
+        assert await on_hold(store, hook) == (100, 0)
         await until(lambda: receiver.most_at_once == AT_ONCE)
         receiver.gate.set()
         await holds(store, hook, 0, 0)
@@ -131,7 +131,7 @@ async def test_a_full_outbox_waits_and_nothing_is_missed(
     async with kept(store, patience=Patience(first=0.1, factor=1)) as outcomes:
         await join(store, queue, 45)
         await until(lambda: outcomes["retried"] > 20)
-        assert (await held(store, hook)).pending <= 12
+        assert (await on_hold(store, hook)).pending <= 12
         receiver.up()
         await until(lambda: len(receiver.ids) == 45)
         await holds(store, hook, 0, 0)
@@ -145,18 +145,18 @@ async def test_events_that_were_gone_too_soon_are_said(
     hook = await hook_for(store, receiver, queue)
     missed: list[str] = []
     await join(store, queue, 5)
-    await Dispatch(room_of(store), private=True, on_lost=missed.append).take()
+    await Dispatch(service_of(store), private=True, on_lost=missed.append).take()
     await join(store, queue, 30)
-    await Dispatch(room_of(store), private=True, on_lost=missed.append).take()
+    await Dispatch(service_of(store), private=True, on_lost=missed.append).take()
     assert missed == []
     for _ in range(60):
         await join(store, queue, 1)
     await trim(backend, queue, 40)
     with capture_logs() as logs:
-        await Dispatch(room_of(store), private=True, on_lost=missed.append).take()
+        await Dispatch(service_of(store), private=True, on_lost=missed.append).take()
     assert missed == ["webhook"]
     assert [log["box"] for log in logs if log["event"] == "delivery.events_lost"] == [hook.id]
-    assert await held(store, hook) == (75, 0)
+    assert await on_hold(store, hook) == (75, 0)
 
 
 async def trim(backend: str, queue: QueueId, keep: int) -> None:
@@ -197,14 +197,14 @@ async def test_what_a_killed_keeper_had_in_its_hands_is_sent_by_another(
     hook = await hook_for(store, receiver, queue)
     receiver.gate.clear()
     await join(store, queue, 3)
-    await Dispatch(room_of(store), private=True).take()
+    await Dispatch(service_of(store), private=True).take()
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, backend, hook.id)
     try:
         await until(lambda: len(receiver.letters) == 3)
     finally:
         process.kill()
         await process.wait()
-    assert await held(store, hook) == (3, 0)
+    assert await on_hold(store, hook) == (3, 0)
     receiver.gate.set()
     async with kept(store):
         await holds(store, hook, 0, 0)

@@ -21,7 +21,7 @@ from fairline.errors import InvalidRequest, QueueNotFound, TooManyWebhooks, Webh
 from fairline.store import DeliveryState, Store
 from fairline.web.admin import webhook_desk as desk_module
 from fairline.web.admin.webhook_desk import WebhookDesk
-from tests.outbox.hooks import held, holds, hook_for, join, kept
+from tests.outbox.hooks import holds, hook_for, join, kept, on_hold
 from tests.receiver import Receiver
 from tests.web.inside import until
 
@@ -165,7 +165,7 @@ async def test_what_is_removed_is_not_told_any_more(store: Store, queue: QueueId
         await until(lambda: receiver.letters != [])
         await holds(store, other, 0, 0)
     assert len(receiver.letters) == 1
-    assert await held(store, hook) == (0, 0)
+    assert await on_hold(store, hook) == (0, 0)
     with pytest.raises(WebhookNotFound):
         await desk.remove(hook.id)
 

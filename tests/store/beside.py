@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from fairline.domain.events import EventType
 from fairline.domain.order import PriorityPolicy
-from fairline.domain.queue import QueueStatus, QueueView, checked, queue_id
+from fairline.domain.queue import QueueSnapshot, QueueStatus, checked, queue_id
 from fairline.domain.ticket import LIVE, Action, Status, Went
 from fairline.errors import FairlineError
 from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor
@@ -72,13 +72,13 @@ class StoreBesideModel(RuleBasedStateMachine):
         self.sound = False
         answer = outcome(lambda: self.run(asked))  # type: ignore[arg-type]
         mine = outcome(expected)
-        items, view = getattr(answer, "items", answer), getattr(answer, "view", None)
+        items, snapshot = getattr(answer, "items", answer), getattr(answer, "snapshot", None)
         found, wanted = listed(items), listed(mine)
         for one, other in zip(found, wanted, strict=False):
             assert plain(one) == plain(other)
         assert len(found) == len(wanted)
-        if view:
-            same_view(view, self.model.view())
+        if snapshot:
+            same_view(snapshot, self.model.snapshot())
         self.sound = True
 
     # Joining
@@ -109,7 +109,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         number, before = self.number(pick), self.model.line()
         self.both(self.store.prioritise(self.queue, number, level), lambda: self.model.prioritise(number, level))
         moved = self.model.find(number)
-        if moved and moved.status is Status.WAITING and not moved.held:
+        if moved and moved.status is Status.WAITING and not moved.on_hold:
             self.keeps_the_promises(moved, before, level)
 
     def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
@@ -130,7 +130,9 @@ class StoreBesideModel(RuleBasedStateMachine):
 
     # Waiting
 
-    @rule(what=one_of("beat", "unload", "unload", "rank"), chosen=st.lists(waiting_picks, min_size=1, max_size=6))
+    @rule(
+        what=one_of("heartbeat", "unload", "unload", "status"), chosen=st.lists(waiting_picks, min_size=1, max_size=6)
+    )
     def people_are_heard_of(self, what: str, chosen: list[Pick]) -> None:
         numbers = self.numbers(chosen)
         self.both(getattr(self.store, what)(self.queue, numbers), lambda: getattr(self.model, what)(numbers))
@@ -138,7 +140,7 @@ class StoreBesideModel(RuleBasedStateMachine):
     @rule(chosen=st.lists(waiting_picks, min_size=1, max_size=6))
     def signs_of_life_are_written_late(self, chosen: list[Pick]) -> None:
         numbers = self.numbers(chosen)
-        self.both(self.store.keep(self.queue, numbers), lambda: self.model.keep(numbers))
+        self.both(self.store.record_heartbeats(self.queue, numbers), lambda: self.model.keep(numbers))
 
     # Letting in
 
@@ -193,7 +195,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         self.both(self.store.act(self.queue, action, numbers), lambda: self.model.act(action, numbers))
 
     @rule(action=one_of(Action.HOLD, Action.RELEASE), chosen=st.lists(waiting_picks, min_size=1, max_size=4))
-    def put_aside_or_back(self, action: Action, chosen: list[Pick]) -> None:
+    def on_hold_count_or_back(self, action: Action, chosen: list[Pick]) -> None:
         self.act(action, chosen)
 
     @rule(pick=one_of((Status.ADMITTED, 0), (Status.ADMITTED, 1)), again=st.booleans())
@@ -203,10 +205,10 @@ class StoreBesideModel(RuleBasedStateMachine):
             self.both(self.store.act(self.queue, action, [number]), partial(self.model.act, action, [number]))
 
     @rule(pick=waiting_picks, places=one_of(1, 1, 2, 5, 100), seen=one_of(None, None, 1, 3))
-    def let_pass(self, pick: Pick, places: int, seen: int | None) -> None:
+    def step_back(self, pick: Pick, places: int, seen: int | None) -> None:
         number, before = self.number(pick), [t.number for t in self.model.line()]
-        ours = lambda: self.model.let_pass(number, places, seen)  # noqa: E731
-        self.both(self.store.let_pass(self.queue, number, places, seen), ours)
+        ours = lambda: self.model.step_back(number, places, seen)  # noqa: E731
+        self.both(self.store.step_back(self.queue, number, places, seen), ours)
         after = [t.number for t in self.model.line()]
         if number in before:  # they are further back by that many at most, and nobody else has changed places
             assert before.index(number) <= after.index(number) <= before.index(number) + places
@@ -293,9 +295,9 @@ class StoreBesideModel(RuleBasedStateMachine):
         self.inside, self.taken = inside, taken
 
     def every_ticket_is_in_one_state_and_has_its_deadline(self) -> None:
-        view = self.model.view()  # which is the store's
+        snapshot = self.model.snapshot()  # which is the store's
         ended = [t for t in self.model.tickets if t.status not in LIVE]
-        assert view.waiting + view.held + view.inside + len(ended) == len(self.model.tickets)
+        assert snapshot.waiting + snapshot.on_hold + snapshot.inside + len(ended) == len(self.model.tickets)
         assert all(t.due is not None for t in self.model.tickets if t.status is not Status.WAITING)
 
     def teardown(self) -> None:
@@ -369,7 +371,7 @@ def plain(answer: Any) -> Any:
 MEASURED = ("stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen", "cycle_seconds", "calls_seen")
 
 
-def same_view(found: QueueView, expected: QueueView) -> None:
+def same_view(found: QueueSnapshot, expected: QueueSnapshot) -> None:
     rounded = {name: pytest.approx(getattr(expected, name), abs=1e-9) for name in MEASURED}
     assert {name: getattr(found, name) for name in MEASURED} == rounded
     unmeasured = dict.fromkeys(MEASURED, 0.0)

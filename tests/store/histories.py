@@ -38,7 +38,7 @@ HISTORIES: dict[str, list[Step]] = {
     "someone closes the page, comes back, and closes it for good": [
         (M.people_are_heard_of, "unload", WAITING),
         (M.time_goes_on, 29.999),
-        (M.people_are_heard_of, "beat", WAITING),
+        (M.people_are_heard_of, "heartbeat", WAITING),
         (M.time_goes_on, 3.3),
         (M.people_are_heard_of, "unload", WAITING),
         (M.people_are_heard_of, "unload", WAITING),
@@ -58,7 +58,7 @@ HISTORIES: dict[str, list[Step]] = {
         (M.call_next, 2, "Desk 2", b"", None),
         (M.act, Action.HOLD, [(Status.ADMITTED, 0), (Status.ADMITTED, 1)]),
         *[(M.prioritise, (None, n), 3) for n in range(4)],
-        *[(M.let_pass, (None, n), 1, None) for n in range(4)],
+        *[(M.step_back, (None, n), 1, None) for n in range(4)],
         (M.call_next, 4, "Desk 2", b"", None),
         (M.act, Action.HOLD, ADMITTED),
         (M.act, Action.RELEASE, [(None, n) for n in range(4)]),

@@ -15,7 +15,7 @@ from tests.backends import OWNERS
 async def left_over(store: Store, queue: QueueId) -> dict[str, int]:
     """How much of each part of a queue that holds tickets there is."""
     if isinstance(store, ValkeyStore):
-        parts = ("line", "held", "due", "tickets", "holders", "admitted", "active", "ended", "revoked", "passes")
+        parts = ("line", "on_hold", "due", "tickets", "holders", "admitted", "active", "ended", "revoked", "passes")
         found: dict[str, int] = {part: await store._client.exists(key(queue, part)) for part in parts}
     else:
         assert isinstance(store, PostgresStore)

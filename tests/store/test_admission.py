@@ -294,8 +294,8 @@ async def test_no_more_are_inside_than_allowed_while_people_come_and_go(
         await d.visit_and(chance.choice([Action.COMPLETE, Action.LEAVE, Action.TERMINATE]), leaving)
         await d.store.act(d.queue, Action.CANCEL, [chance.randint(1250, 1500)])  # someone who waits
         inside.difference_update(leaving)
-        view = await d.store.view(d.queue)
-        assert view.inside == len(inside)
+        snapshot = await d.store.snapshot(d.queue)
+        assert snapshot.inside == len(inside)
     assert full > 20, "room was never the gate, so nothing was tested"
 
 
@@ -306,9 +306,9 @@ async def test_stock_is_sold_to_the_last_piece_and_not_beyond(door: MakeDoor) ->
         d.clock.advance(1)
         for number in await d.tick():
             await d.visit_and(chance.choice([Action.COMPLETE, Action.COMPLETE, Action.LEAVE]), [number])
-        view = await d.store.view(d.queue)
-        assert view.completed + view.inside <= 300
-    end = await d.store.view(d.queue)
+        snapshot = await d.store.snapshot(d.queue)
+        assert snapshot.completed + snapshot.inside <= 300
+    end = await d.store.snapshot(d.queue)
     assert end.completed == 300
     assert end.waiting > 0
     await d.configure(stock=310)

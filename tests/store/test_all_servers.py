@@ -10,7 +10,7 @@ from redis.asyncio import RedisCluster
 
 from fairline.domain.queue import queue_id
 from fairline.domain.ticket import Action, Came, Went
-from fairline.store import Deed, Parcel, Role, Shown, Store, Visitor
+from fairline.store import Deed, EstimateSample, Parcel, Role, Store, Visitor
 from fairline.store.outbox import DeliveryState
 from fairline.store.valkey.scripts import script
 from fairline.store.valkey.store import ValkeyStore
@@ -64,15 +64,15 @@ async def a_day(v: Venue) -> None:
     await v.join(client=b"me", address=b"home", key=b"k", fingerprint=b"f")
     await v.joins(9)
     assert (await v.join(pass_id="vip")).ticket.number == 11
-    await store.beat(queue, [1, 2])
-    await store.keep(queue, [1, 2])
+    await store.heartbeat(queue, [1, 2])
+    await store.record_heartbeats(queue, [1, 2])
     await store.unload(queue, [3])
-    await store.note_shown(queue, [Shown(1, 60, 30, 90)])
+    await store.record_estimates(queue, [EstimateSample(1, 60, 30, 90)])
     assert await store.note_nearly(queue, 3)
     assert (await store.prioritise(queue, 8, 3)).position == 1
-    assert (await store.let_pass(queue, 8, 1)).position == 2
+    assert (await store.step_back(queue, 8, 1)).position == 2
     await store.rebind(queue, 1, (await v.ticket(1)).joined, 0, b"mine")
-    await v.join(held=True, came=Came("elsewhere", 1, 1))
+    await v.join(on_hold=True, came=Came("elsewhere", 1, 1))
     assert [each.ticket.number for each in await store.arriving(queue, 10)] == [12]
     await store.transfer(queue, 9, Went("other", 7, 1, "ROTHER-000007"))
     await store.set_desk(queue, "A", is_open=True)
@@ -97,7 +97,7 @@ async def a_day(v: Venue) -> None:
     assert (await store.report(queue, None, None)).totals.joined == 12
     assert await store.series(queue, 60_000, 5)
     assert await store.calls(queue, 10)
-    assert len(await store.held(queue, 10)) == 0
+    assert len(await store.on_hold(queue, 10)) == 0
 
 
 async def what_is_delivered(store: Store) -> None:

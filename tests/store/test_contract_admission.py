@@ -18,7 +18,7 @@ async def test_people_are_let_in_in_the_order_of_the_line(venue: OpenVenue) -> N
     v.clock.advance(10)
     reply = await v.store.admit(v.queue, 3)
     assert reply.items == [1, 3, 4]
-    assert (reply.view.waiting, reply.view.admitted, reply.view.inside) == (1, 3, 3)
+    assert (reply.snapshot.waiting, reply.snapshot.admitted, reply.snapshot.inside) == (1, 3, 3)
     ticket = await v.ticket(1)
     assert (ticket.status, ticket.position, ticket.admitted) == (Status.ADMITTED, None, v.clock())
     assert await v.admit() == [5]
@@ -174,8 +174,8 @@ async def test_who_starts_takes_no_second_room(venue: OpenVenue) -> None:
     await v.start(1)
     await v.start(2)
     assert await v.admit() == []
-    view = await v.store.view(v.queue)
-    assert (view.admitted, view.active, view.inside) == (0, 2, 2)
+    snapshot = await v.store.snapshot(v.queue)
+    assert (snapshot.admitted, snapshot.active, snapshot.inside) == (0, 2, 2)
 
 
 async def test_raising_and_lowering_the_room_holds_at_once(venue: OpenVenue) -> None:
@@ -217,8 +217,8 @@ async def test_what_is_left_to_sell_is_derived_from_the_states(venue: OpenVenue)
     await v.act(Action.COMPLETE, 1)  # a second message changes nothing
     await v.start(2)
     await v.act(Action.LEAVE, 3)
-    view = await v.store.view(v.queue)
-    assert (view.completed, view.inside, view.stock_left(5)) == (1, 2, 2)
+    snapshot = await v.store.snapshot(v.queue)
+    assert (snapshot.completed, snapshot.inside, snapshot.stock_left(5)) == (1, 2, 2)
 
 
 async def test_sold_out_stays_sold_out_when_the_records_are_purged(venue: OpenVenue) -> None:
@@ -263,7 +263,7 @@ async def test_the_view_measures_stays_and_how_the_line_drains(venue: OpenVenue)
     v.clock.advance(20)
     for number in (1, 2):
         await v.act(Action.COMPLETE, number)
-    view = await v.store.view(v.queue)
-    assert view.call_rate == pytest.approx(2, rel=0.1)
-    assert view.stay_seconds == pytest.approx(79)
-    assert view.leave_rate == pytest.approx(0.1 / 235, rel=0.15)
+    snapshot = await v.store.snapshot(v.queue)
+    assert snapshot.call_rate == pytest.approx(2, rel=0.1)
+    assert snapshot.stay_seconds == pytest.approx(79)
+    assert snapshot.leave_rate == pytest.approx(0.1 / 235, rel=0.15)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fairline.domain.ticket import Action, Came, Reason, Status, Went
-from fairline.errors import HolderInLine, InvalidRequest, NoRoom, QueueNotFound, TransitionRefused
+from fairline.errors import AtCapacity, HolderInLine, InvalidRequest, QueueNotFound, TransitionRefused
 from tests.store.venue import WALK_IN, OpenVenue
 
 # Held
@@ -17,16 +17,16 @@ async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenV
     v = await venue(**WALK_IN)
     await v.joins(4)
     await v.act(Action.HOLD, 1)
-    held = await v.ticket(1)
-    assert (held.status, held.held, held.position) == (Status.WAITING, True, None)
+    on_hold = await v.ticket(1)
+    assert (on_hold.status, on_hold.on_hold, on_hold.position) == (Status.WAITING, True, None)
     assert [(await v.ticket(n)).position for n in (2, 3, 4)] == [1, 2, 3]
-    view = await v.store.view(v.queue)
-    assert (view.waiting, view.held) == (3, 1)
+    snapshot = await v.store.snapshot(v.queue)
+    assert (snapshot.waiting, snapshot.on_hold) == (3, 1)
     assert await v.call() == [2]
     await v.act(Action.RELEASE, 1)
     assert await v.line() == [1, 3, 4]
     assert (await v.ticket(1)).position == 1
-    assert [what for what, _ in await v.happened(1)] == ["joined", "held", "released"]
+    assert [what for what, _ in await v.happened(1)] == ["joined", "put_on_hold", "released"]
 
 
 async def test_who_was_called_is_put_back_and_aside_in_one_step(venue: OpenVenue) -> None:
@@ -34,10 +34,10 @@ async def test_who_was_called_is_put_back_and_aside_in_one_step(venue: OpenVenue
     await v.joins(2)
     await v.call(desk="A")
     await v.act(Action.HOLD, 1)
-    held = await v.ticket(1)
-    assert (held.status, held.held, held.position, held.desk) == (Status.WAITING, True, None, None)
-    view = await v.store.view(v.queue)
-    assert (view.waiting, view.held, view.admitted) == (1, 1, 0)
+    on_hold = await v.ticket(1)
+    assert (on_hold.status, on_hold.on_hold, on_hold.position, on_hold.desk) == (Status.WAITING, True, None, None)
+    snapshot = await v.store.snapshot(v.queue)
+    assert (snapshot.waiting, snapshot.on_hold, snapshot.admitted) == (1, 1, 0)
     assert await v.call() == [2]
     await v.act(Action.RELEASE, 1)
     assert await v.line() == [1]
@@ -77,10 +77,10 @@ async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(ve
         await v.act(Action.HOLD, 1)
         refused = await v.act(action, 1)
         assert isinstance(refused, TransitionRefused), action
-        assert refused.found == "held", action
-        with pytest.raises(TransitionRefused, match="held"):
+        assert refused.found == "on_hold", action
+        with pytest.raises(TransitionRefused, match="on_hold"):
             await v.call(number=1)
-        with pytest.raises(TransitionRefused, match="held"):
+        with pytest.raises(TransitionRefused, match="on_hold"):
             await v.store.prioritise(v.queue, 1, 2)
 
 
@@ -95,8 +95,8 @@ async def test_who_is_held_still_has_the_deadline_of_someone_who_waits(venue: Op
     await v.join(client=b"c")
     await v.act(Action.HOLD, 1)
     await v.after(80)
-    standing = await v.beat(1)
-    assert (standing.held, standing.position) == (True, None)
+    ticket_status = await v.heartbeat(1)
+    assert (ticket_status.on_hold, ticket_status.position) == (True, None)
     assert await v.after(89) == {}
     assert await v.after(1) == {1: Reason.HEARTBEAT_TIMEOUT}
     assert (await v.join(client=b"c")).created
@@ -111,8 +111,8 @@ async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue)
     for page in (1, 2, 100):
         assert [t.number for t in await v.tickets(Status.WAITING, page)] == [3, 5, 2, 4]
         assert [t.number for t in await v.tickets(None, page)] == [3, 5, 2, 4, 1]
-    assert [t.number for t in await v.store.held(v.queue, 10)] == [2, 4]
-    assert [t.number for t in await v.store.held(v.queue, 1)] == [2]
+    assert [t.number for t in await v.store.on_hold(v.queue, 10)] == [2, 4]
+    assert [t.number for t in await v.store.on_hold(v.queue, 1)] == [2]
 
 
 # Letting others pass
@@ -121,10 +121,10 @@ async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue)
 async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(5)
-    ticket = await v.store.let_pass(v.queue, 2, 2)
+    ticket = await v.store.step_back(v.queue, 2, 2)
     assert ticket.position == 4
     assert await v.line() == [1, 3, 4, 2, 5]
-    assert (await v.happened(2))[-1] == ("passed", "2")
+    assert (await v.happened(2))[-1] == ("stepped_back", "2")
     await v.join()
     assert await v.line() == [1, 3, 4, 2, 5, 6]
 
@@ -132,9 +132,9 @@ async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> Non
 async def test_at_the_end_of_the_line_there_is_nobody_to_let_pass(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(3)
-    assert (await v.store.let_pass(v.queue, 2, 50)).position == 3
+    assert (await v.store.step_back(v.queue, 2, 50)).position == 3
     before = await v.everything()
-    assert (await v.store.let_pass(v.queue, 2, 1)).position == 3
+    assert (await v.store.step_back(v.queue, 2, 1)).position == 3
     assert await v.everything() == before
 
 
@@ -142,7 +142,7 @@ async def test_a_repeated_press_lets_others_pass_once(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(5)
     for _ in range(3):
-        await v.store.let_pass(v.queue, 1, 1, seen=1)
+        await v.store.step_back(v.queue, 1, 1, seen=1)
     assert await v.line() == [2, 1, 3, 4, 5]
 
 
@@ -150,7 +150,7 @@ async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: 
     v = await venue(**WALK_IN)
     await v.joins(6)
     await v.join(priority=3)
-    await v.store.let_pass(v.queue, 7, 2)
+    await v.store.step_back(v.queue, 7, 2)
     await v.join(priority=3)
     assert await v.line() == [1, 2, 7, 8, 3, 4, 5, 6]
 
@@ -158,7 +158,7 @@ async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: 
 async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(20)
-    await asyncio.gather(*(v.store.let_pass(v.queue, n, 1 + n % 4) for n in range(1, 21)))
+    await asyncio.gather(*(v.store.step_back(v.queue, n, 1 + n % 4) for n in range(1, 21)))
     line = await v.line()
     assert sorted(line) == [*range(1, 21)]
     assert [(await v.ticket(n)).position for n in line] == [*range(1, 21)]
@@ -170,7 +170,7 @@ async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue) -> None:
         v = await venue(**WALK_IN)
         await v.joins(2)
         with pytest.raises(InvalidRequest, match="1 to 100"):
-            await v.store.let_pass(v.queue, 1, places)
+            await v.store.step_back(v.queue, 1, places)
 
 
 # A no-show, taken back
@@ -229,7 +229,7 @@ async def test_a_no_show_is_taken_back_only_where_there_is_room(venue: OpenVenue
     await v.call()
     await v.act(Action.NO_SHOW, 1)
     await v.call()
-    assert isinstance(await v.act(Action.REINSTATE, 1), NoRoom)
+    assert isinstance(await v.act(Action.REINSTATE, 1), AtCapacity)
 
 
 # Sent on
@@ -250,12 +250,12 @@ async def test_who_was_sent_on_is_remembered_with_where_they_went(venue: OpenVen
     assert (await v.join(client=b"c")).created
 
 
-async def test_who_joins_put_aside_waits_for_the_release(venue: OpenVenue) -> None:
+async def test_who_joins_on_hold_count_waits_for_the_release(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.join()
-    joined = await v.join(held=True, key=b"k", fingerprint=b"f")
-    assert (joined.ticket.held, joined.ticket.position) == (True, None)
-    assert (await v.join(held=True, key=b"k", fingerprint=b"f")).by_key
+    joined = await v.join(on_hold=True, key=b"k", fingerprint=b"f")
+    assert (joined.ticket.on_hold, joined.ticket.position) == (True, None)
+    assert (await v.join(on_hold=True, key=b"k", fingerprint=b"f")).by_key
     await v.join()
     assert await v.line() == [1, 3]
     await v.act(Action.RELEASE, 2)
@@ -266,8 +266,8 @@ async def test_who_is_on_the_way_from_another_queue_is_listed_until_released_or_
     v = await venue(**WALK_IN)
     came = [Came("elsewhere", number, 100 + number) for number in range(12)]
     for each in came:
-        await v.join(held=True, came=each)
-    await v.join(held=True)
+        await v.join(on_hold=True, came=each)
+    await v.join(on_hold=True)
     found = await v.store.arriving(v.queue, 100)
     assert [(each.ticket.number, each.came) for each in found] == list(enumerate(came, 1))
     assert found[0].ticket == await v.ticket(1)

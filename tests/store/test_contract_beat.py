@@ -12,13 +12,13 @@ LIVELY = {"heartbeat_interval_seconds": 10, "heartbeat_timeout_seconds": 60, "gr
 # Beats
 
 
-async def test_a_beat_moves_the_deadline_on(venue: OpenVenue) -> None:
+async def test_a_heartbeat_moves_the_deadline_on(venue: OpenVenue) -> None:
     v = await venue(**LIVELY)
     await v.join()
     v.clock.advance(50)
     assert await v.seconds_left(1) == 40
-    standing = await v.beat(1)
-    assert standing.deadline == v.clock() + 90_000
+    ticket_status = await v.heartbeat(1)
+    assert ticket_status.deadline == v.clock() + 90_000
     assert await v.seconds_left(1) == 90
 
 
@@ -27,7 +27,7 @@ async def test_who_keeps_beating_never_lapses_and_who_stops_does(venue: OpenVenu
     await v.joins(3)
     lapsed: dict[int, Reason] = {}
     for _ in range(10):
-        await v.store.beat(v.queue, [1, 3])
+        await v.store.heartbeat(v.queue, [1, 3])
         lapsed |= await v.after(80)
     assert lapsed == {2: Reason.HEARTBEAT_TIMEOUT}
     assert await v.line() == [1, 3]
@@ -40,35 +40,39 @@ async def test_the_deadline_is_time_out_and_grace_to_the_millisecond(venue: Open
     assert await v.after(0.001) == {1: Reason.HEARTBEAT_TIMEOUT}
 
 
-async def test_a_beat_that_comes_before_the_sweep_keeps_a_late_one(venue: OpenVenue) -> None:
+async def test_a_heartbeat_that_comes_before_the_sweep_keeps_a_late_one(venue: OpenVenue) -> None:
     v = await venue(**LIVELY)
     await v.join()
     v.clock.advance(120)
-    await v.beat(1)
+    await v.heartbeat(1)
     assert await v.sweep() == {}
     assert await v.line() == [1]
 
 
-async def test_a_beat_after_the_end_brings_nobody_back(venue: OpenVenue) -> None:
+async def test_a_heartbeat_after_the_end_brings_nobody_back(venue: OpenVenue) -> None:
     v = await venue(**LIVELY, retain_seconds=600)
     await v.join()
     await v.after(90)
     before = await v.everything()
-    standing = await v.beat(1)
-    assert (standing.status, standing.reason, standing.position) == (Status.EXPIRED, Reason.HEARTBEAT_TIMEOUT, None)
+    ticket_status = await v.heartbeat(1)
+    assert (ticket_status.status, ticket_status.reason, ticket_status.position) == (
+        Status.EXPIRED,
+        Reason.HEARTBEAT_TIMEOUT,
+        None,
+    )
     assert await v.everything() == before
     await v.after(600)
-    assert (await v.store.beat(v.queue, [1])).items == [None]
+    assert (await v.store.heartbeat(v.queue, [1])).items == [None]
     assert await v.tickets() == []
 
 
-async def test_a_beat_of_someone_who_does_not_wait_only_tells_where_they_stand(venue: OpenVenue) -> None:
+async def test_a_heartbeat_of_someone_who_does_not_wait_only_tells_where_they_stand(venue: OpenVenue) -> None:
     for status in NOT_WAITING:
         v = await venue()
         number = await v.one(status)
         v.clock.advance(1)
         before = await v.everything()
-        assert (await v.beat(number)).status is status, status
+        assert (await v.heartbeat(number)).status is status, status
         assert await v.everything() == before, status
 
 
@@ -76,29 +80,29 @@ async def test_beats_are_answered_in_the_order_they_were_asked(venue: OpenVenue)
     v = await venue()
     await v.joins(3)
     await v.act(Action.LEAVE, 2)
-    reply = await v.store.beat(v.queue, [3, 99, 2, 1, 3])
-    assert [standing and (standing.number, standing.position) for standing in reply.items] == [
+    reply = await v.store.heartbeat(v.queue, [3, 99, 2, 1, 3])
+    assert [ticket_status and (ticket_status.number, ticket_status.position) for ticket_status in reply.items] == [
         (3, 2),
         None,
         (2, None),
         (1, 1),
         (3, 2),
     ]
-    assert reply.view.waiting == 2
+    assert reply.snapshot.waiting == 2
 
 
 async def test_beats_are_no_events(venue: OpenVenue) -> None:
     v = await venue()
     await v.join()
     before = await v.events()
-    await v.beat(1)
+    await v.heartbeat(1)
     assert await v.events() == before
 
 
 async def test_without_a_time_out_nobody_has_to_stay_in_touch(venue: OpenVenue) -> None:
     v = await venue(heartbeat_timeout_seconds=0)
     await v.join()
-    assert (await v.beat(1)).deadline is None
+    assert (await v.heartbeat(1)).deadline is None
     assert await v.after(30 * 86_400) == {}
     assert await v.line() == [1]
 
@@ -109,15 +113,15 @@ async def test_without_a_time_out_nobody_has_to_stay_in_touch(venue: OpenVenue) 
 async def test_who_closes_the_page_has_the_grace_to_come_back(venue: OpenVenue) -> None:
     v = await venue(**LIVELY)
     await v.joins(2)
-    standing = await v.unload(1)
-    assert (standing.leaving, standing.position, standing.status) == (True, 1, Status.WAITING)
+    ticket_status = await v.unload(1)
+    assert (ticket_status.leaving, ticket_status.position, ticket_status.status) == (True, 1, Status.WAITING)
     assert await v.seconds_left(1) == 30
     v.clock.advance(29)
     assert await v.sweep() == {}
-    back = await v.beat(1)
+    back = await v.heartbeat(1)
     assert (back.leaving, back.position) == (False, 1)
     assert await v.seconds_left(1) == 90
-    await v.beat(2)
+    await v.heartbeat(2)
     assert await v.after(89) == {}
     assert await v.line() == [1, 2]
 
@@ -135,8 +139,8 @@ async def test_a_sign_that_is_told_late_keeps_who_is_there_and_brings_nobody_bac
     await v.joins(2)
     await v.unload(2)
     v.clock.advance(10)
-    await v.store.keep(v.queue, range(1, MAX_BATCH + 1))
-    told = (await v.store.rank(v.queue, [1, 2])).items
+    await v.store.record_heartbeats(v.queue, range(1, MAX_BATCH + 1))
+    told = (await v.store.status(v.queue, [1, 2])).items
     assert [each and each.leaving for each in told] == [False, True]
     assert [await v.seconds_left(1), await v.seconds_left(2)] == [90, 20]
 
@@ -145,7 +149,7 @@ async def test_who_came_back_and_then_falls_silent_has_timed_out(venue: OpenVenu
     v = await venue(**LIVELY)
     await v.join()
     await v.unload(1)
-    await v.beat(1)
+    await v.heartbeat(1)
     assert await v.after(90) == {1: Reason.HEARTBEAT_TIMEOUT}
 
 
@@ -162,7 +166,7 @@ async def test_a_closed_page_counts_where_nobody_has_to_stay_in_touch(venue: Ope
     v = await venue(heartbeat_timeout_seconds=0, grace_seconds=30)
     await v.joins(2)
     await v.store.unload(v.queue, [1, 2])
-    await v.beat(2)
+    await v.heartbeat(2)
     assert await v.after(30) == {1: Reason.LEFT}
     assert (await v.ticket(2)).deadline is None
 
@@ -195,18 +199,18 @@ async def test_looking_changes_nothing(venue: OpenVenue) -> None:
         number = await v.one(status)
         v.clock.advance(5)
         before = await v.everything()
-        (standing,) = (await v.store.rank(v.queue, [number])).items
+        (ticket_status,) = (await v.store.status(v.queue, [number])).items
         (ticket,) = (await v.store.look_up(v.queue, [number])).items
-        assert standing
+        assert ticket_status
         assert ticket
-        assert (standing.status, standing.deadline) == (status, ticket.deadline), status
+        assert (ticket_status.status, ticket_status.deadline) == (status, ticket.deadline), status
         assert await v.everything() == before, status
 
 
 async def test_what_is_not_there_is_none(venue: OpenVenue) -> None:
     v = await venue()
     await v.join()
-    for read in (v.store.beat, v.store.rank, v.store.look_up, v.store.unload):
+    for read in (v.store.heartbeat, v.store.status, v.store.look_up, v.store.unload):
         (there, *others) = (await read(v.queue, [1, 2, 0, -1, 2**53])).items
         assert there
         assert others == [None] * 4

@@ -10,9 +10,9 @@ import pytest
 
 from fairline.domain.ticket import Action, Reason, Status
 from fairline.errors import InvalidRequest, QueueClosed, SettingsChanged
-from fairline.store import Arrival, Joined, Terms
+from fairline.store import Arrival, JoinCalendar, Joined
 from tests.conftest import OpenStore
-from tests.store.venue import WALK_IN, OpenVenue, Venue, terms
+from tests.store.venue import WALK_IN, OpenVenue, Venue, calendar
 
 # Labels
 
@@ -26,7 +26,7 @@ async def test_each_series_has_its_own_count(venue: OpenVenue) -> None:
     v = await venue(series=["A", "B"])
     serials = [(await v.join(series=series)).ticket.serial for series in ("A", "B", "", "B", "A")]
     assert serials == ["A0001", "B0001", "A0002", "B0002", "A0003"]
-    assert (await v.ticket(4)).serial == (await v.beat(4)).serial == "B0002"
+    assert (await v.ticket(4)).serial == (await v.heartbeat(4)).serial == "B0002"
 
 
 async def test_a_series_that_is_not_there_is_refused(venue: OpenVenue) -> None:
@@ -36,7 +36,7 @@ async def test_a_series_that_is_not_there_is_refused(venue: OpenVenue) -> None:
     assert "A, B" in refused.message
 
 
-async def serials(v: Venue, count: int, now: Terms) -> list[str]:
+async def serials(v: Venue, count: int, now: JoinCalendar) -> list[str]:
     reply = await v.store.join(v.queue, [Arrival()] * count, now)
     return [item.ticket.serial for item in reply.items if isinstance(item, Joined)]
 
@@ -44,15 +44,15 @@ async def serials(v: Venue, count: int, now: Terms) -> list[str]:
 async def test_labels_begin_again_each_day(venue: OpenVenue) -> None:
     for series, first in ((["A"], "A0001"), ([], "000001")):
         v = await venue(label_restart="daily", series=series, **WALK_IN)
-        yesterday = await terms(v)
+        yesterday = await calendar(v)
         assert (await serials(v, 2, yesterday))[0] == first, series
         v.clock.advance(86_400)
         # The step goes by the store's clock: what was worked out just before midnight holds just after it.
         assert await serials(v, 1, yesterday) == [first], series
-        assert (await serials(v, 2, await terms(v)))[0] != first, series
+        assert (await serials(v, 2, await calendar(v)))[0] != first, series
         # A worker whose clock is behind cannot begin yesterday again.
         v.clock.advance(-3600 * 12)
-        assert first not in await serials(v, 1, await terms(v)), series
+        assert first not in await serials(v, 1, await calendar(v)), series
 
 
 async def test_a_change_of_the_rule_gives_no_label_twice_on_one_day(venue: OpenVenue) -> None:
@@ -61,7 +61,7 @@ async def test_a_change_of_the_rule_gives_no_label_twice_on_one_day(venue: OpenV
     for settings in ({}, {"label_restart": "daily"}, {"label_restart": "never"}, {"label_restart": "daily"}):
         await v.configure(**settings)
         for _ in range(2):
-            (joined,) = (await v.store.join(v.queue, [Arrival()], await terms(v))).items
+            (joined,) = (await v.store.join(v.queue, [Arrival()], await calendar(v))).items
             assert isinstance(joined, Joined)
             labels.append(joined.ticket.serial or f"{joined.ticket.number:06d}")
     assert len(set(labels)) == len(labels) == 8
@@ -84,7 +84,7 @@ async def test_outside_of_the_hours_nobody_new_is_taken(venue: OpenVenue) -> Non
     v = await venue(**WALK_IN)
     now = v.clock()
     spans = ((now - 1000, now + 5000), (now + 10_000, now + 20_000))
-    open_now = await terms(v, open=spans)
+    open_now = await calendar(v, open=spans)
 
     async def come(client: bytes, **more: Any) -> object:
         (item,) = (await v.store.join(v.queue, [Arrival(client=client, **more)], open_now)).items
@@ -105,7 +105,7 @@ async def test_outside_of_the_hours_nobody_new_is_taken(venue: OpenVenue) -> Non
 
 async def test_the_line_is_as_long_as_can_be_served_and_no_longer(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
-    reply = await v.store.join(v.queue, [Arrival()] * 5, await terms(v, longest=3))
+    reply = await v.store.join(v.queue, [Arrival()] * 5, await calendar(v, longest=3))
     assert [isinstance(item, Joined) for item in reply.items] == [True] * 3 + [False] * 2
     refused = reply.items[-1]
     assert isinstance(refused, QueueClosed)
@@ -114,7 +114,7 @@ async def test_the_line_is_as_long_as_can_be_served_and_no_longer(venue: OpenVen
 
 async def test_terms_of_other_settings_do_nothing(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
-    old = await terms(v)
+    old = await calendar(v)
     await v.configure(name="Another")
     before = await v.everything()
     with pytest.raises(SettingsChanged):

@@ -42,14 +42,14 @@ async def test_a_desk_is_open_while_it_calls(venue: OpenVenue) -> None:
     await v.call(desk="A")
     await v.store.set_desk(v.queue, "B", is_open=True)
     assert await open_desks(v) == {"A": True, "B": True, "C": False}
-    assert (await v.store.view(v.queue)).desks_open == 2
+    assert (await v.store.snapshot(v.queue)).desks_open == 2
     await v.store.set_desk(v.queue, "A", is_open=False)
     assert await open_desks(v) == {"A": False, "B": True, "C": False}
     await v.call(desk="A")
     v.clock.advance(599)
-    assert (await v.store.view(v.queue)).desks_open == 2
+    assert (await v.store.snapshot(v.queue)).desks_open == 2
     v.clock.advance(1)
-    assert (await v.store.view(v.queue)).desks_open == 0
+    assert (await v.store.snapshot(v.queue)).desks_open == 0
     assert (await v.store.desks(v.queue))[0].since == v.clock() - 600_000
 
 
@@ -173,11 +173,11 @@ async def test_the_time_from_call_to_call_is_measured_while_people_wait(venue: O
     for seconds in (0, 100, 200, 300, 400):
         v.clock.advance(seconds)
         await v.call(desk="A")
-    view = await v.store.view(v.queue)
-    assert (view.cycles, view.cycle_seconds) == (3, 300)  # of the last three
+    snapshot = await v.store.snapshot(v.queue)
+    assert (snapshot.cycles, snapshot.cycle_seconds) == (3, 300)  # of the last three
     await v.call(desk="B")  # its first call tells nothing
     await v.call(desk="A")
-    assert (await v.store.view(v.queue)).cycles == 3
+    assert (await v.store.snapshot(v.queue)).cycles == 3
 
 
 async def test_the_time_a_desk_waited_for_people_is_not_measured(venue: OpenVenue) -> None:
@@ -188,11 +188,11 @@ async def test_the_time_a_desk_waited_for_people_is_not_measured(venue: OpenVenu
     await v.join()
     v.clock.advance(50)
     await v.call(desk="A")
-    assert (await v.store.view(v.queue)).cycles == 0
+    assert (await v.store.snapshot(v.queue)).cycles == 0
     await v.joins(2)
     v.clock.advance(901)  # a break that nobody was told of
     await v.call(desk="A")
-    assert (await v.store.view(v.queue)).cycles == 0
+    assert (await v.store.snapshot(v.queue)).cycles == 0
 
 
 async def test_the_wait_told_in_a_walk_in_line_holds_for_four_of_five(valkey_url: str, queue: QueueId) -> None:
@@ -214,8 +214,8 @@ async def test_the_wait_told_in_a_walk_in_line_holds_for_four_of_five(valkey_url
             reply = await store.join(queue, [Arrival()])
             joined = reply.items[0]
             assert isinstance(joined, Joined)
-            wait = Forecast(settings, reply.view).wait(joined.ticket.position or 0)
-            told[joined.ticket.number] = (clock.now, wait, reply.view)
+            wait = Forecast(settings, reply.snapshot).wait(joined.ticket.position or 0)
+            told[joined.ticket.number] = (clock.now, wait, reply.snapshot)
             continue
         if desk == "C" and 2 <= (clock.now - start) / 3_600_000 < 3:
             await store.set_desk(queue, "C", is_open=False)
@@ -228,12 +228,12 @@ async def test_the_wait_told_in_a_walk_in_line_holds_for_four_of_five(valkey_url
         heapq.heappush(soon, (clock.now + round(busy), desk))
     judged = [
         (wait, (called[number] - at) / 1000)
-        for number, (at, wait, view) in told.items()
-        if number in called and isinstance(wait, Wait) and view.cycles >= 10
+        for number, (at, wait, snapshot) in told.items()
+        if number in called and isinstance(wait, Wait) and snapshot.cycles >= 10
     ]
     assert len(judged) > 150
-    held = sum(wait.low <= waited <= wait.high for wait, waited in judged)
-    assert held / len(judged) >= 0.8
+    on_hold = sum(wait.low <= waited <= wait.high for wait, waited in judged)
+    assert on_hold / len(judged) >= 0.8
     widest = [wait for wait, _ in judged if wait.seconds > 600]
     assert all(wait.high - wait.low < 2 * wait.seconds for wait in widest)  # it says something, too
     await store.close()
@@ -243,11 +243,11 @@ async def test_a_desk_is_kept_with_a_ticket_that_is_served(venue: OpenVenue) -> 
     v = await venue(**WALK_IN)
     await v.join()
     await v.call(desk="A")
-    (standing,) = (await v.store.rank(v.queue, [1])).items
-    assert standing
-    assert standing.desk == "A"
+    (ticket_status,) = (await v.store.status(v.queue, [1])).items
+    assert ticket_status
+    assert ticket_status.desk == "A"
     await v.start(1)
     await v.act(Action.COMPLETE, 1)
-    (standing,) = (await v.store.rank(v.queue, [1])).items
-    assert standing
-    assert (standing.status, standing.desk) == (Status.COMPLETED, "A")
+    (ticket_status,) = (await v.store.status(v.queue, [1])).items
+    assert ticket_status
+    assert (ticket_status.status, ticket_status.desk) == (Status.COMPLETED, "A")

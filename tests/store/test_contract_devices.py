@@ -17,7 +17,7 @@ async def test_a_ticket_goes_on_to_another_device_and_is_held_there(venue: OpenV
     joined = (await v.join(client=b"old", key=b"k", fingerprint=b"f", person=Person(name="Ann"))).ticket
     moved = await v.store.rebind(v.queue, 1, joined.joined, 0, b"new")
     assert (moved.client, moved.moved, moved.position, moved.place) == (b"new", 1, 1, joined.place)
-    assert (await v.beat(1)).moved == 1
+    assert (await v.heartbeat(1)).moved == 1
     assert (await v.join(client=b"new")).ticket.number == 1
     # The key of the old device neither gives the place back to it nor makes another; its client is free to join anew.
     again = await v.join(client=b"old", key=b"k", fingerprint=b"f")
@@ -68,6 +68,6 @@ async def test_a_phone_holds_its_ticket_on_any_device(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN, one_per="phone", join_limit_per_phone=0)
     joined = (await v.join(client=b"old", phone=b"mine")).ticket.joined
     await v.store.rebind(v.queue, 1, joined, 0, b"new")
-    held = await v.join(client=b"old", phone=b"mine")
-    assert (held.ticket.number, held.proven) == (1, False)
+    on_hold = await v.join(client=b"old", phone=b"mine")
+    assert (on_hold.ticket.number, on_hold.proven) == (1, False)
     assert (await v.join(client=b"new", phone=b"mine")).proven

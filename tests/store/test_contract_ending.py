@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from fairline.domain.events import EventType
-from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Standing, Status, Went
+from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Status, TicketStatus, Went
 from fairline.errors import FairlineError, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.store.contract import ACTS
 from tests.store.venue import VISITOR, OpenVenue, Venue
@@ -22,11 +22,11 @@ EVENT_OF = {
     Action.RETURN: EventType.RETURNED,
     Action.START: EventType.STARTED,
     Action.COMPLETE: EventType.COMPLETED,
-    Action.BEAT: None,
+    Action.HEARTBEAT: None,
     Action.TOUCH: None,
-    Action.HOLD: EventType.HELD,
+    Action.HOLD: EventType.PUT_ON_HOLD,
     Action.RELEASE: EventType.RELEASED,
-    Action.PASS: None,  # nobody is behind
+    Action.STEP_BACK: None,  # nobody is behind
     Action.TRANSFER: EventType.TRANSFERRED,
     Action.REINSTATE: EventType.REINSTATED,
 }
@@ -39,7 +39,7 @@ REFUSED = [
     if (status, action) not in TRANSITIONS
     # Whoever started a session may start it again; a beat is answered in every state.
     and (status, action) != (Status.ACTIVE, Action.START)
-    and action is not Action.BEAT
+    and action is not Action.HEARTBEAT
 ]
 #: Everybody lapses within an hour, and nothing is purged by then.
 SHORT = {"claim_seconds": 60, "session_seconds": 60, "session_max_seconds": 60, "retain_seconds": 604_800}
@@ -53,8 +53,8 @@ async def perform(v: Venue, action: Action, number: int) -> FairlineError | None
             outcome = await v.act(action, number)
         elif action in (Action.START, Action.TOUCH):
             outcome = await (v.start if action is Action.START else v.touch)(number)
-        elif action is Action.BEAT:
-            outcome = await v.beat(number)
+        elif action is Action.HEARTBEAT:
+            outcome = await v.heartbeat(number)
         elif action is Action.PRIORITISE:
             outcome = await v.store.prioritise(v.queue, number, 3)
         elif action is Action.CALL:
@@ -65,8 +65,8 @@ async def perform(v: Venue, action: Action, number: int) -> FairlineError | None
             outcome = await v.admit()
         elif action is Action.LAPSE:
             outcome = await v.after(3600)
-        elif action is Action.PASS:
-            outcome = await v.store.let_pass(v.queue, number, 1)
+        elif action is Action.STEP_BACK:
+            outcome = await v.store.step_back(v.queue, number, 1)
         elif action is Action.TRANSFER:
             outcome = await v.store.transfer(v.queue, number, Went("other", 7, 1, "ROTHER-000007"))
         elif action is Action.CLOSE:
@@ -134,10 +134,10 @@ async def test_who_completes_has_no_reason(venue: OpenVenue) -> None:
     number = await v.one(Status.ACTIVE)
     v.clock.advance(7)
     outcome = await v.act(Action.COMPLETE, number)
-    assert isinstance(outcome, Standing)
+    assert isinstance(outcome, TicketStatus)
     assert (outcome.status, outcome.reason) == (Status.COMPLETED, None)
     assert (await v.ticket(number)).ended == v.clock()
-    assert (await v.store.view(v.queue)).completed == 1
+    assert (await v.store.snapshot(v.queue)).completed == 1
 
 
 async def test_a_batch_answers_for_each_in_order(venue: OpenVenue) -> None:
@@ -146,14 +146,14 @@ async def test_a_batch_answers_for_each_in_order(venue: OpenVenue) -> None:
     reply = await v.store.act(v.queue, Action.COMPLETE, [99, active, waiting, active])
     assert [type(outcome) for outcome in reply.items] == [
         TicketNotFound,
-        Standing,
+        TicketStatus,
         TransitionRefused,
         TransitionRefused,
     ]
     again = reply.items[-1]
     assert isinstance(again, TransitionRefused)
     assert again.found == Status.COMPLETED
-    assert (reply.view.completed, reply.view.active, reply.view.waiting) == (1, 0, 1)
+    assert (reply.snapshot.completed, reply.snapshot.active, reply.snapshot.waiting) == (1, 0, 1)
 
 
 async def test_what_has_an_operation_of_its_own_is_not_to_be_had_by_act(venue: OpenVenue) -> None:

@@ -73,7 +73,7 @@ async def test_what_is_not_done_is_not_told(venue: OpenVenue) -> None:
     await v.one(Status.COMPLETED, client=b"me")
     before = await v.events()
     await v.act(Action.COMPLETE, 1)
-    await v.beat(1)
+    await v.heartbeat(1)
     await v.admit()
     await v.sweep()
     await v.store.issue_pass(v.queue, "vip", 1, 1, 60)

@@ -92,5 +92,5 @@ async def test_a_queue_that_was_changed_meanwhile_is_not_removed(venue: OpenVenu
     assert v.queue in await v.store.queues()
     await v.store.delete(v.queue, version + 1)
     with pytest.raises(QueueNotFound):
-        await v.store.view(v.queue)
+        await v.store.snapshot(v.queue)
     assert v.queue not in await v.store.queues()

@@ -31,8 +31,8 @@ async def test_numbers_count_up_from_one_and_positions_are_ranks(venue: OpenVenu
     first = await v.join()
     assert (first.ticket.number, first.ticket.position, first.created, first.proven) == (1, 1, True, True)
     assert await v.joins(3) == [2, 3, 4]
-    standings = (await v.store.rank(v.queue, [4, 2, 1, 3])).items
-    assert [standing and standing.position for standing in standings] == [4, 2, 1, 3]
+    ticket_statuses = (await v.store.status(v.queue, [4, 2, 1, 3])).items
+    assert [ticket_status and ticket_status.position for ticket_status in ticket_statuses] == [4, 2, 1, 3]
 
 
 async def test_a_new_ticket_waits_from_the_moment_it_joined(venue: OpenVenue) -> None:
@@ -55,7 +55,7 @@ async def test_the_answer_has_the_queue_as_the_joins_left_it(venue: OpenVenue) -
     v = await venue()
     reply = await v.store.join(v.queue, [Arrival()] * 3)
     version = (await v.store.settings(v.queue)).version
-    assert (reply.view.waiting, reply.view.now, reply.view.version) == (3, START, version)
+    assert (reply.snapshot.waiting, reply.snapshot.now, reply.snapshot.version) == (3, START, version)
 
 
 async def test_nobody_joining_is_no_error(venue: OpenVenue) -> None:

@@ -89,8 +89,8 @@ async def test_who_is_held_is_behind_a_full_page_of_the_line(venue: OpenVenue) -
     await v.act(Action.HOLD, 1)
     line = await v.store.tickets(v.queue, Status.WAITING, None, 2)
     assert [ticket.number for ticket in line.tickets] == [2, 3]
-    held = await v.store.tickets(v.queue, Status.WAITING, line.cursor, 1)
-    assert ([ticket.number for ticket in held.tickets], held.cursor) == ([1], None)
+    on_hold = await v.store.tickets(v.queue, Status.WAITING, line.cursor, 1)
+    assert ([ticket.number for ticket in on_hold.tickets], on_hold.cursor) == ([1], None)
 
 
 async def test_an_empty_listing_is_at_its_end(venue: OpenVenue) -> None:

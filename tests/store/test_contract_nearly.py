@@ -35,7 +35,7 @@ async def test_nobody_is_noted_of_twice_who_was_held_let_others_pass_or_came_bac
     await v.act(Action.HOLD, 1)
     assert await v.store.note_nearly(v.queue, 2) == [3]
     await v.act(Action.RELEASE, 1)
-    await v.store.let_pass(v.queue, 2, 3)
+    await v.store.step_back(v.queue, 2, 3)
     assert await v.call() == [1]
     await v.act(Action.RETURN, 1)
     assert await v.line() == [1, 3, 4, 5, 2, 6]
@@ -43,7 +43,7 @@ async def test_nobody_is_noted_of_twice_who_was_held_let_others_pass_or_came_bac
     assert [number for number, _ in await told(v)] == [1, 2, 3, 4, 5]
 
 
-async def test_whoever_is_put_aside_is_not_nearly_there(venue: OpenVenue) -> None:
+async def test_whoever_is_on_hold_count_is_not_nearly_there(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(3)
     await v.act(Action.HOLD, 1)

@@ -16,7 +16,7 @@ from fairline.domain.events import EventType
 from fairline.domain.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
 from fairline.domain.ticket import Action, Status, Went
 from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, SettingsChanged
-from fairline.store import MAX_BATCH, Arrival, Joined, Shown, Store, open_store
+from fairline.store import MAX_BATCH, Arrival, EstimateSample, Joined, Store, open_store
 from tests.backends import START
 from tests.conftest import OpenStore
 from tests.store.venue import OpenVenue
@@ -142,7 +142,7 @@ async def test_a_change_raises_the_version_and_is_told(venue: OpenVenue) -> None
     v.clock.advance(3)
     after = await v.store.configure(v.queue, checked({"max_active": 5}), before.version)
     assert after.version > before.version
-    assert (await v.store.view(v.queue)).version == after.version
+    assert (await v.store.snapshot(v.queue)).version == after.version
     event = (await v.events())[-1]
     assert (event.type, event.at, event.detail) == (EventType.SETTINGS_CHANGED, v.clock(), str(after.version))
 
@@ -174,9 +174,15 @@ async def test_a_change_leaves_tickets_and_counts_alone(venue: OpenVenue) -> Non
 
 async def test_a_new_queue_is_empty(venue: OpenVenue) -> None:
     v = await venue()
-    view = await v.store.view(v.queue)
-    assert (view.now, view.stopped, view.waiting, view.inside, view.completed) == (START, 0, 0, 0, 0)
-    assert (view.stay_seconds, view.leave_rate, view.call_rate) == (0, 0, 0)
+    snapshot = await v.store.snapshot(v.queue)
+    assert (snapshot.now, snapshot.stopped, snapshot.waiting, snapshot.inside, snapshot.completed) == (
+        START,
+        0,
+        0,
+        0,
+        0,
+    )
+    assert (snapshot.stay_seconds, snapshot.leave_rate, snapshot.call_rate) == (0, 0, 0)
     assert await v.tickets() == []
     assert [(event.type, event.at) for event in await v.events()] == [(EventType.QUEUE_CREATED, START)]
 
@@ -246,7 +252,7 @@ async def test_a_version_never_comes_back_with_the_name(venue: OpenVenue) -> Non
         for change in range(5):
             await v.configure(max_active=change + 1)  # many in a millisecond
             seen.append(await v.store.version(v.queue))
-            assert seen[-1] == (await v.store.view(v.queue)).version
+            assert seen[-1] == (await v.store.snapshot(v.queue)).version
         await v.store.delete(v.queue)
         v.clock.advance(0.001)
         await v.store.create(v.queue, QueueSettings())
@@ -279,17 +285,17 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "history": lambda s, q: s.history(q, None, 1),
     "delete": lambda s, q: s.delete(q),
     "delete at a version": lambda s, q: s.delete(q, 1),
-    "view": lambda s, q: s.view(q),
+    "snapshot": lambda s, q: s.snapshot(q),
     "join": lambda s, q: s.join(q, [Arrival(client=b"me")]),
-    "beat": lambda s, q: s.beat(q, [1]),
-    "keep": lambda s, q: s.keep(q, [1]),
-    "rank": lambda s, q: s.rank(q, [1]),
+    "heartbeat": lambda s, q: s.heartbeat(q, [1]),
+    "record_heartbeats": lambda s, q: s.record_heartbeats(q, [1]),
+    "status": lambda s, q: s.status(q, [1]),
     "look_up": lambda s, q: s.look_up(q, [1]),
     "unload": lambda s, q: s.unload(q, [1]),
-    "note_shown": lambda s, q: s.note_shown(q, [Shown(1, 1, 1, 1)]),
+    "record_estimates": lambda s, q: s.record_estimates(q, [EstimateSample(1, 1, 1, 1)]),
     "missed": lambda s, q: s.missed(q, 1, 1),
-    "held": lambda s, q: s.held(q, 1),
-    "let_pass": lambda s, q: s.let_pass(q, 1, 1),
+    "on_hold": lambda s, q: s.on_hold(q, 1),
+    "step_back": lambda s, q: s.step_back(q, 1, 1),
     "note_nearly": lambda s, q: s.note_nearly(q, 1),
     "rebind": lambda s, q: s.rebind(q, 1, 1, 0, b"c"),
     "transfer": lambda s, q: s.transfer(q, 1, Went("other", 1, 1, "R")),
@@ -361,7 +367,7 @@ async def test_the_clock_that_was_passed_in_decides(venue: OpenVenue) -> None:
     v = await venue()
     v.clock.advance(12.345)
     assert await v.store.time() == v.clock()
-    assert (await v.store.view(v.queue)).now == v.clock()
+    assert (await v.store.snapshot(v.queue)).now == v.clock()
     assert (await v.join()).ticket.joined == v.clock()
 
 
@@ -369,9 +375,9 @@ async def test_the_clock_that_was_passed_in_decides(venue: OpenVenue) -> None:
 
 BATCHES: dict[str, Callable[[Store, QueueId, int], Awaitable[object]]] = {
     "join": lambda s, q, n: s.join(q, [Arrival()] * n),
-    "beat": lambda s, q, n: s.beat(q, [1] * n),
-    "keep": lambda s, q, n: s.keep(q, [1] * n),
-    "rank": lambda s, q, n: s.rank(q, [1] * n),
+    "heartbeat": lambda s, q, n: s.heartbeat(q, [1] * n),
+    "record_heartbeats": lambda s, q, n: s.record_heartbeats(q, [1] * n),
+    "status": lambda s, q, n: s.status(q, [1] * n),
     "look_up": lambda s, q, n: s.look_up(q, [1] * n),
     "unload": lambda s, q, n: s.unload(q, [1] * n),
     "visit": lambda s, q, n: s.visit(q, "visit", [(2, b"me")] * n),
@@ -396,7 +402,7 @@ async def test_the_largest_batch_is_answered_for_each(venue: OpenVenue) -> None:
         await v.join()
         await v.one(Status.ADMITTED)
         reply: Any = await operation(v.store, v.queue, MAX_BATCH)
-        assert name == "keep" or len(reply.items) == MAX_BATCH, name
+        assert name == "record_heartbeats" or len(reply.items) == MAX_BATCH, name
 
 
 def test_other_values_are_other_than_the_defaults() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fairline.domain.ticket import Action
 from fairline.errors import InvalidRequest
-from fairline.store import Estimates, Point, Shown
+from fairline.store import Estimates, EstimateSample, Point
 from tests.backends import START
 from tests.store.venue import OpenVenue, Venue
 
@@ -99,7 +99,9 @@ async def estimates(v: Venue) -> Estimates:
 async def test_what_was_shown_is_compared_when_they_are_let_in(venue: OpenVenue) -> None:
     v = await venue(heartbeat_timeout_seconds=0, burst=100)
     await v.joins(4)
-    await v.store.note_shown(v.queue, [Shown(1, 30, 20, 40), Shown(2, 30, 20, 40), Shown(3, 12, 10, 20)])
+    await v.store.record_estimates(
+        v.queue, [EstimateSample(1, 30, 20, 40), EstimateSample(2, 30, 20, 40), EstimateSample(3, 12, 10, 20)]
+    )
     assert await estimates(v) == Estimates()
     v.clock.advance(40)
     await v.admit(1)  # 1 waited for 40 s, as was just promised
@@ -114,7 +116,9 @@ async def test_what_was_shown_is_compared_when_they_are_let_in(venue: OpenVenue)
 async def test_it_is_compared_once_and_forgotten_with_those_who_leave(venue: OpenVenue) -> None:
     v = await venue(heartbeat_timeout_seconds=0, burst=100)
     await v.joins(2)
-    await v.store.note_shown(v.queue, [Shown(1, 0, 0, 5), Shown(2, 0, 0, 5), Shown(99, 0, 0, 5)])
+    await v.store.record_estimates(
+        v.queue, [EstimateSample(1, 0, 0, 5), EstimateSample(2, 0, 0, 5), EstimateSample(99, 0, 0, 5)]
+    )
     await v.act(Action.LEAVE, 2)
     await v.call(1)
     await v.act(Action.RETURN, 1)
@@ -129,7 +133,7 @@ async def test_who_is_let_in_before_it_was_noted_is_compared_too(venue: OpenVenu
     await v.admit(2)
     await v.act(Action.LEAVE, 3)
     v.clock.advance(60)
-    await v.store.note_shown(v.queue, [Shown(number, 1, 0, 3) for number in (1, 2, 3)])
+    await v.store.record_estimates(v.queue, [EstimateSample(number, 1, 0, 3) for number in (1, 2, 3)])
     found = await estimates(v)
     assert (found.compared, found.within, found.error_mean, found.wait_mean) == (2, 2, 1, 2)
 
@@ -138,7 +142,7 @@ async def test_an_outage_of_ours_makes_no_estimate_wrong(venue: OpenVenue) -> No
     v = await venue(heartbeat_timeout_seconds=0, burst=100)
     await v.joins(1)
     await v.store.sweep(v.queue, 10)
-    await v.store.note_shown(v.queue, [Shown(1, 10, 5, 20)])
+    await v.store.record_estimates(v.queue, [EstimateSample(1, 10, 5, 20)])
     v.clock.advance(605)
     await v.store.sweep(v.queue, 10, every=5)  # nobody kept the time for ten minutes
     v.clock.advance(5)
@@ -149,7 +153,7 @@ async def test_an_outage_of_ours_makes_no_estimate_wrong(venue: OpenVenue) -> No
 
 async def test_nothing_shown_is_nothing_noted(venue: OpenVenue) -> None:
     v = await venue()
-    await v.store.note_shown(v.queue, [])
+    await v.store.record_estimates(v.queue, [])
     with pytest.raises(InvalidRequest, match="at most 1,000"):
-        await v.store.note_shown(v.queue, [Shown(1, 1, 1, 1)] * 1001)
+        await v.store.record_estimates(v.queue, [EstimateSample(1, 1, 1, 1)] * 1001)
     assert await estimates(v) == Estimates()

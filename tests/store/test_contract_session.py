@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from fairline.domain.ticket import LIVE, Action, Reason, Standing, Status
+from fairline.domain.ticket import LIVE, Action, Reason, Status, TicketStatus
 from fairline.errors import SessionTaken, TicketNotFound, TokenInvalid, TransitionRefused
 from fairline.store import Visit, Visitor
 from tests.store.venue import OpenVenue, Venue
@@ -23,9 +23,9 @@ async def test_the_session_begins_when_they_arrive(venue: OpenVenue) -> None:
     v = await venue(**SESSION)
     number = await v.one(Status.ADMITTED)
     v.clock.advance(20)
-    standing = await v.start(number, b"me")
-    assert isinstance(standing, Standing)
-    assert (standing.status, standing.deadline) == (Status.ACTIVE, v.clock() + 600_000)
+    ticket_status = await v.start(number, b"me")
+    assert isinstance(ticket_status, TicketStatus)
+    assert (ticket_status.status, ticket_status.deadline) == (Status.ACTIVE, v.clock() + 600_000)
     ticket = await v.ticket(number)
     assert (ticket.started, ticket.admitted, ticket.page_views) == (v.clock(), v.clock() - 20_000, 0)
     assert (await v.happened(number))[-1][0] == "started"
@@ -38,7 +38,7 @@ async def test_the_one_who_started_may_start_again_and_nothing_changes(venue: Op
     v.clock.advance(5)
     before = await v.everything()
     again = await v.start(number, b"me")
-    assert isinstance(again, Standing)
+    assert isinstance(again, TicketStatus)
     assert again.status is Status.ACTIVE
     assert await v.everything() == before
 
@@ -69,15 +69,15 @@ async def test_who_comes_in_without_a_page_view_is_active_in_the_view_that_is_an
     v = await venue(**SESSION)
     inside, arriving = await v.one(Status.ACTIVE), await v.one(Status.ADMITTED)
     reply = await v.store.visit(v.queue, "visit", [Visitor(arriving, b"me", 0), Visitor(inside, b"visitor", 0)])
-    assert [type(outcome) for outcome in reply.items] == [Standing, Standing]
-    assert (reply.view.admitted, reply.view.active) == (0, 2)
+    assert [type(outcome) for outcome in reply.items] == [TicketStatus, TicketStatus]
+    assert (reply.snapshot.admitted, reply.snapshot.active) == (0, 2)
 
 
 async def test_views_of_one_batch_are_all_counted(venue: OpenVenue) -> None:
     v = await venue(**SESSION)
     number = await v.one(Status.ADMITTED)
     reply = await v.store.visit(v.queue, "visit", [(number, b"me"), (number, b"you"), (number, b"me")])
-    assert [type(outcome) for outcome in reply.items] == [Standing, SessionTaken, Standing]
+    assert [type(outcome) for outcome in reply.items] == [TicketStatus, SessionTaken, TicketStatus]
     assert (await v.ticket(number)).page_views == 2
 
 
@@ -134,7 +134,7 @@ async def test_a_ticket_that_is_not_there_is_not_found(venue: OpenVenue) -> None
         v = await venue(**SESSION)
         number = await v.one(Status.ACTIVE)
         there, missing = (await v.store.visit(v.queue, what, [(number, b"visitor"), (99, b"visitor")])).items
-        assert isinstance(there, Standing), what
+        assert isinstance(there, TicketStatus), what
         assert isinstance(missing, TicketNotFound), what
 
 
@@ -143,19 +143,19 @@ async def test_the_session_after_a_return_belongs_to_who_starts_that_one(venue: 
     number = await v.one(Status.ADMITTED)
     await v.act(Action.RETURN, number)
     await v.call(number=number)
-    assert isinstance(await v.start(number, b"another"), Standing)
+    assert isinstance(await v.start(number, b"another"), TicketStatus)
 
 
 async def test_a_question_without_a_page_view_changes_nothing_of_a_session_that_runs(venue: OpenVenue) -> None:
     v = await venue(session_seconds=60)
     number = await v.one(Status.ADMITTED)
     (begun,) = (await v.store.visit(v.queue, "visit", [Visitor(number, b"me", 0)])).items
-    assert isinstance(begun, Standing)
+    assert isinstance(begun, TicketStatus)
     assert begun.status is Status.ACTIVE
     v.clock.advance(20)
     asked = [Visitor(number, b"me", 0), Visitor(number, b"you", 0), Visitor(99, b"me", 0)]
     mine, taken, missing = (await v.store.visit(v.queue, "visit", asked)).items
-    assert isinstance(mine, Standing)
+    assert isinstance(mine, TicketStatus)
     assert (type(taken), type(missing)) == (SessionTaken, TicketNotFound)
     assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (40, 0)
     await v.store.visit(v.queue, "touch", [Visitor(number, b"me", 3)])
@@ -173,10 +173,10 @@ async def test_whoever_names_a_ticket_of_an_earlier_queue_does_nothing_to_the_on
         asked = [Visitor(number, b"visitor", views, joined - 1), Visitor(beside, b"visitor", 0, joined)]
         another, same = (await v.store.visit(v.queue, what, asked)).items
         assert isinstance(another, TokenInvalid), (what, status, views)
-        assert isinstance(same, Standing), (what, status, views)
+        assert isinstance(same, TicketStatus), (what, status, views)
         assert await v.everything() == before, (what, status, views)
         (theirs,) = (await v.store.visit(v.queue, "visit", [Visitor(number, b"visitor", views, joined)])).items
-        assert isinstance(theirs, Standing), (what, status, views)
+        assert isinstance(theirs, TicketStatus), (what, status, views)
         assert theirs.status is Status.ACTIVE, (what, status, views)
 
 
@@ -196,22 +196,22 @@ async def test_nor_is_it_ended_by_them(venue: OpenVenue) -> None:
         ).items
         assert (type(another), type(missing)) == (TokenInvalid, TicketNotFound), action
         for done in (theirs, other):
-            assert isinstance(done, Standing), action
-            assert done.held or done.status is not status, action
+            assert isinstance(done, TicketStatus), action
+            assert done.on_hold or done.status is not status, action
 
 
 async def test_the_end_of_who_started_goes_on_and_never_starts(venue: OpenVenue) -> None:
     v = await venue(**SESSION)
     number = await v.one(Status.ADMITTED)
     await v.start(number, b"secret,browser")
-    assert isinstance(await v.start(number, b"secret,browser"), Standing)
+    assert isinstance(await v.start(number, b"secret,browser"), TicketStatus)
     for other in (b"browser", b"other!,browser", b"secret", b"the secret,browser", b""):
         assert isinstance(await v.start(number, other), SessionTaken), other
     for what in ("touch", "visit"):
         for views in (0, 1):
             for by in (b"secret,browser", b"browser"):
                 (theirs,) = (await v.store.visit(v.queue, what, [Visitor(number, by, views)])).items
-                assert isinstance(theirs, Standing), (what, views, by)
+                assert isinstance(theirs, TicketStatus), (what, views, by)
             for other in (b"secret", b"other!,browser", b"", b"the secret,browser"):
                 (outcome,) = (await v.store.visit(v.queue, what, [Visitor(number, other, views)])).items
                 assert isinstance(outcome, SessionTaken), (what, views, other)
@@ -230,6 +230,6 @@ async def test_nobody_ends_the_session_of_someone_else(venue: OpenVenue) -> None
         assert await v.everything() == before, action
         mine = [b"secret,browser", b"browser", b""]
         items = (await v.store.act(v.queue, action, numbers[:3], by=mine)).items
-        assert all(isinstance(item, Standing) and item.status not in LIVE for item in items), action
+        assert all(isinstance(item, TicketStatus) and item.status not in LIVE for item in items), action
         (waits,) = (await v.store.act(v.queue, Action.LEAVE, numbers[3:], by=[b"stranger"])).items
-        assert isinstance(waits, Standing), "nobody is inside yet"
+        assert isinstance(waits, TicketStatus), "nobody is inside yet"

@@ -58,8 +58,8 @@ async def test_everything_that_happens_is_counted_once(venue: OpenVenue) -> None
         Reason.HEARTBEAT_TIMEOUT: 3,
     }
     stats = await v.store.stats(v.queue)
-    assert stats.view == await v.store.view(v.queue)
-    assert (stats.view.waiting, stats.view.inside) == (0, 0)
+    assert stats.snapshot == await v.store.snapshot(v.queue)
+    assert (stats.snapshot.waiting, stats.snapshot.inside) == (0, 0)
 
 
 async def test_the_peak_is_the_longest_the_line_ever_was(venue: OpenVenue) -> None:

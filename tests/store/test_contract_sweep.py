@@ -75,7 +75,7 @@ async def test_the_dead_are_not_let_in(venue: OpenVenue) -> None:
     v = await venue(**TIMES)
     await v.joins(2)
     v.clock.advance(60)
-    await v.beat(2)
+    await v.heartbeat(2)
     await v.after(40)
     assert await v.line() == [2]
     assert await v.admit() == [2]
@@ -127,7 +127,7 @@ async def test_a_clock_that_goes_back_ends_nobody_early(venue: OpenVenue) -> Non
     await v.joins(3)
     await keep(v, 10)
     v.clock.advance(-3600)
-    await v.beat(2)  # before the next sweep
+    await v.heartbeat(2)  # before the next sweep
     await v.join()
     await v.act(Action.LEAVE, 3)
     assert await keep(v, 85) == {}
@@ -161,7 +161,7 @@ async def test_new_times_hold_from_the_next_sign_of_life(venue: OpenVenue) -> No
     v = await venue(**TIMES)
     await v.joins(2)
     await v.configure(heartbeat_timeout_seconds=500)
-    await v.beat(2)
+    await v.heartbeat(2)
     assert await v.after(100) == {1: Reason.HEARTBEAT_TIMEOUT}
     assert await v.seconds_left(2) == 440
 
@@ -188,7 +188,7 @@ async def test_who_lives_at_an_outage_keeps_the_time_they_had(venue: OpenVenue) 
         assert swept.lapsed == [], status
         left = SECONDS[status] - 55  # five of the seconds we were away would have passed in any case
         assert await v.seconds_left(number) == left, status
-        assert (await v.store.view(v.queue)).stopped == 3_595_000, status
+        assert (await v.store.snapshot(v.queue)).stopped == 3_595_000, status
         assert await keep(v, left - 5) == {}, status
         assert await keep(v, 5) == {number: LIVE_REASONS[status]}, status
 
@@ -228,7 +228,7 @@ async def test_outages_add_up(venue: OpenVenue) -> None:
         v.clock.advance(1005)
         await v.store.sweep(v.queue, MANY, every=5)
         await keep(v, 20)
-    assert (await v.store.view(v.queue)).stopped == 3_000_000
+    assert (await v.store.snapshot(v.queue)).stopped == 3_000_000
 
 
 async def test_who_joins_in_an_outage_has_the_whole_time_after_it(venue: OpenVenue) -> None:
@@ -249,7 +249,7 @@ async def test_a_sweep_that_is_a_little_late_is_no_outage(venue: OpenVenue) -> N
         for _ in range(3):
             v.clock.advance(late)
             await v.store.sweep(v.queue, MANY, every=5)
-        assert (await v.store.view(v.queue)).stopped == 0, late
+        assert (await v.store.snapshot(v.queue)).stopped == 0, late
         assert await v.seconds_left(1) == pytest.approx(100 - 3 * late), late
 
 
@@ -260,7 +260,7 @@ async def test_the_second_keeper_to_come_back_finds_no_outage_any_more(venue: Op
     await v.store.sweep(v.queue, MANY, every=5)
     v.clock.advance(1)
     await v.store.sweep(v.queue, MANY, every=5)
-    assert (await v.store.view(v.queue)).stopped == 3_600_000
+    assert (await v.store.snapshot(v.queue)).stopped == 3_600_000
 
 
 async def test_one_queues_outage_is_not_anothers(venue: OpenVenue) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.ticket import Action, Status
-from fairline.errors import InvalidRequest, NoRoom
+from fairline.errors import AtCapacity, InvalidRequest
 from fairline.store import Arrival, Joined
 from tests.store.venue import OpenVenue, Venue
 
@@ -18,14 +18,14 @@ FAST = {"admission_rate": 1000.0}
 async def go(v: Venue, **arrival: Any) -> Joined | None:
     """One arrival that goes through, or is told that there is no room; nothing else may become of it."""
     outcome = await v.try_join(through=True, **arrival)
-    assert isinstance(outcome, Joined | NoRoom)
+    assert isinstance(outcome, Joined | AtCapacity)
     return outcome if isinstance(outcome, Joined) else None
 
 
-async def test_nobody_is_let_in_and_put_aside_at_once(venue: OpenVenue) -> None:
+async def test_nobody_is_let_in_and_on_hold_count_at_once(venue: OpenVenue) -> None:
     v = await venue(**FAST)
     with pytest.raises(InvalidRequest, match="straight through"):
-        await v.store.join(v.queue, [Arrival(), Arrival(through=True, held=True)])
+        await v.store.join(v.queue, [Arrival(), Arrival(through=True, on_hold=True)])
     assert await v.line() == []
 
 
@@ -59,7 +59,7 @@ async def test_room_stock_and_rate_are_those_of_everyone(venue: OpenVenue) -> No
     for settings in many:
         v = await venue(**{**FAST, **settings})
         outcomes = (await v.store.join(v.queue, [Arrival(through=True)] * 5)).items
-        assert [type(outcome) for outcome in outcomes] == [Joined, Joined, NoRoom, NoRoom, NoRoom], settings
+        assert [type(outcome) for outcome in outcomes] == [Joined, Joined, AtCapacity, AtCapacity, AtCapacity], settings
         assert len(await v.tickets()) == 2, settings  # nothing is left of those who were told so
         await v.joins(1)
         assert await v.admit() == [], settings
@@ -122,4 +122,4 @@ async def test_many_at_once_never_take_more_than_there_is(venue: OpenVenue) -> N
     v = await venue(**FAST, max_active=20)
     outcomes = await asyncio.gather(*(go(v) for _ in range(100)))
     assert len([outcome for outcome in outcomes if outcome]) == 20
-    assert (await v.store.view(v.queue)).inside == 20
+    assert (await v.store.snapshot(v.queue)).inside == 20

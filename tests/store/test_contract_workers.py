@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from fairline.domain.queue import checked
-from fairline.domain.ticket import Action, Standing, Status
+from fairline.domain.ticket import Action, Status, TicketStatus
 from fairline.errors import FairlineError, PassInvalid, QueueFull, RateLimited, SessionTaken, SettingsChanged
 from fairline.store import Arrival, Joined, Store
 from tests.backends import FakeClock
@@ -201,7 +201,7 @@ async def test_no_two_sweeps_report_the_same_lapse(venue: OpenVenue, workers: Wo
     assert (await v.store.stats(v.queue)).totals.expired == 300
 
 
-async def test_a_beat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue, workers: Workers) -> None:
+async def test_a_heartbeat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(heartbeat_timeout_seconds=60, grace_seconds=0)
     numbers = await v.joins(200)
     v.clock.advance(60)
@@ -213,15 +213,15 @@ async def test_a_beat_and_a_sweep_at_once_agree_about_who_lives(venue: OpenVenue
             lapsed |= {lapse.number for lapse in (await one.sweep(v.queue, 10, every=NO_OUTAGE)).lapsed}
         return lapsed
 
-    async def beat() -> set[int]:
+    async def heartbeat() -> set[int]:
         alive: set[int] = set()
         for number in reversed(numbers):
-            (standing,) = (await two.beat(v.queue, [number])).items
-            if standing and standing.status is Status.WAITING:
+            (ticket_status,) = (await two.heartbeat(v.queue, [number])).items
+            if ticket_status and ticket_status.status is Status.WAITING:
                 alive.add(number)
         return alive
 
-    lapsed, alive = await asyncio.gather(sweep(), beat())
+    lapsed, alive = await asyncio.gather(sweep(), heartbeat())
     assert not lapsed & alive
     assert lapsed | alive == set(numbers)
     assert set(await v.line()) == alive
@@ -235,7 +235,7 @@ async def test_a_session_is_started_by_one_browser_only(venue: OpenVenue, worker
         *(browser.visit(v.queue, "visit", [(number, b"%d" % i)]) for i, browser in enumerate(browsers))
     )
     outcomes = Counter(type(item) for reply in replies for item in reply.items)
-    assert outcomes == {Standing: 1, SessionTaken: 9}
+    assert outcomes == {TicketStatus: 1, SessionTaken: 9}
     assert (await v.ticket(number)).page_views == 1
 
 
@@ -249,8 +249,8 @@ async def test_the_last_item_is_sold_once(venue: OpenVenue, workers: Workers) ->
     (number,) = [ticket.number for ticket in await v.tickets(Status.ADMITTED)]
     await v.start(number)
     done = await asyncio.gather(*(shop.act(v.queue, Action.COMPLETE, [number]) for shop in shops))
-    assert Counter(isinstance(reply.items[0], Standing) for reply in done) == {True: 1, False: 4}
-    assert (await v.store.view(v.queue)).completed == 1
+    assert Counter(isinstance(reply.items[0], TicketStatus) for reply in done) == {True: 1, False: 4}
+    assert (await v.store.snapshot(v.queue)).completed == 1
 
 
 async def test_of_changes_made_at_once_one_is_kept_and_the_others_are_told(venue: OpenVenue, workers: Workers) -> None:
@@ -269,5 +269,5 @@ async def test_of_changes_made_at_once_one_is_kept_and_the_others_are_told(venue
 async def test_one_store_serves_more_callers_at_once_than_it_has_connections(venue: OpenVenue) -> None:
     v = await venue()
     await v.joins(50)
-    replies = await asyncio.gather(*(v.store.beat(v.queue, [number]) for number in range(1, 51) for _ in range(4)))
+    replies = await asyncio.gather(*(v.store.heartbeat(v.queue, [number]) for number in range(1, 51) for _ in range(4)))
     assert all(reply.items[0] for reply in replies)

@@ -10,7 +10,7 @@ from redis.crc import key_slot
 
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import Action, Came, Status
-from fairline.store import Arrival, Shown, open_store
+from fairline.store import Arrival, EstimateSample, open_store
 from fairline.store.valkey import keys
 from fairline.store.valkey.client import Connection, connect
 from fairline.store.valkey.keys import BOX_PARTS, PARTS, key, queue_keys, rate_key
@@ -37,11 +37,11 @@ async def busy(valkey_url: str, queue: QueueId, clock: FakeClock) -> AsyncIterat
         await v.one(status, client=status.encode(), key=status.encode())
     await store.join(queue, [Arrival(address=b"home", phone=b"mine")])
     await v.act(Action.HOLD, (await v.join()).ticket.number)
-    await v.join(held=True, came=Came("elsewhere", 1, 1))
+    await v.join(on_hold=True, came=Came("elsewhere", 1, 1))
     await store.set_desk(queue, "Desk 1", is_open=True)
     await store.issue_pass(queue, "vip", 1, 1, 60)
     await store.revoke(queue, 1, "abuse")
-    await store.note_shown(queue, [Shown(6, 1, 1, 1)])
+    await store.record_estimates(queue, [EstimateSample(6, 1, 1, 1)])
     clock.advance(3 * 86_400)
     await store.sweep(queue, 100)  # nobody swept for so long: time stood still for all of them
     await store.limit(queue, "ip:1", "verify", 1, 60)

@@ -233,13 +233,13 @@ async def test_a_restart_is_waited_out_and_expires_nobody(server: EmbeddedPostgr
         assert (await keeper.sweep(QUEUE, 1000, every=5)).lapsed == []
         await asyncio.to_thread(server.stop)
         with pytest.raises(StoreUnavailable) as refused:
-            await keeper.beat(QUEUE, [1])
+            await keeper.heartbeat(QUEUE, [1])
         assert refused.value.retry_after
         clock.advance(3600)  # longer than anyone may be silent
         await asyncio.to_thread(server.start)
         assert (await until(lambda: keeper.sweep(QUEUE, 1000, every=5))).lapsed == []
-        view = await keeper.view(QUEUE)
-        assert (view.waiting, view.stopped) == (50, 3_595_000)
+        snapshot = await keeper.snapshot(QUEUE)
+        assert (snapshot.waiting, snapshot.stopped) == (50, 3_595_000)
     finally:
         await keeper.close()
 
@@ -260,11 +260,11 @@ async def test_a_database_that_is_frozen_is_given_up_within_a_bounded_time(
         os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(StoreUnavailable, match="no answer within"):
-            await store.beat(QUEUE, [joined.ticket.number])
+            await store.heartbeat(QUEUE, [joined.ticket.number])
     finally:
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)
-    assert (await until(lambda: store.beat(QUEUE, [joined.ticket.number]))).items[0]
+    assert (await until(lambda: store.heartbeat(QUEUE, [joined.ticket.number]))).items[0]
 
 
 async def test_a_lock_that_someone_else_holds_is_not_waited_for_for_ever(
@@ -276,7 +276,7 @@ async def test_a_lock_that_someone_else_holds_is_not_waited_for_for_ever(
             await other.execute("SELECT 1 FROM fairline.tallies FOR UPDATE")
             with pytest.raises(StoreUnavailable, match="lock timeout"):
                 await impatient.join(QUEUE, [Arrival()])
-            assert (await impatient.view(QUEUE)).waiting == 0  # reading waits for nobody
+            assert (await impatient.snapshot(QUEUE)).waiting == 0  # reading waits for nobody
         assert len((await impatient.join(QUEUE, [Arrival()])).items) == 1
     finally:
         await impatient.close()
@@ -299,7 +299,7 @@ async def test_a_sign_of_life_that_a_sweep_has_to_wait_for_is_honoured(server: E
         await keeper.join(QUEUE, [Arrival(), Arrival()])
         clock.advance(90)
         async with await connect(server.url) as watch, await connect(server.url) as worker, worker.transaction():
-            await worker.execute("SELECT fairline.beat(%s, %s, '{1}')", [QUEUE, clock()])
+            await worker.execute("SELECT fairline.heartbeat(%s, %s, '{1}')", [QUEUE, clock()])
             sweeping = asyncio.create_task(keeper.sweep(QUEUE, 10, every=1e9))
             await wait_for_locks(watch, 1)
             assert not sweeping.done()
@@ -416,7 +416,7 @@ async def test_what_happened_wakes_whoever_listens_and_tells_them_nothing(
     async with await connect(server.url) as listener:
         await listener.execute("LISTEN fairline_events")
         await store.join(QUEUE, [Arrival()] * 3)
-        await store.beat(QUEUE, [1])  # no event
+        await store.heartbeat(QUEUE, [1])  # no event
         await store.act(QUEUE, Action.LEAVE, [1])
         async with await connect(server.url) as other:
             await other.execute("NOTIFY fairline_events, 'the end'")
@@ -455,7 +455,7 @@ async def test_a_deleted_queue_is_gone_for_calls_under_way(store: Store) -> None
     await store.create(other, checked(CALM))
     await store.join(other, [Arrival()] * 1000)
     outcomes = await asyncio.gather(
-        *(store.beat(other, [i]) for i in range(1, 20)), store.delete(other), return_exceptions=True
+        *(store.heartbeat(other, [i]) for i in range(1, 20)), store.delete(other), return_exceptions=True
     )
     assert [o for o in outcomes if isinstance(o, Exception) and not isinstance(o, QueueNotFound)] == []
 

@@ -14,7 +14,7 @@ import pytest
 
 from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.domain.ticket import Action, Person
-from fairline.store import Arrival, Shown, Store
+from fairline.store import Arrival, EstimateSample, Store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.disk import Connection
 from fairline.store.postgres.embedded import EmbeddedPostgres
@@ -29,17 +29,19 @@ Operation = Callable[[Store, QueueId, list[int]], Awaitable[object]]
 
 OPERATIONS: dict[str, Operation] = {
     "join": lambda store, queue, _: store.join(queue, [Arrival(person=Person()) for _ in range(10)]),
-    "beat": lambda store, queue, numbers: store.beat(queue, numbers),
-    "keep": lambda store, queue, numbers: store.keep(queue, numbers),
-    "rank": lambda store, queue, numbers: store.rank(queue, numbers),
+    "heartbeat": lambda store, queue, numbers: store.heartbeat(queue, numbers),
+    "record_heartbeats": lambda store, queue, numbers: store.record_heartbeats(queue, numbers),
+    "status": lambda store, queue, numbers: store.status(queue, numbers),
     "look_up": lambda store, queue, numbers: store.look_up(queue, numbers),
     "unload": lambda store, queue, numbers: store.unload(queue, numbers),
-    "note_shown": lambda store, queue, numbers: store.note_shown(queue, [Shown(n, 60, 30, 90) for n in numbers]),
+    "record_estimates": lambda store, queue, numbers: store.record_estimates(
+        queue, [EstimateSample(n, 60, 30, 90) for n in numbers]
+    ),
     "note_nearly": lambda store, queue, _: store.note_nearly(queue, 3),
     "call_next": lambda store, queue, _: store.call_next(queue, 1, desk="Desk 1"),
     "admit": lambda store, queue, _: store.admit(queue, 10),
     "act": lambda store, queue, numbers: store.act(queue, Action.LEAVE, numbers),
-    "let_pass": lambda store, queue, numbers: _alone(store.let_pass, queue, numbers, 2),
+    "step_back": lambda store, queue, numbers: _alone(store.step_back, queue, numbers, 2),
     "prioritise": lambda store, queue, numbers: _alone(store.prioritise, queue, numbers, 1),
     "sweep": lambda store, queue, _: store.sweep(queue, 100, every=1),
 }

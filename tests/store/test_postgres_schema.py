@@ -181,7 +181,7 @@ async def test_the_servers_role_can_run_the_operations_and_nothing_else(owner: s
             *(f"SELECT 1 FROM fairline.{table}" for table in tables),
             *(f"DELETE FROM fairline.{table}" for table in tables),
             "UPDATE fairline.migrations SET number = 0",
-            "SELECT fairline.view_of(1, 1)",
+            "SELECT fairline.snapshot_of(1, 1)",
             "CREATE TABLE fairline.mine (a int)",
             "CREATE TABLE public.mine (a int)",
         ]:
@@ -213,10 +213,14 @@ def test_the_states_in_the_schema_are_those_of_the_code() -> None:
 
 async def test_the_transitions_in_the_database_are_those_of_the_code(owner: str) -> None:
     async with await connect(owner) as connection:
-        found = await connection.execute("SELECT status::text, held, action, goes_to::text FROM fairline.transitions")
-        rows = {(at, held, action): to for at, held, action, to in await found.fetchall()}
+        found = await connection.execute(
+            "SELECT status::text, on_hold, action, goes_to::text FROM fairline.transitions"
+        )
+        rows = {(at, on_hold, action): to for at, on_hold, action, to in await found.fetchall()}
     states = [*((status, False) for status in Status), (Status.WAITING, True)]
-    allowed = {(at, held, action): goes_to(at, action, held=held) for at, held in states for action in Action}
+    allowed = {
+        (at, on_hold, action): goes_to(at, action, on_hold=on_hold) for at, on_hold in states for action in Action
+    }
     assert rows == {key: to for key, to in allowed.items() if to}
 
 

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 from fairline.domain.events import Event
 from fairline.domain.queue import QueueId, checked
-from fairline.domain.ticket import Action, Reason, Standing, Status, Ticket
+from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus
 from fairline.errors import FairlineError
-from fairline.store import Arrival, Joined, Store, Terms
+from fairline.store import Arrival, JoinCalendar, Joined, Store
 from tests.backends import FakeClock
 
 #: As `every` of a sweep: however long ago the last one was, it was no outage.
@@ -66,15 +66,15 @@ class Venue:
 
     # What happens to tickets
 
-    async def beat(self, number: int) -> Standing:
-        (standing,) = (await self.store.beat(self.queue, [number])).items
-        assert standing
-        return standing
+    async def heartbeat(self, number: int) -> TicketStatus:
+        (ticket_status,) = (await self.store.heartbeat(self.queue, [number])).items
+        assert ticket_status
+        return ticket_status
 
-    async def unload(self, number: int) -> Standing:
-        (standing,) = (await self.store.unload(self.queue, [number])).items
-        assert standing
-        return standing
+    async def unload(self, number: int) -> TicketStatus:
+        (ticket_status,) = (await self.store.unload(self.queue, [number])).items
+        assert ticket_status
+        return ticket_status
 
     async def admit(self, at_most: int = MANY) -> list[int]:
         return (await self.store.admit(self.queue, at_most)).items
@@ -82,15 +82,15 @@ class Venue:
     async def call(self, count: int = 1, **press: Any) -> list[int]:
         return [ticket.number for ticket in await self.store.call_next(self.queue, count, **press)]
 
-    async def start(self, number: int, by: bytes = VISITOR) -> Standing | FairlineError:
+    async def start(self, number: int, by: bytes = VISITOR) -> TicketStatus | FairlineError:
         (outcome,) = (await self.store.visit(self.queue, "start", [(number, by)])).items
         return outcome
 
-    async def touch(self, number: int, by: bytes = VISITOR) -> Standing | FairlineError:
+    async def touch(self, number: int, by: bytes = VISITOR) -> TicketStatus | FairlineError:
         (outcome,) = (await self.store.visit(self.queue, "touch", [(number, by)])).items
         return outcome
 
-    async def act(self, action: Action, number: int) -> Standing | FairlineError:
+    async def act(self, action: Action, number: int) -> TicketStatus | FairlineError:
         (outcome,) = (await self.store.act(self.queue, action, [number])).items
         return outcome
 
@@ -132,7 +132,7 @@ class Venue:
 
     async def line(self) -> list[int]:
         """Who waits, in order; not who is held."""
-        return [ticket.number for ticket in await self.tickets(Status.WAITING) if not ticket.held]
+        return [ticket.number for ticket in await self.tickets(Status.WAITING) if not ticket.on_hold]
 
     async def events(self) -> list[Event]:
         return await self.store.events(self.queue, None, MANY)
@@ -162,7 +162,7 @@ class Venue:
 OpenVenue: TypeAlias = Callable[..., Awaitable[Venue]]
 
 
-async def terms(v: Venue, **more: Any) -> Terms:
+async def calendar(v: Venue, **more: Any) -> JoinCalendar:
     """The terms of now, by days of UTC."""
     today = v.clock() // DAY * DAY
-    return Terms((await v.store.settings(v.queue)).version, (today - DAY, today, today + DAY), **more)
+    return JoinCalendar((await v.store.settings(v.queue)).version, (today - DAY, today, today + DAY), **more)

@@ -20,7 +20,7 @@ from fairline.domain.queue import QueueId, checked
 from fairline.domain.tokens import Keyring
 from fairline.process import worker
 from fairline.process.worker import Server
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
 from fairline.store import open_store
 from fairline.web.app import FullLane, operations
@@ -48,8 +48,8 @@ class InsideServer(Server):
 class Inside:
     """What a test can take hold of."""
 
-    def __init__(self, room: Room, context: Context, server: Server, port: int) -> None:
-        self.room = room
+    def __init__(self, service: Fairline, context: Context, server: Server, port: int) -> None:
+        self.service = service
         self.context = context
         self.server = server
         self.port = port
@@ -67,20 +67,20 @@ class Inside:
 
 
 @contextlib.asynccontextmanager
-async def room_of(server: RunningServer) -> AsyncIterator[Room]:
+async def service_of(server: RunningServer) -> AsyncIterator[Fairline]:
     """The store of a running server, as one of its workers has it."""
     secret = (server.data / "secret").read_text(encoding="utf-8").strip()
     store = await open_store(f"valkey+unix://{quote(str(server.data / 'valkey.sock'))}")
     try:
-        yield Room(store, Keyring(secret.encode(), await store.registry.generation()))
+        yield Fairline(store, Keyring(secret.encode(), await store.registry.generation()))
     finally:
         await store.close()
 
 
-async def open_queue(room: Room, name: str = "", **settings: Any) -> QueueId:
+async def open_queue(service: Fairline, name: str = "", **settings: Any) -> QueueId:
     """A new queue in which no limit is in the way."""
     queue = QueueId(name or f"q-{secrets.token_hex(6)}")
-    await room.store.create(queue, checked(OPEN | settings))
+    await service.store.create(queue, checked(OPEN | settings))
     return queue
 
 
@@ -128,8 +128,8 @@ async def serving(
     """Both lanes on a free port; or only the ASGI application, as another server would run it."""
     store = await open_store(url)
     settings = settings or ServerSettings(cors_origins=[ORIGIN])
-    room = Room(store, Keyring(secret), token_seconds=settings.token_seconds)
-    context = Context(settings, room)
+    service = Fairline(store, Keyring(secret), token_seconds=settings.token_seconds)
+    context = Context(settings, service)
     context.hub = Hub(context)
     rows, cors = operations(context, None), Cors([ORIGIN])
     config = uvicorn.Config(
@@ -151,14 +151,14 @@ async def serving(
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
         await until(lambda: server.started or serving.done())
-        yield Inside(room, context, server, port)
+        yield Inside(service, context, server, port)
     finally:
         server.should_exit = True
         await serving
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await room.close()
+        await service.close()
         await store.close()
 
 
@@ -205,11 +205,11 @@ def serving_on_uvloop(url: str) -> Iterator[Inside]:
 class Gate:
     """Holds up one kind of call to the store until it is opened."""
 
-    def __init__(self, room: Room, monkeypatch: pytest.MonkeyPatch, call: str = "join") -> None:
+    def __init__(self, service: Fairline, monkeypatch: pytest.MonkeyPatch, call: str = "join") -> None:
         self._opened = asyncio.Event()
-        self._call = getattr(room.store, call)
+        self._call = getattr(service.store, call)
         self.waiting = 0
-        monkeypatch.setattr(room.store, call, self._gated)
+        monkeypatch.setattr(service.store, call, self._gated)
 
     async def _gated(self, queue: QueueId, items: Any, *more: Any) -> Any:
         self.waiting += len(items)

@@ -122,14 +122,14 @@ class Raw:
 
 
 @asynccontextmanager
-async def connected(port: int, *, room: int = 0) -> AsyncIterator[Raw]:
+async def connected(port: int, *, limit: int = 0) -> AsyncIterator[Raw]:
     """A connection to a server on this machine; `room` is how many bytes of answers it has room for, about."""
     sock = socket.socket()
-    if room:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    if limit:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limit)
     sock.setblocking(False)
     await asyncio.get_running_loop().sock_connect(sock, (HOST, port))
-    raw = Raw(*await asyncio.open_connection(sock=sock, limit=room or 2**20))
+    raw = Raw(*await asyncio.open_connection(sock=sock, limit=limit or 2**20))
     try:
         yield raw
     finally:

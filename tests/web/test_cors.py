@@ -36,7 +36,7 @@ async def test_a_file_that_a_cache_keeps_is_another_for_other_origins(inside: In
 
 
 async def test_so_is_the_state_of_a_queue(inside: Inside) -> None:
-    path = f"/api/v1/queues/{await open_queue(inside.room)}"
+    path = f"/api/v1/queues/{await open_queue(inside.service)}"
     for headers in ({}, {"origin": ELSEWHERE}):
         answer = await told(inside, path, **headers)
         assert (answer["vary"], answer.get("access-control-allow-origin")) == ("Origin", None)

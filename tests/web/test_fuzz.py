@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
-from tests.web.inside import open_queue, room_of
+from fairline.service.fairline import Fairline
+from tests.web.inside import open_queue, service_of
 from tests.web.raw import Answer, Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer
 
@@ -56,9 +56,9 @@ WEIRD = [
 class Scene:
     """A queue with someone in each state, and what the store knows of it."""
 
-    def __init__(self, server: RunningServer, room: Room, queue: QueueId) -> None:
+    def __init__(self, server: RunningServer, service: Fairline, queue: QueueId) -> None:
         self.server = server
-        self.room = room
+        self.service = service
         self.queue = queue
         self.waiting = ""
         self.session = ""
@@ -70,27 +70,34 @@ class Scene:
                 body = json.dumps({"client_id": f"client number {number}"}).encode()
                 await raw.send(request("POST", f"/api/v1/queues/{self.queue}/join", body))
                 tokens.append((await raw.answer()).json()["token"])
-            await self.room.call_next(self.queue, 1)
+            await self.service.call_next(self.queue, 1)
             await raw.send(request("GET", "/api/v1/status", token=tokens[0]))
             self.session = (await raw.answer()).json()["session_token"]
         self.waiting = tokens[-1]
 
     async def known(self) -> Any:
         """Everything that a call could change, without the time."""
-        stats = await self.room.stats(self.queue)
-        view = stats.view
-        tickets = (await self.room.tickets(self.queue, None, None, 500)).tickets
-        counts = (view.waiting, view.admitted, view.active, view.completed, view.version, stats.totals)
-        queues = {queue: await self.room.settings(queue) for queue in await self.room.queues()}
-        return counts, tickets, queues, await self.room.store.registry.admin_keys()
+        stats = await self.service.stats(self.queue)
+        snapshot = stats.snapshot
+        tickets = (await self.service.tickets(self.queue, None, None, 500)).tickets
+        counts = (
+            snapshot.waiting,
+            snapshot.admitted,
+            snapshot.active,
+            snapshot.completed,
+            snapshot.version,
+            stats.totals,
+        )
+        queues = {queue: await self.service.settings(queue) for queue in await self.service.queues()}
+        return counts, tickets, queues, await self.service.store.registry.admin_keys()
 
 
 @pytest.fixture
 async def scene(server: RunningServer) -> AsyncIterator[Scene]:
     """Nothing in it may have changed in the end; and the server has noted no failure."""
     failures = len(server.logs("http.failed"))
-    async with room_of(server) as room:
-        scene = Scene(server, room, await open_queue(room))
+    async with service_of(server) as service:
+        scene = Scene(server, service, await open_queue(service))
         await scene.furnish()
         before = await scene.known()
         yield scene

@@ -14,7 +14,7 @@ from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action
 from fairline.errors import FairlineError, StoreUnavailable
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.store import Arrival
 from fairline.web.streams import hub
 from tests.backends import HOST
@@ -34,8 +34,8 @@ async def inside(valkey_url: str) -> AsyncIterator[Inside]:
 @asynccontextmanager
 async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator[EventSource]:
     """The stream of a ticket, once everything that there was to tell has been told."""
-    answer = await inside.room.status(queue, number)
-    token = inside.room.tokens.token(queue, answer.settings, answer.standing, "")
+    answer = await inside.service.status(queue, number)
+    token = inside.service.tokens.token(queue, answer.settings, answer.ticket_status, "")
     stream = EventSource(HOST, inside.port, token)
     try:
         await stream.until(lambda seen: bool(seen.events))
@@ -49,26 +49,28 @@ async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator
 
 def away_once(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The next time somebody is to be told, the store is away; answers who it would have been, once it was so."""
-    look, missed = inside.room.look, list[int]()
+    look, missed = inside.service.statuses, list[int]()
 
-    async def looked(queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
+    async def looked(
+        queue: QueueId, numbers: list[int], *, heartbeat: bool = False
+    ) -> list[StatusAnswer | FairlineError]:
         if not missed:
             missed.extend(numbers)
             raise StoreUnavailable("away for a moment")
-        return await look(queue, numbers, beat=beat)
+        return await look(queue, numbers, heartbeat=heartbeat)
 
-    monkeypatch.setattr(inside.room, "look", looked)
+    monkeypatch.setattr(inside.service, "look_up", looked)
     return missed
 
 
 async def test_a_line_that_moved_is_told_when_the_store_is_back(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = await open_queue(inside.room, **SELDOM)
-    await inside.room.store.join(queue, [Arrival()] * 2)
+    queue = await open_queue(inside.service, **SELDOM)
+    await inside.service.store.join(queue, [Arrival()] * 2)
     async with watching(inside, queue, 2) as stream:
         missed = away_once(inside, monkeypatch)
-        await inside.room.act(queue, Action.CANCEL, 1)
+        await inside.service.act(queue, Action.CANCEL, 1)
         await stream.until(lambda seen: seen.last["position"] == 1)
         assert missed == [2]
 
@@ -76,12 +78,12 @@ async def test_a_line_that_moved_is_told_when_the_store_is_back(
 async def test_who_is_called_once_more_hears_it_when_the_store_is_back(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = await open_queue(inside.room, **SELDOM)
-    await inside.room.store.join(queue, [Arrival()])
-    await inside.room.call_next(queue, 1)
+    queue = await open_queue(inside.service, **SELDOM)
+    await inside.service.store.join(queue, [Arrival()])
+    await inside.service.call_next(queue, 1)
     async with watching(inside, queue, 1) as stream:
         missed = away_once(inside, monkeypatch)
-        await inside.room.act(queue, Action.RECALL, 1)
+        await inside.service.act(queue, Action.RECALL, 1)
         await stream.until(lambda seen: bool(seen.of("recalled")))
         assert missed == [1]
 
@@ -89,11 +91,11 @@ async def test_who_is_called_once_more_hears_it_when_the_store_is_back(
 async def test_a_queue_on_a_part_of_the_store_that_hangs_holds_no_other_up(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, beside = [await open_queue(inside.room, **SELDOM) for _ in range(2)]
+    queue, beside = [await open_queue(inside.service, **SELDOM) for _ in range(2)]
     for each in (queue, beside):
-        await inside.room.store.join(each, [Arrival()] * 2)
+        await inside.service.store.join(each, [Arrival()] * 2)
     async with watching(inside, beside, 2), watching(inside, queue, 2) as stream:
-        events, asked = inside.room.events, asyncio.Event()
+        events, asked = inside.service.events, asyncio.Event()
 
         async def hangs(of: QueueId, after: str | None, limit: int) -> list[Event]:
             if of == beside:
@@ -101,15 +103,15 @@ async def test_a_queue_on_a_part_of_the_store_that_hangs_holds_no_other_up(
                 await asyncio.Event().wait()
             return await events(of, after, limit)
 
-        monkeypatch.setattr(inside.room, "events", hangs)
+        monkeypatch.setattr(inside.service, "events", hangs)
         await asked.wait()
-        await inside.room.act(queue, Action.CANCEL, 1)
+        await inside.service.act(queue, Action.CANCEL, 1)
         await stream.until(lambda seen: seen.last["position"] == 1)
 
 
 async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = await open_queue(inside.room, **SELDOM)
-    await inside.room.store.join(queue, [Arrival()] * 9)
+    queue = await open_queue(inside.service, **SELDOM)
+    await inside.service.store.join(queue, [Arrival()] * 9)
     async with AsyncExitStack() as stack:
         streams = [await stack.enter_async_context(watching(inside, queue, number)) for number in range(2, 10)]
         turn, told_in, tell = 0, list[int](), hub.Watcher.tell
@@ -129,7 +131,7 @@ async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, mo
         monkeypatch.setattr(hub, "monotonic", clock.__next__)
         monkeypatch.setattr(hub.Watcher, "tell", noted)
         others = asyncio.create_task(take_turns())
-        await inside.room.act(queue, Action.CANCEL, 1)
+        await inside.service.act(queue, Action.CANCEL, 1)
         for position, stream in enumerate(streams, 1):
             await stream.until(lambda seen, position=position: seen.last["position"] == position)
         others.cancel()
@@ -141,31 +143,31 @@ async def test_streams_hear_something_also_while_the_store_is_away(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "KEEP_ALIVE_SECONDS", 0.05)
-    queue = await open_queue(inside.room, **SELDOM)
-    await inside.room.store.join(queue, [Arrival()])
+    queue = await open_queue(inside.service, **SELDOM)
+    await inside.service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1) as stream:
 
         async def away(*_: object) -> list[Event]:
             raise StoreUnavailable("away for long")
 
-        monkeypatch.setattr(inside.room, "events", away)
+        monkeypatch.setattr(inside.service, "events", away)
         heard = stream.kept_alive
         await stream.until(lambda seen: seen.kept_alive > heard + 3)
 
 
 async def test_a_shorter_patience_does_not_end_the_place_of_an_open_stream(inside: Inside) -> None:
-    room = inside.room
-    queue = await open_queue(room, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120)
-    await room.store.join(queue, [Arrival()])
+    service = inside.service
+    queue = await open_queue(service, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120)
+    await service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1) as stream:
-        await room.configure(queue, {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 2})
+        await service.configure(queue, {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 2})
         await stream.until(lambda seen: seen.last["heartbeat_interval_seconds"] == 1)
-        settled = await room.view(queue)
+        settled = await service.snapshot(queue)
 
         async def beats_by_what_is_set() -> bool:
-            answer = await room.status(queue, 1)
-            assert answer.standing.deadline is not None
-            return answer.standing.deadline - settled[0].now < 60_000
+            answer = await service.status(queue, 1)
+            assert answer.ticket_status.deadline is not None
+            return answer.ticket_status.deadline - settled[0].now < 60_000
 
         await until(beats_by_what_is_set)
 
@@ -173,14 +175,14 @@ async def test_a_shorter_patience_does_not_end_the_place_of_an_open_stream(insid
 @pytest.mark.parametrize("grace", [2, 6])
 async def test_a_page_that_is_closed_takes_nothing_from_the_one_that_stays_open(inside: Inside, grace: float) -> None:
     queue = await open_queue(
-        inside.room, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120, grace_seconds=grace
+        inside.service, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120, grace_seconds=grace
     )
-    await inside.room.store.join(queue, [Arrival()])
+    await inside.service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1):
-        assert (await inside.room.unload(queue, 1)).standing.leaving
+        assert (await inside.service.unload(queue, 1)).ticket_status.leaving
 
         async def is_back() -> bool:
-            return not (await inside.room.status(queue, 1)).standing.leaving
+            return not (await inside.service.status(queue, 1)).ticket_status.leaving
 
         await until(is_back, grace)
 
@@ -196,16 +198,16 @@ async def test_a_page_that_is_closed_takes_nothing_from_the_one_that_stays_open(
 async def test_what_is_set_anew_is_told_to_who_does_not_move(
     inside: Inside, change: dict[str, Any], field: str, told: object
 ) -> None:
-    queue = await open_queue(inside.room, status="paused" if change.get("status") == "maintenance" else "active")
-    await inside.room.store.join(queue, [Arrival()])
+    queue = await open_queue(inside.service, status="paused" if change.get("status") == "maintenance" else "active")
+    await inside.service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1) as stream:
-        await inside.room.configure(queue, change)
+        await inside.service.configure(queue, change)
         await stream.until(lambda seen: seen.last[field] == told)
 
 
 async def test_who_is_prioritised_without_moving_is_told(inside: Inside) -> None:
-    queue = await open_queue(inside.room)
-    await inside.room.store.join(queue, [Arrival()])
+    queue = await open_queue(inside.service)
+    await inside.service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1) as stream:
-        await inside.room.prioritise(queue, 1, 2)
+        await inside.service.prioritise(queue, 1, 2)
         await stream.until(lambda seen: seen.last["priority"] == 2)

@@ -193,7 +193,7 @@ def test_a_body_that_is_too_large_is_413(walk_in: WalkIn) -> None:
 def test_mistakes_are_in_words_of_every_language(lang: str) -> None:
     asked = dict.fromkeys(("ask_name", "ask_phone", "ask_email", "ask_party_size"), "required")
     settings = checked(asked)
-    words = Language(lang, desk=True)
+    words = Language(lang, walk_in=True)
     found = [
         *mistakes(Filled(key="k"), settings, words).values(),
         *mistakes(Filled(key="k", name="x" * 101, phone="1", email="@", party_size="x"), settings, words).values(),

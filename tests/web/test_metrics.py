@@ -43,7 +43,7 @@ class Crowd:
         answers = [answer.json() for answer in await self._all(count, f"/api/v1/queues/{queue}/join")]
         return sorted(answers, key=lambda answer: answer.get("ticket", 0))
 
-    async def beat(self, tickets: list[dict[str, Any]]) -> list[int]:
+    async def heartbeat(self, tickets: list[dict[str, Any]]) -> list[int]:
         return await self._with_tokens("/api/v1/heartbeat", tickets)
 
     async def leave(self, tickets: list[dict[str, Any]]) -> list[int]:
@@ -118,36 +118,36 @@ async def test_counts_are_what_happened_before_and_after_a_worker_is_killed(crow
     queue = crowd.queue("killed")
     tickets = await crowd.join(queue, 60)
     for _ in range(3):
-        assert set(await crowd.beat(tickets)) == {200}
+        assert set(await crowd.heartbeat(tickets)) == {200}
     assert set(await crowd.leave(tickets[:20])) == {204}
-    assert set(await crowd.beat(tickets[:20])) == {410}
+    assert set(await crowd.heartbeat(tickets[:20])) == {410}
     before = crowd.figures()
 
-    def check(figures: Figures, beats: int) -> None:
+    def check(figures: Figures, heartbeats: int) -> None:
         assert figures.of("fairline_joined_total", queue_id=queue) == 60
         assert figures.of("fairline_waiting", queue_id=queue) == 40
         assert figures.of("waiting_room_active_heartbeats", queue_id=queue) == 40
         assert figures.of(EXPIRED, queue_id=queue, reason="left") == 20
         assert figures.sum(EXPIRED, queue_id=queue) == 20
-        assert figures.of(BEATS, queue_id=queue, status="waiting") == beats
+        assert figures.of(BEATS, queue_id=queue, status="waiting") == heartbeats
         assert figures.of(BEATS, queue_id=queue, status="expired") == 20
-        assert figures.of(f"{LATENCY}_count", queue_id=queue) == beats + 20
-        assert figures.of(f"{LATENCY}_bucket", queue_id=queue, le="+Inf") == beats + 20
+        assert figures.of(f"{LATENCY}_count", queue_id=queue) == heartbeats + 20
+        assert figures.of(f"{LATENCY}_bucket", queue_id=queue, le="+Inf") == heartbeats + 20
         assert figures.of("fairline_requests_total", call=JOIN, status="201") == 60
-        assert figures.of("fairline_requests_total", call=HEARTBEAT, status="200") == beats
+        assert figures.of("fairline_requests_total", call=HEARTBEAT, status="200") == heartbeats
         assert figures.of("fairline_requests_total", call=HEARTBEAT, status="410") == 20
-        assert figures.of("fairline_batch_size_sum", call="beat") == beats + 20
+        assert figures.of("fairline_batch_size_sum", call="heartbeat") == heartbeats + 20
 
     check(before, 180)
     victim, other = crowd.server.worker_pids()
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: _replaced(crowd.server, victim), "the worker was not started again")
     check(crowd.figures(), 180)
-    assert set(await crowd.beat(tickets[20:])) == {200}
+    assert set(await crowd.heartbeat(tickets[20:])) == {200}
     check(crowd.figures(), 220)
     os.kill(other, signal.SIGKILL)
     wait_until(lambda: _replaced(crowd.server, other), "the worker was not started again")
-    assert set(await crowd.beat(tickets[20:])) == {200}
+    assert set(await crowd.heartbeat(tickets[20:])) == {200}
     check(crowd.figures(), 260)
 
 
@@ -255,7 +255,7 @@ async def test_strangers_make_no_series(crowd: Crowd) -> None:
 
 async def test_a_queue_that_is_removed_is_told_of_no_more(crowd: Crowd) -> None:
     queue = crowd.queue("removed")
-    await crowd.beat(await crowd.join(queue, 5))
+    await crowd.heartbeat(await crowd.join(queue, 5))
     assert queue in crowd.figures().values("queue_id")
     assert crowd.admin.delete(f"/queues/{queue}").status_code == 204
     assert queue not in crowd.figures().values("queue_id")

@@ -10,10 +10,10 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.domain.ticket import Reason, Standing, Status
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.ticket import Reason, Status, TicketStatus
 from fairline.errors import StoreUnavailable, TicketExpired
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.store import Stats, Totals
 from fairline.web.metrics.measurements import HEARTBEAT_BUCKETS, Metrics, Spread
 from fairline.web.metrics.metrics_folder import FOLDER
@@ -35,18 +35,20 @@ async def read(metrics: Metrics, *known: str) -> Figures:
     return Figures((await metrics.told([], set(known))).decode())
 
 
-VIEW = QueueView(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
+VIEW = QueueSnapshot(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
 
 
-def standing(status: Status) -> Answer:
-    told = Standing(number=1, status=status, priority=0, joined=1)
+def ticket_status(status: Status) -> StatusAnswer:
+    told = TicketStatus(number=1, status=status, priority=0, joined=1)
     settings = QueueSettings()
-    return Answer(queue=QueueId("a"), standing=told, view=VIEW, settings=settings, forecast=Forecast(settings, VIEW))
+    return StatusAnswer(
+        queue=QueueId("a"), ticket_status=told, snapshot=VIEW, settings=settings, forecast=Forecast(settings, VIEW)
+    )
 
 
 async def test_heartbeats_are_counted_by_where_the_ticket_stands(metrics: Metrics) -> None:
-    stand = [standing(status) for status in (Status.WAITING, Status.WAITING, Status.ADMITTED)]
-    metrics.sent("beat", QueueId("a"), 0.0, [0.0] * 4, [*stand, TicketExpired("left")])
+    stand = [ticket_status(status) for status in (Status.WAITING, Status.WAITING, Status.ADMITTED)]
+    metrics.sent("heartbeat", QueueId("a"), 0.0, [0.0] * 4, [*stand, TicketExpired("left")])
     figures = await read(metrics, "a")
     counts = {status: figures.of(BEATS, queue_id="a", status=status) for status in ("waiting", "admitted", "expired")}
     assert counts == {"waiting": 2, "admitted": 1, "expired": 1}
@@ -54,11 +56,11 @@ async def test_heartbeats_are_counted_by_where_the_ticket_stands(metrics: Metric
 
 
 async def test_a_store_that_is_away_is_counted_and_a_queue_that_is_not_there_is_not(metrics: Metrics) -> None:
-    metrics.sent("beat", QueueId("a"), 0.0, [0.0], StoreUnavailable("it was stopped"))
-    metrics.sent("beat", QueueId("gone"), 0.0, [0.0], RuntimeError("whatever else"))
+    metrics.sent("heartbeat", QueueId("a"), 0.0, [0.0], StoreUnavailable("it was stopped"))
+    metrics.sent("heartbeat", QueueId("gone"), 0.0, [0.0], RuntimeError("whatever else"))
     figures = await read(metrics)
-    assert figures.of("fairline_store_errors_total", call="beat") == 1
-    assert figures.of("fairline_batch_size_count", call="beat") == 0
+    assert figures.of("fairline_store_errors_total", call="heartbeat") == 1
+    assert figures.of("fairline_batch_size_count", call="heartbeat") == 0
     assert figures.values("queue_id") == set()
 
 
@@ -91,8 +93,8 @@ def test_many_values_at_once_are_the_same_as_one_by_one() -> None:
     assert told(together) == told(apart)
 
 
-def told_of(settings: QueueSettings, view: QueueView = VIEW) -> dict[str, float]:
-    stats = Stats(view=view, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
+def told_of(settings: QueueSettings, snapshot: QueueSnapshot = VIEW) -> dict[str, float]:
+    stats = Stats(snapshot=snapshot, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
     return {
         sample.name: sample.value
         for metric in queue_metrics([(QueueId("a"), settings, stats)])
@@ -128,7 +130,7 @@ def test_what_is_left_to_sell_is_told_only_where_that_is_finite() -> None:
 
 
 def test_all_reasons_are_told_from_the_start() -> None:
-    stats = Stats(view=VIEW, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
+    stats = Stats(snapshot=VIEW, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
     metrics = queue_metrics([(QueueId("a"), QueueSettings(), stats)])
     expired = next(metric for metric in metrics if metric.name == "waiting_room_positions_expired")
     assert [sample.labels["reason"] for sample in expired.samples] == list(Reason)

@@ -17,7 +17,7 @@ import promql_parser
 import pytest
 import yaml
 
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.store import Stats, Totals
 from fairline.web.metrics.page import queue_metrics
 from tests.backends import wait_until
@@ -157,10 +157,10 @@ def _of(server: RunningServer, queue: str) -> Counter[str]:
 
 
 def test_waits_fall_into_the_buckets_they_belong_to() -> None:
-    view = QueueView(1, 0, 1, 0, 0, 0, 0, 0.0, 0.0, 0.0)
+    snapshot = QueueSnapshot(1, 0, 1, 0, 0, 0, 0, 0.0, 0.0, 0.0)
     # Buckets an eighth of a doubling wide: 7 ends at 1 s, 8 begins there, 23 ends at 7 s, 200 is beyond all bounds.
     totals = Totals(admitted=10, waits={7: 1, 8: 2, 23: 3, 200: 4}, wait_mean=5.0)
-    stats = Stats(view=view, totals=totals, joins_per_minute=0, admissions_per_minute=0, last_admission=None)
+    stats = Stats(snapshot=snapshot, totals=totals, joins_per_minute=0, admissions_per_minute=0, last_admission=None)
     metrics = {metric.name: metric for metric in queue_metrics([(QueueId("a"), QueueSettings(), stats)])}
     samples = metrics["fairline_wait_seconds"].samples
     counts = {sample.labels["le"]: sample.value for sample in samples if sample.name.endswith("_bucket")}

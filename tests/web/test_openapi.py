@@ -20,7 +20,7 @@ from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from fairline.domain.tokens import Keyring
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
 from fairline.store import Store
 from fairline.web.app import operations
@@ -87,7 +87,7 @@ class Nowhere:
     registry = None
 
 
-ROWS = operations(Context(ServerSettings(), Room(cast(Store, Nowhere()), Keyring(bytes(32)))), None, Metrics())
+ROWS = operations(Context(ServerSettings(), Fairline(cast(Store, Nowhere()), Keyring(bytes(32)))), None, Metrics())
 
 
 @pytest.fixture(scope="session")

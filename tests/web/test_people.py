@@ -9,7 +9,7 @@ import pytest
 
 from fairline.domain.tokens import Keyring
 from fairline.keeper import Keeper
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
 from fairline.web.api.public import Public
@@ -140,7 +140,7 @@ async def test_a_machine_without_a_keeper_is_ready_only_while_one_goes_round_els
     store: Store, clock: FakeClock
 ) -> None:
     clock.advance(3_000_000_000)  # long after any keeper of other tests on this store
-    context = Context(ServerSettings(role=ServerRole.WEB), Room(store, Keyring(b"a secret of these tests")))
+    context = Context(ServerSettings(role=ServerRole.WEB), Fairline(store, Keyring(b"a secret of these tests")))
     public = Public(context, keeper=None)
     request = Request(Head("GET", "/readyz"), None)
     alone = await public.readyz(request)

@@ -39,7 +39,7 @@ def test_what_staff_do_is_told_in_walk_in_words(walk_in: WalkIn) -> None:
         return page.headers["x-fairline-state"], page.text
 
     for action, state, words in (
-        ("hold", "held", "You are on hold"),
+        ("hold", "on_hold", "You are on hold"),
         ("release", "waiting", "You are next"),
         ("call", "admitted", "Please come to the desk."),
         ("no-show", "expired", "they can call you again"),
@@ -62,9 +62,9 @@ def test_letting_someone_pass_twice_with_one_look_is_once(walk_in: WalkIn) -> No
         send(other, queue, form_of(other, queue))
     assert 'name="position" value="1"' in me.get(f"/q/{queue}").text
     for _ in range(2):
-        assert me.post(f"/q/{queue}", data={"do": "pass", "position": "1"}).status_code == 303
+        assert me.post(f"/q/{queue}", data={"do": "step_back", "position": "1"}).status_code == 303
     assert [ticket["ticket"] for ticket in walk_in.tickets(queue)].index(mine) == 1
-    me.post(f"/q/{queue}", data={"do": "pass", "position": "⅞"})
+    me.post(f"/q/{queue}", data={"do": "step_back", "position": "⅞"})
     assert [ticket["ticket"] for ticket in walk_in.tickets(queue)].index(mine) == 2
 
 

@@ -101,15 +101,15 @@ def prioritise(
     _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/prioritise", {"level": level}))
 
 
-@app.command("pass")
-def let_pass(
+@app.command("step-back")
+def step_back(
     ctx: typer.Context,
     queue: Queue,
     ticket: Ticket,
     places: Annotated[int, typer.Option(help="How many others go first.", min=1, max=100)] = 1,
 ) -> None:
     """Let others go before someone who waits."""
-    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/pass", {"places": places}))
+    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/step-back", {"places": places}))
 
 
 @app.command()
@@ -230,5 +230,5 @@ def _search(ctx: typer.Context, queue: str, text: str) -> list[dict[str, Any]]:
 def _say(ticket: dict[str, Any], more: str = "") -> None:
     place = f", at position {ticket['position']:,}" if ticket.get("position") else ""
     why = f" ({ticket['reason'].replace('_', ' ')})" if ticket.get("reason") else ""
-    state = "held" if ticket.get("held") else ticket["status"]
+    state = "on_hold" if ticket.get("on_hold") else ticket["status"]
     show.console.print(f"Ticket [bold]{show.safe(ticket['label'])}[/] is {show.safe(state + why + place + more)}.")

@@ -16,7 +16,7 @@ PAGES = (
     "joining",
     "waiting",
     "paused",
-    "held",
+    "on_hold",
     "admitted",
     "not_open",
     "maintenance",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fairline.domain.queue import QueueSettings, QueueStatus, QueueView
+from fairline.domain.queue import QueueSettings, QueueSnapshot, QueueStatus
 
 #: What a drain may be off by even if it was measured without error: stays and patience change during an evening.
 DRIFT = 0.1
@@ -60,19 +60,19 @@ class Forecast:
 
     __slots__ = ("_closes", "_last", "_leave_rate", "_phases")
 
-    def __init__(self, settings: QueueSettings, view: QueueView) -> None:
-        left = view.stock_left(settings.stock)
-        held = settings.status is not QueueStatus.ACTIVE or settings.stock_unknown
+    def __init__(self, settings: QueueSettings, snapshot: QueueSnapshot) -> None:
+        left = snapshot.stock_left(settings.stock)
+        stopped = settings.status is not QueueStatus.ACTIVE or settings.stock_unknown
         #: The last position there is something left for, unless someone inside gives theirs back.
-        self._last = 0.0 if held else math.inf if left is None else float(left)
+        self._last = 0.0 if stopped else math.inf if left is None else float(left)
         manual = settings.by_hand
-        phases = _called(view) if manual else _let_in(settings, view)
+        phases = _called(snapshot) if manual else _let_in(settings, snapshot)
         #: Where nothing drains, there is nothing to go through.
         self._phases = phases if any(phase.drain for phase in phases) else []
         needed = min(CALLS_TO_CLOSE, settings.wait_sample) if manual else 0
         #: Whether enough is known of the drain to send people away for it.
         self._closes = all(phase.seen >= needed for phase in phases)
-        self._leave_rate = view.leave_rate
+        self._leave_rate = snapshot.leave_rate
 
     def last_within(self, seconds: float, most: int) -> int | None:
         """The last position, up to `most`, whose turn may come within so many seconds if all goes well; None where that
@@ -104,27 +104,27 @@ class Forecast:
         return _wait(position, self._phases, self._leave_rate)
 
 
-def _called(view: QueueView) -> list[Phase]:
+def _called(snapshot: QueueSnapshot) -> list[Phase]:
     """Staff go on calling as they did: so many desks, each as fast as desks were lately."""
-    if view.desks_open and view.cycles >= CALLS_NEEDED and view.cycle_seconds > 0:
-        return [Phase(math.inf, view.desks_open / view.cycle_seconds, view.cycles)]
-    seen = _calls_worth(view)
-    return [Phase(math.inf, view.call_rate, seen)] if seen >= CALLS_NEEDED else []
+    if snapshot.desks_open and snapshot.cycles >= CALLS_NEEDED and snapshot.cycle_seconds > 0:
+        return [Phase(math.inf, snapshot.desks_open / snapshot.cycle_seconds, snapshot.cycles)]
+    seen = _calls_worth(snapshot)
+    return [Phase(math.inf, snapshot.call_rate, seen)] if seen >= CALLS_NEEDED else []
 
 
-def _calls_worth(view: QueueView) -> float:
+def _calls_worth(snapshot: QueueSnapshot) -> float:
     """How many observations the measured rate of calls is worth: early on the calls themselves; later twice as many as
     are left of them, since what fades is not forgotten at once."""
-    if view.calls_seen <= 0 or view.call_rate <= 0:
+    if snapshot.calls_seen <= 0 or snapshot.call_rate <= 0:
         return 0.0
-    span = view.calls_seen / view.call_rate
-    return 2 * view.calls_seen / (2 - min(1.0, span / FADE_SECONDS))
+    span = snapshot.calls_seen / snapshot.call_rate
+    return 2 * snapshot.calls_seen / (2 - min(1.0, span / FADE_SECONDS))
 
 
-def _let_in(settings: QueueSettings, view: QueueView) -> list[Phase]:
+def _let_in(settings: QueueSettings, snapshot: QueueSnapshot) -> list[Phase]:
     """The rate is the gate until the inside is full, if it ever is; then room is."""
-    rate, most, inside = settings.admission_rate, settings.max_active, view.inside
-    stay, seen = stay_of(view)
+    rate, most, inside = settings.admission_rate, settings.max_active, snapshot.inside
+    stay, seen = stay_of(snapshot)
     if stay <= 0:  # nobody has come out yet, so who does not fit in waits for we do not know what
         return [Phase(max(0, most - inside) / rate if rate else 0.0, rate, math.inf)]
     phases = []
@@ -139,16 +139,16 @@ def _let_in(settings: QueueSettings, view: QueueView) -> list[Phase]:
     return [*phases, Phase(fill, rate, math.inf), Phase(math.inf, outflow, seen)]
 
 
-def stay_of(view: QueueView) -> tuple[float, float]:
+def stay_of(snapshot: QueueSnapshot) -> tuple[float, float]:
     """The mean stay in seconds, 0 where nobody has come out yet, and how many observations that is worth.
 
     Early on, those who came out are those who stay for a short time, so the mean of their stays is too short. The time
     all have spent inside, for each who came out, is too long as long as people who went in together are still there.
     The truth is between the two, mostly nearer to the latter, and they come together as the evening goes on."""
-    of_those_out, seen = view.stay_seconds, max(1.0, view.stays_seen)
-    if of_those_out <= 0 or view.out_rate <= 0:
+    of_those_out, seen = snapshot.stay_seconds, max(1.0, snapshot.stays_seen)
+    if of_those_out <= 0 or snapshot.out_rate <= 0:
         return of_those_out, seen
-    apart = -math.log(view.out_rate * of_those_out)
+    apart = -math.log(snapshot.out_rate * of_those_out)
     return of_those_out * math.exp(NEARER * apart), 1 / (1 / seen + ((1 - NEARER) * apart / SPREAD) ** 2)
 
 

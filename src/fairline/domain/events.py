@@ -12,9 +12,9 @@ class EventType(StrEnum):
 
     JOINED = "joined"
     PRIORITISED = "prioritised"
-    HELD = "held"
+    PUT_ON_HOLD = "put_on_hold"
     RELEASED = "released"
-    PASSED = "passed"
+    STEPPED_BACK = "stepped_back"
     NEARLY = "nearly"
     ADMITTED = "admitted"
     CALLED = "called"

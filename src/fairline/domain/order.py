@@ -65,7 +65,7 @@ class Order:
         self.last[level] = max(turn_of(place), self.last.get(level, -BAND))
         return place
 
-    def let_pass(self, line: Sequence[float], rank: int, many: int, level: int) -> list[float]:
+    def step_back(self, line: Sequence[float], rank: int, many: int, level: int) -> list[float]:
         """The places of the one at `rank` (from 0) and those behind, once it let `many` of them pass: theirs first, in
         order, then its own. They are the same places, dealt out anew."""
         places = list(line[rank : rank + many + 1])

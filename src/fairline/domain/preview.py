@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast, Wait
-from fairline.domain.queue import QueueSettings, QueueStatus, QueueView
+from fairline.domain.queue import QueueSettings, QueueSnapshot, QueueStatus
 
 
 class Why(StrEnum):
@@ -36,23 +36,23 @@ class Outlook(Struct, frozen=True):
     why: Why | None
 
 
-def outlook(settings: QueueSettings, view: QueueView) -> Outlook:
+def outlook(settings: QueueSettings, snapshot: QueueSnapshot) -> Outlook:
     """The line as it stands, let in by these settings from now on."""
-    wait = Forecast(settings, view).wait(view.waiting) if view.waiting else None
+    wait = Forecast(settings, snapshot).wait(snapshot.waiting) if snapshot.waiting else None
     if wait is None:
-        return Outlook(settings, None, None, _why_not(settings, view))
-    return Outlook(settings, wait, view.now + round(wait.seconds * 1000), None)
+        return Outlook(settings, None, None, _why_not(settings, snapshot))
+    return Outlook(settings, wait, snapshot.now + round(wait.seconds * 1000), None)
 
 
-def _why_not(settings: QueueSettings, view: QueueView) -> Why:
-    left = view.stock_left(settings.stock)
-    if not view.waiting:
+def _why_not(settings: QueueSettings, snapshot: QueueSnapshot) -> Why:
+    left = snapshot.stock_left(settings.stock)
+    if not snapshot.waiting:
         return Why.NOBODY_WAITS
     if settings.status is not QueueStatus.ACTIVE:
         return Why.NOT_ACTIVE
     if settings.stock_unknown:
         return Why.STOCK_UNKNOWN
-    if left is not None and left < view.waiting:
+    if left is not None and left < snapshot.waiting:
         return Why.STOCK_SHORT
     if settings.by_hand:
         return Why.NOT_CALLED_YET

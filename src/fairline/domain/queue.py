@@ -384,7 +384,7 @@ def _check_once(field: str, names: Rules) -> None:
         raise InvalidSettings(field, f"must have each name once; got {', '.join(names):.200}")
 
 
-class QueueView(Struct, frozen=True):
+class QueueSnapshot(Struct, frozen=True):
     """One queue at a moment, as the store saw it in the step that answered: what an estimate is made from."""
 
     now: int
@@ -408,7 +408,7 @@ class QueueView(Struct, frozen=True):
     """Share of the inside that comes out each second, measured."""
     stays_seen: float = 0.0
     """How many were seen to come out, those long ago for less."""
-    held: int = 0
+    on_hold: int = 0
     """Those who wait but are put aside; they are not among `waiting`."""
     desks_open: int = 0
     """Desks that call, where staff do."""

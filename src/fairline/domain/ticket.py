@@ -45,11 +45,11 @@ class Reason(StrEnum):
 class Action(StrEnum):
     """What can happen to a ticket."""
 
-    BEAT = "beat"
+    HEARTBEAT = "heartbeat"
     PRIORITISE = "prioritise"
     HOLD = "hold"
     RELEASE = "release"
-    PASS = "pass"
+    STEP_BACK = "step_back"
     ADMIT = "admit"
     CALL = "call"
     RECALL = "recall"
@@ -70,11 +70,11 @@ class Action(StrEnum):
 
 #: The one table of transitions. The stores are given this table; what is not in it is refused with the state found.
 TRANSITIONS: dict[tuple[Status, Action], Status] = {
-    (Status.WAITING, Action.BEAT): Status.WAITING,
+    (Status.WAITING, Action.HEARTBEAT): Status.WAITING,
     (Status.WAITING, Action.PRIORITISE): Status.WAITING,
     (Status.WAITING, Action.HOLD): Status.WAITING,
     (Status.WAITING, Action.RELEASE): Status.WAITING,
-    (Status.WAITING, Action.PASS): Status.WAITING,
+    (Status.WAITING, Action.STEP_BACK): Status.WAITING,
     (Status.WAITING, Action.ADMIT): Status.ADMITTED,
     (Status.WAITING, Action.CALL): Status.ADMITTED,
     (Status.WAITING, Action.LEAVE): Status.EXPIRED,
@@ -105,9 +105,9 @@ TRANSITIONS: dict[tuple[Status, Action], Status] = {
 }
 
 #: What can still be done to someone who waits and is held, that is, put aside. Only they can be released.
-WHILE_HELD = frozenset(
+WHILE_ON_HOLD = frozenset(
     {
-        Action.BEAT,
+        Action.HEARTBEAT,
         Action.RELEASE,
         Action.LEAVE,
         Action.CANCEL,
@@ -119,9 +119,9 @@ WHILE_HELD = frozenset(
 )
 
 
-def goes_to(status: Status, action: Action, *, held: bool = False) -> Status | None:
+def goes_to(status: Status, action: Action, *, on_hold: bool = False) -> Status | None:
     """Where an action leads; None where the table does not allow it."""
-    if (held and action not in WHILE_HELD) or (not held and action is Action.RELEASE):
+    if (on_hold and action not in WHILE_ON_HOLD) or (not on_hold and action is Action.RELEASE):
         return None
     return TRANSITIONS.get((status, action))
 
@@ -176,7 +176,7 @@ class Came(Struct, frozen=True):
     joined: int
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class TicketStatus(Struct, frozen=True, kw_only=True):
     """Where a ticket stands now: all that someone who waits is told. Times are milliseconds since 1970 by the store's
     clock."""
 
@@ -193,7 +193,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     """Its page was closed, and has not come back yet."""
     desk: str | None = None
     """The desk that called it, also once it is served."""
-    held: bool = False
+    on_hold: bool = False
     """Waits, but is put aside: has no position, and is not called until released."""
     serial: str = ""
     """What is printed of it instead of its number, where the queue counts by series or by day."""
@@ -203,10 +203,10 @@ class Standing(Struct, frozen=True, kw_only=True):
     @property
     def found(self) -> str:
         """The state it is found in, in a word."""
-        return "held" if self.held else self.status.value
+        return "on_hold" if self.on_hold else self.status.value
 
 
-class Ticket(Standing, frozen=True, kw_only=True):
+class Ticket(TicketStatus, frozen=True, kw_only=True):
     """All that is kept of a ticket. A time that is 0 has not come."""
 
     place: float

@@ -30,9 +30,9 @@ class Topic(StrEnum):
 
     JOINED = EventType.JOINED.value
     PRIORITISED = EventType.PRIORITISED.value
-    HELD = EventType.HELD.value
+    PUT_ON_HOLD = EventType.PUT_ON_HOLD.value
     RELEASED = EventType.RELEASED.value
-    PASSED = EventType.PASSED.value
+    STEPPED_BACK = EventType.STEPPED_BACK.value
     NEARLY = EventType.NEARLY.value
     ADMITTED = EventType.ADMITTED.value
     CALLED = EventType.CALLED.value

@@ -121,11 +121,11 @@ class Keeper:
         lease = self.tick_seconds / 2
         while True:
             reply = await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)
-            admitted, view = reply.items, reply.view
+            admitted, snapshot = reply.items, reply.snapshot
             if admitted and self._on_admitted:
                 self._on_admitted(queue, admitted)
             if len(admitted) < STEP:
-                if not view.waiting and not view.held and not view.inside:
+                if not snapshot.waiting and not snapshot.on_hold and not snapshot.inside:
                     self._empty.rest(queue, newest[queue])
                 return
             lease = 0.0  # the same round goes on

@@ -20,7 +20,7 @@ from fairline.keeper.delivery import ROUND_SECONDS, Channel, Courier, Outcome, P
 from fairline.keeper.mail import MailBox, Mailer
 from fairline.keeper.notices import Scribe
 from fairline.keeper.webhooks import HookBox
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import Delivery, Parcel
 
 log = structlog.get_logger()
@@ -61,7 +61,7 @@ class Dispatch:
 
     def __init__(
         self,
-        room: Room,
+        service: Fairline,
         *,
         private: bool,
         public_url: str = "",
@@ -71,11 +71,11 @@ class Dispatch:
         on_outcome: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
     ) -> None:
-        self._store = room.store
+        self._store = service.store
         self._private = private
         self._round_seconds = round_seconds
         self._on_lost = on_lost
-        self._scribe = Scribe(room, public_url)
+        self._scribe = Scribe(service, public_url)
         self._mail = MailBox(mailer, self._scribe) if mailer else None
         self._mail_open = False
         self._boxes: list[Box] = []

@@ -16,7 +16,7 @@ from fairline.domain.webhook import delivery_id
 from fairline.errors import QueueNotFound
 from fairline.keeper.delivery import Outcome
 from fairline.service.answers import printed
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn, move_path
 from fairline.store import Delivery, Parcel
 
@@ -33,10 +33,10 @@ _CALLS = frozenset({EventType.CALLED, EventType.RECALLED})
 class Scribe:
     """Writes the notices of a room. Without `public_url` they have no links: nobody would know where to."""
 
-    def __init__(self, room: Room, public_url: str = "") -> None:
-        self._store = room.store
-        self._identity = room.identity
-        self._walk_in = WalkIn(room)
+    def __init__(self, service: Fairline, public_url: str = "") -> None:
+        self._store = service.store
+        self._identity = service.identity
+        self._walk_in = WalkIn(service)
         self._public_url = public_url
 
     async def note_nearly(self, queue: QueueId) -> None:
@@ -132,8 +132,8 @@ class Scribe:
             return None
         if ticket.client:
             return f"{self._public_url}/q/{quote(queue, safe='')}"
-        there, standing = (QueueId(ticket.went.queue), ticket.went) if ticket.went else (queue, ticket)
-        return self._public_url + move_path(there, self._walk_in.move_code(there, standing, LINK_SECONDS))
+        there, ticket_status = (QueueId(ticket.went.queue), ticket.went) if ticket.went else (queue, ticket)
+        return self._public_url + move_path(there, self._walk_in.move_code(there, ticket_status, LINK_SECONDS))
 
 
 def _position(event: Event, ticket: Ticket) -> int | None:

@@ -28,15 +28,15 @@ class Schedules:
 
     async def keep(self, queue: QueueId) -> bool:
         """End the day of a queue, if it is time and nobody has. Answers whether its days end at all."""
-        view = await self._store.view(queue)
+        snapshot = await self._store.snapshot(queue)
         known = self._configured.get(queue)
-        if known is None or known.version != view.version:
+        if known is None or known.version != snapshot.version:
             known = self._configured[queue] = await self._store.settings(queue)
         minutes = known.settings.clear_after_minutes
         calendar = known.settings.calendar
         if minutes is None or not calendar.limited:
             return False
-        closing = calendar.last_closing(view.now - minutes * MINUTE_MS)
+        closing = calendar.last_closing(snapshot.now - minutes * MINUTE_MS)
         if closing is not None:
             ends = closing + minutes * MINUTE_MS
             if self._done.get(queue, 0) < ends:

@@ -20,7 +20,7 @@ from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, ServiceFailed, StoreError
 from fairline.keeper.idle_queues import Quiet
 from fairline.keeper.outbound import send
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 
 log = structlog.get_logger()
 
@@ -57,9 +57,9 @@ class Stocktaker:
     """Takes stock of all queues of a store that need it."""
 
     def __init__(
-        self, room: Room, *, round_seconds: float = ROUND_SECONDS, retry_seconds: float = RETRY_SECONDS
+        self, service: Fairline, *, round_seconds: float = ROUND_SECONDS, retry_seconds: float = RETRY_SECONDS
     ) -> None:
-        self._room = room
+        self._service = service
         self._round_seconds = round_seconds
         self._retry_seconds = retry_seconds
         self._settled = Quiet(int(SETTLED_SECONDS / round_seconds))
@@ -70,7 +70,7 @@ class Stocktaker:
         try:
             while True:
                 with contextlib.suppress(StoreError):
-                    newest = await self._room.store.newest_events()
+                    newest = await self._service.store.newest_events()
                     for queue in self._settled.round(newest):
                         if queue not in self._asking:
                             self._asking[queue] = asyncio.ensure_future(self._asked_for(queue, newest[queue]))
@@ -90,20 +90,20 @@ class Stocktaker:
     async def take(self, queue: QueueId) -> bool:
         """Take stock of one queue, if that is needed and it is our turn; answers whether it is needed."""
         try:
-            settings = (await self._room.settings(queue)).settings
+            settings = (await self._service.settings(queue)).settings
             if not settings.stock_url or not settings.stock_unknown:
                 return False
             if await self._is_our_turn(queue):
                 seats = await _asked(queue, settings.stock_url)
                 if seats is not None:
-                    await self._room.set_stock(queue, seats, told_by=settings.stock_url)
+                    await self._service.set_stock(queue, seats, told_by=settings.stock_url)
         except QueueNotFound:
             return False  # deleted meanwhile
         return True
 
     async def _is_our_turn(self, queue: QueueId) -> bool:
         """One try at a time, whichever worker makes it."""
-        return await self._room.store.limit(queue, "keeper", "stock", 1, self._retry_seconds) == 0
+        return await self._service.store.limit(queue, "keeper", "stock", 1, self._retry_seconds) == 0
 
 
 async def _asked(queue: QueueId, url: str) -> int | None:

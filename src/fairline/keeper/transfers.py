@@ -61,7 +61,7 @@ class Transfers:
             went = before.went
             is_here = (went.queue, went.number, went.joined) == (queue, ticket.number, ticket.joined)
             return Action.RELEASE if is_here else Action.CANCEL
-        if goes_to(before.status, Action.TRANSFER, held=before.held) is None:
+        if goes_to(before.status, Action.TRANSFER, on_hold=before.on_hold) is None:
             return Action.CANCEL
         settings = (await self._store.settings(queue)).settings
         went = Went(queue, ticket.number, ticket.joined, printed(queue, settings, ticket))

@@ -27,7 +27,7 @@ from fairline.process.secrets import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.process.sockets import Listening
 from fairline.process.worker_settings import GRACE_SECONDS, orders_of
 from fairline.service.admin_keys import AdminKeys
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import EMBEDDED, EmbeddedServer, Role, check_folder, embedded_server, open_store
 from fairline.web.metrics.metrics_folder import FOLDER, MetricsFolder
@@ -97,24 +97,24 @@ class Supervisor:
     async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
         store = await open_store(settings.store)
         try:
-            room = Room(store, Keyring(secret))
-            queues = await room.queues()
-            await self._furnish_demo(room, queues)
-            return Prepared(await self._make_first_key(AdminKeys(room)), has_demo=not queues or DEMO in queues)
+            service = Fairline(store, Keyring(secret))
+            queues = await service.queues()
+            await self._furnish_demo(service, queues)
+            return Prepared(await self._make_first_key(AdminKeys(service)), has_demo=not queues or DEMO in queues)
         finally:
             await store.close()
 
-    async def _furnish_demo(self, room: Room, queues: Collection[QueueId]) -> None:
+    async def _furnish_demo(self, service: Fairline, queues: Collection[QueueId]) -> None:
         """A fresh server has a queue to try, which leads to a page of ours. That follows to another port or name; an
         operator's own target stays."""
         path = f"/arrived/{DEMO}"
         target = {"target_url": (self._settings.public_url or f"http://{self.address}") + path}
         if not queues:
-            await room.create(DEMO, {"name": "Demo", **target})
+            await service.create(DEMO, {"name": "Demo", **target})
         elif DEMO in queues and self.port:
-            now = (await room.settings(DEMO)).settings.target_url
+            now = (await service.settings(DEMO)).settings.target_url
             if urlsplit(now).path == path and now != target["target_url"]:
-                await room.configure(DEMO, target)
+                await service.configure(DEMO, target)
 
     def first_key(self) -> str:
         """The first admin key: as it was set, or as it is kept."""

@@ -25,7 +25,7 @@ from fairline.keeper.mail import Mailer
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
 from fairline.process.worker_settings import GRACE_SECONDS, read_orders
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
 from fairline.web.app import FullLane, operations
@@ -74,7 +74,9 @@ class Worker:
         self._settings = settings
         self._store = store
         self._metrics = Metrics(place)
-        self._room = Room(store, Keyring(secret), token_seconds=settings.token_seconds, on_sent=self._metrics.sent)
+        self._service = Fairline(
+            store, Keyring(secret), token_seconds=settings.token_seconds, on_sent=self._metrics.sent
+        )
         self._keeper = Keeper(
             store,
             tick_seconds=settings.tick_seconds,
@@ -84,7 +86,7 @@ class Worker:
             on_round=self._metrics.round,
         )
         self._dispatch = Dispatch(
-            self._room,
+            self._service,
             private=settings.webhook_private_addresses is PrivateAddresses.ALLOW,
             public_url=settings.public_url,
             mailer=Mailer(relay_of(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
@@ -99,18 +101,18 @@ class Worker:
             await stack.enter_async_context(_running(self._follow_generation()))
             if self._settings.role is not ServerRole.WEB:
                 await stack.enter_async_context(_running(self._keeper.run()))
-                await stack.enter_async_context(_running(Stocktaker(self._room).run()))
+                await stack.enter_async_context(_running(Stocktaker(self._service).run()))
                 await stack.enter_async_context(_running(self._dispatch.run()))
             if listening is not None:
                 await stack.enter_async_context(_running(self._show_alive()))
                 await self._serve(listening, stack)
             else:
                 await _until_signalled()
-        await self._room.close()
+        await self._service.close()
         self._metrics.flush()
 
     async def _serve(self, listening: socket.socket, stack: contextlib.AsyncExitStack) -> None:
-        context = Context(self._settings, self._room)
+        context = Context(self._settings, self._service)
         stack.push_async_callback(context.renderer.close)
         context.hub = Hub(context, on_pushed=self._metrics.pushed, on_streams=self._metrics.streams)
         await stack.enter_async_context(_running(context.hub.run()))
@@ -150,8 +152,8 @@ class Worker:
         while True:
             with contextlib.suppress(StoreError):
                 generation = await self._store.registry.generation()
-                if generation != self._room.keyring.generation:
-                    self._room.keyring.turn_to(generation)
+                if generation != self._service.keyring.generation:
+                    self._service.keyring.turn_to(generation)
             if once:
                 return
             await asyncio.sleep(GENERATION_SECONDS)

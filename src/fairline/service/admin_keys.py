@@ -8,7 +8,7 @@ from hashlib import blake2b, sha256
 
 from fairline.domain.queue import check_text
 from fairline.errors import FairlineError, InvalidRequest, NotFound, Refused
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.settings import LONG_ENOUGH
 from fairline.store import AdminKey, Role
 
@@ -56,10 +56,10 @@ class Forbidden(FairlineError):
 class AdminKeys:
     """All admin keys, read from the store every time: a key taken away is of no use on the very next call."""
 
-    def __init__(self, room: Room) -> None:
-        self._registry = room.store.registry
-        self._store = room.store
-        self._digest_key = room.keyring.digest_key
+    def __init__(self, service: Fairline) -> None:
+        self._registry = service.store.registry
+        self._store = service.store
+        self._digest_key = service.keyring.digest_key
 
     async def of_text(self, text: str) -> AdminKey | None:
         """The key that this is the text of. One that can be guessed is none, also where a version that took any has put

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest, left_out, settled
 from fairline.domain.queue import QueueId, QueueSettings
-from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Standing, Ticket
+from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Ticket, TicketStatus
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -21,14 +21,14 @@ from fairline.errors import (
     TicketExpired,
     TokenMoved,
 )
-from fairline.service.answers import Answer, Welcome
-from fairline.service.estimate_samples import ShownWaits, sampled
+from fairline.service.answers import JoinAnswer, StatusAnswer
+from fairline.service.estimate_samples import EstimateSamples, sampled
 from fairline.service.identity import Identity
-from fairline.service.join_calendar import closed_until, terms_at
-from fairline.service.settings_cache import KnownSettings
+from fairline.service.join_calendar import closed_until, join_calendar_at
+from fairline.service.settings_cache import SettingsCache
 from fairline.service.ticket_tokens import TicketTokens
-from fairline.service.write_behind import Activity
-from fairline.store import Arrival, Joined, Reply, Store, Terms, Visit, Visitor
+from fairline.service.write_behind import WriteBehind
+from fairline.store import Arrival, JoinCalendar, Joined, Reply, Store, Visit, Visitor
 
 T = TypeVar("T")
 
@@ -48,26 +48,26 @@ TRIES = 5
 class Batches:
     """The batches of all queues of one store."""
 
-    def __init__(self, store: Store, identity: Identity, known: KnownSettings, tokens: TicketTokens) -> None:
+    def __init__(self, store: Store, identity: Identity, settings_cache: SettingsCache, tokens: TicketTokens) -> None:
         self._store = store
         self._identity = identity
-        self._known = known
+        self._settings_cache = settings_cache
         self._tokens = tokens
-        self._activity = Activity[tuple[int, bytes, int]](self._touch)
-        self._signs = Activity[int](lambda queue, numbers: store.keep(queue, list(numbers)))
-        self._shown = ShownWaits(store)
+        self._page_views = WriteBehind[tuple[int, bytes, int]](self._touch)
+        self._heartbeats = WriteBehind[int](lambda queue, numbers: store.record_heartbeats(queue, list(numbers)))
+        self._estimate_samples = EstimateSamples(store)
 
     async def close(self) -> None:
         """Write what was only noted so far."""
-        await self._activity.close()
-        await self._signs.close()
-        await self._shown.close()
+        await self._page_views.close()
+        await self._heartbeats.close()
+        await self._estimate_samples.close()
 
-    async def joins(self, queue: QueueId, asking: list[Asking]) -> list[Welcome | FairlineError]:
+    async def joins(self, queue: QueueId, asking: list[Asking]) -> list[JoinAnswer | FairlineError]:
         """People who want a place in the line, or to come back to the one they hold."""
         arrivals, reply = await self._arrivals(queue, asking)
-        settings = await self._known.at(queue, reply.view)
-        forecast = Forecast(settings, reply.view)
+        settings = await self._settings_cache.at(queue, reply.snapshot)
+        forecast = Forecast(settings, reply.snapshot)
 
         def proven(joined: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
             if isinstance(joined, Joined):
@@ -77,43 +77,45 @@ class Batches:
                 return TokenMoved() if moved else AlreadyInLine(queue)
             if isinstance(joined, InvalidRequest) and joined.field == "user_token":
                 return self._named(queue, settings, request, caller)[1] or joined
-            return closed_until(queue, joined, settings, reply.view.now) if isinstance(joined, QueueClosed) else joined
+            return (
+                closed_until(queue, joined, settings, reply.snapshot.now) if isinstance(joined, QueueClosed) else joined
+            )
 
         items = iter(reply.items)
         outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
-        held = [
+        checked = [
             proven(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, asking, strict=True)
         ]
         # Signed in one go: what signs is then at hand for all but the first, and takes half the time.
-        tokens = iter(self._tokens.tokens(queue, settings, [j.ticket for j in held if isinstance(j, Joined)]))
+        tokens = iter(self._tokens.tokens(queue, settings, [j.ticket for j in checked if isinstance(j, Joined)]))
 
-        def welcome(joined: Joined) -> Welcome:
-            return Welcome(
+        def welcome(joined: Joined) -> JoinAnswer:
+            return JoinAnswer(
                 queue=queue,
-                standing=joined.ticket,
-                view=reply.view,
+                ticket_status=joined.ticket,
+                snapshot=reply.snapshot,
                 settings=settings,
                 forecast=forecast,
                 created=joined.created,
                 token=next(tokens),
             )
 
-        welcomes = [welcome(each) if isinstance(each, Joined) else each for each in held]
-        self._note_shown(queue, welcomes)
+        welcomes = [welcome(each) if isinstance(each, Joined) else each for each in checked]
+        self._record_estimates(queue, welcomes)
         return welcomes
 
     async def _arrivals(
         self, queue: QueueId, asking: list[Asking], tries: int = TRIES
     ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
         """Those who want to join, as the store is told of them, and what it answers for those who may."""
-        terms, settings = await self._terms(queue)
+        calendar, settings = await self._join_calendar(queue)
         arrivals = [self._arrival(queue, settings, *each) for each in asking]
         try:
-            return arrivals, await self._store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], terms)
+            return arrivals, await self._store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], calendar)
         except SettingsChanged:
             if tries == 1:
                 raise
-            self._known.forget(queue)
+            self._settings_cache.forget(queue)
             return await self._arrivals(queue, asking, tries - 1)
 
     def _arrival(
@@ -136,51 +138,62 @@ class Batches:
             return request, None
         return self._identity.named(queue, request, caller, required=required)
 
-    async def _terms(self, queue: QueueId) -> tuple[Terms, QueueSettings]:
+    async def _join_calendar(self, queue: QueueId) -> tuple[JoinCalendar, QueueSettings]:
         """What a join is worked out from: the settings, and the calendar where it decides anything."""
-        known = await self._known.latest(queue)
-        if not known.settings.needs_calendar:
-            return Terms(known.version), known.settings
-        view = await self._store.view(queue)
-        settings = await self._known.at(queue, view)
-        return terms_at(settings, view), settings
+        configured = await self._settings_cache.latest(queue)
+        if not configured.settings.needs_calendar:
+            return JoinCalendar(configured.version), configured.settings
+        snapshot = await self._store.snapshot(queue)
+        settings = await self._settings_cache.at(queue, snapshot)
+        return join_calendar_at(settings, snapshot), settings
 
-    def _note_shown(self, queue: QueueId, welcomes: Sequence[Welcome | FairlineError]) -> None:
+    def _record_estimates(self, queue: QueueId, welcomes: Sequence[JoinAnswer | FairlineError]) -> None:
         """Remember what some of those who are new are told, to see later how good it was."""
         for each in welcomes:
-            if isinstance(each, Welcome) and each.created and sampled(each.standing.number) and (wait := each.wait):
-                self._shown.note(queue, each.standing.number, wait)
+            if (
+                isinstance(each, JoinAnswer)
+                and each.created
+                and sampled(each.ticket_status.number)
+                and (wait := each.wait)
+            ):
+                self._estimate_samples.note(queue, each.ticket_status.number, wait)
 
-    async def beats(self, queue: QueueId, tickets: list[Whose]) -> list[Answer | FairlineError]:
+    async def heartbeats(self, queue: QueueId, tickets: list[Whose]) -> list[StatusAnswer | FairlineError]:
         """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
         written a little later (see activity), but at once where it changes more than a deadline far away."""
-        reply = await self._store.rank(queue, [number for number, _ in tickets])
-        soon = _soon(reply, _next_sign_ms(await self._known.at(queue, reply.view)))
+        reply = await self._store.status(queue, [number for number, _ in tickets])
+        soon = _soon(reply, _next_sign_ms(await self._settings_cache.at(queue, reply.snapshot)))
         urgent, signs = [], []
-        for (_, joined), standing in zip(tickets, reply.items, strict=True):
-            if standing is None or standing.status is not WAITING or joined not in (None, standing.joined):
+        for (_, joined), ticket_status in zip(tickets, reply.items, strict=True):
+            if (
+                ticket_status is None
+                or ticket_status.status is not WAITING
+                or joined not in (None, ticket_status.joined)
+            ):
                 continue
-            deadline = standing.deadline
-            if standing.leaving or (deadline is not None and deadline < soon):
-                urgent.append(standing.number)
+            deadline = ticket_status.deadline
+            if ticket_status.leaving or (deadline is not None and deadline < soon):
+                urgent.append(ticket_status.number)
             elif deadline is not None:
-                signs.append(standing.number)
-        self._signs.note(queue, signs)
+                signs.append(ticket_status.number)
+        self._heartbeats.note(queue, signs)
         if urgent:
-            beaten = dict(zip(urgent, (await self._store.beat(queue, urgent)).items, strict=True))
-            reply = Reply(reply.view, [each and beaten.get(each.number, each) for each in reply.items])
+            beaten = dict(zip(urgent, (await self._store.heartbeat(queue, urgent)).items, strict=True))
+            reply = Reply(reply.snapshot, [each and beaten.get(each.number, each) for each in reply.items])
         return await self._answers(queue, reply, _expired)
 
-    async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
+    async def statuses(
+        self, queue: QueueId, numbers: list[int], *, heartbeat: bool = False
+    ) -> list[StatusAnswer | FairlineError]:
         """Where tickets stand; with `beat`, and a sign of life of each."""
-        reply = await (self._store.beat if beat else self._store.rank)(queue, numbers)
+        reply = await (self._store.heartbeat if heartbeat else self._store.status)(queue, numbers)
         return await self._answers(queue, reply, _purged)
 
-    async def unloads(self, queue: QueueId, numbers: list[int]) -> list[Answer | FairlineError]:
+    async def unloads(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
         """Pages that were closed."""
         return await self._answers(queue, await self._store.unload(queue, numbers), _purged)
 
-    async def visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[Answer | FairlineError]:
+    async def visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[StatusAnswer | FairlineError]:
         """People inside, by what they do there."""
         queue, what = key
         reply = await self._store.visit(queue, what, visitors)
@@ -189,19 +202,19 @@ class Batches:
         return await self._answers(queue, reply, _as_it_is)
 
     async def _note_views(
-        self, queue: QueueId, visitors: list[Visitor], reply: Reply[Standing | FairlineError]
+        self, queue: QueueId, visitors: list[Visitor], reply: Reply[TicketStatus | FairlineError]
     ) -> None:
         soon = _soon(reply)
         urgent: list[Visitor] = []
         views: list[tuple[int, bytes, int]] = []
-        for (number, by, _, _), standing in zip(visitors, reply.items, strict=True):
-            if isinstance(standing, FairlineError):
+        for (number, by, _, _), ticket_status in zip(visitors, reply.items, strict=True):
+            if isinstance(ticket_status, FairlineError):
                 continue
-            if standing.deadline is not None and standing.deadline < soon:
-                urgent.append(Visitor(number, by, joined=standing.joined))
+            if ticket_status.deadline is not None and ticket_status.deadline < soon:
+                urgent.append(Visitor(number, by, joined=ticket_status.joined))
             else:
-                views.append((number, by, standing.joined))
-        self._activity.note(queue, views)
+                views.append((number, by, ticket_status.joined))
+        self._page_views.note(queue, views)
         if urgent:
             await self._store.visit(queue, "touch", urgent)
 
@@ -209,27 +222,29 @@ class Batches:
         visitors = [Visitor(number, by, count, joined) for (number, by, joined), count in views.items()]
         await self._store.visit(queue, "touch", visitors)
 
-    async def acts(self, key: tuple[QueueId, Action], tickets: list[Acting]) -> list[Answer | FairlineError]:
+    async def acts(self, key: tuple[QueueId, Action], tickets: list[Acting]) -> list[StatusAnswer | FairlineError]:
         """One action on many tickets."""
         queue, action = key
-        await self._activity.write(queue)  # of those who go now nothing could be written later
+        await self._page_views.write(queue)  # of those who go now nothing could be written later
         numbers, joined = [number for number, _, _ in tickets], [joined for _, joined, _ in tickets]
         by = [by for _, _, by in tickets]
         return await self._answers(queue, await self._store.act(queue, action, numbers, joined, by), _as_it_is)
 
     async def _answers(
-        self, queue: QueueId, reply: Reply[T], check: Callable[[T], Standing | FairlineError]
-    ) -> list[Answer | FairlineError]:
-        settings = await self._known.at(queue, reply.view)
-        forecast = Forecast(settings, reply.view)
+        self, queue: QueueId, reply: Reply[T], check: Callable[[T], TicketStatus | FairlineError]
+    ) -> list[StatusAnswer | FairlineError]:
+        settings = await self._settings_cache.at(queue, reply.snapshot)
+        forecast = Forecast(settings, reply.snapshot)
         found = [check(item) for item in reply.items]
-        if went := [each.number for each in found if isinstance(each, Standing) and each.reason is Reason.TRANSFERRED]:
+        if went := [
+            each.number for each in found if isinstance(each, TicketStatus) and each.reason is Reason.TRANSFERRED
+        ]:
             tickets = (await self._store.look_up(queue, went)).items
             whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
-            found = [whole.get(each.number, each) if isinstance(each, Standing) else each for each in found]
+            found = [whole.get(each.number, each) if isinstance(each, TicketStatus) else each for each in found]
         return [
-            Answer(queue=queue, standing=each, view=reply.view, settings=settings, forecast=forecast)
-            if isinstance(each, Standing)
+            StatusAnswer(queue=queue, ticket_status=each, snapshot=reply.snapshot, settings=settings, forecast=forecast)
+            if isinstance(each, TicketStatus)
             else each
             for each in found
         ]
@@ -247,18 +262,18 @@ def _next_sign_ms(settings: QueueSettings) -> float:
 
 def _soon(reply: Reply[Any], within: float = 0) -> float:
     """The moment up to which a sign of life that is written later would come too late, or matters too much."""
-    return reply.view.now + max(URGENT_MS, within)
+    return reply.snapshot.now + max(URGENT_MS, within)
 
 
-def _expired(standing: Standing | None) -> Standing | FairlineError:
-    if standing is None or standing.status is EXPIRED:
-        return TicketExpired(standing.reason if standing and standing.reason else "purged")
-    return standing
+def _expired(ticket_status: TicketStatus | None) -> TicketStatus | FairlineError:
+    if ticket_status is None or ticket_status.status is EXPIRED:
+        return TicketExpired(ticket_status.reason if ticket_status and ticket_status.reason else "purged")
+    return ticket_status
 
 
-def _purged(standing: Standing | None) -> Standing | FairlineError:
-    return TicketExpired("purged") if standing is None else standing
+def _purged(ticket_status: TicketStatus | None) -> TicketStatus | FairlineError:
+    return TicketExpired("purged") if ticket_status is None else ticket_status
 
 
-def _as_it_is(standing: Standing | FairlineError) -> Standing | FairlineError:
-    return standing
+def _as_it_is(ticket_status: TicketStatus | FairlineError) -> TicketStatus | FairlineError:
+    return ticket_status

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Status, Ticket
 from fairline.service.answers import printed
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 
 #: So many of those called are looked up, and so many of those at the counter or on their way.
 REMEMBERED = 64
@@ -74,7 +74,7 @@ class Calls:
         return self._calls.get(ticket.number) or Call(ticket.admitted, 1)
 
 
-class Shown(Struct, frozen=True):
+class BoardEntry(Struct, frozen=True):
     """One number on the board."""
 
     label: str
@@ -87,39 +87,41 @@ class Board(Struct, frozen=True):
     """A queue as its board shows it; of people, nothing but their labels."""
 
     queue: QueueId
-    view: QueueView
+    snapshot: QueueSnapshot
     settings: QueueSettings
-    serving: list[Shown]
+    serving: list[BoardEntry]
     """Called and on their way, or at a counter; the one called last first."""
-    called: list[Shown]
+    called: list[BoardEntry]
     """The last few called, those who are done already too."""
 
 
-async def read_board(room: Room, queue: QueueId, calls: Calls) -> Board:
+async def read_board(service: Fairline, queue: QueueId, calls: Calls) -> Board:
     """What the board of a queue shows now, at a cost that does not grow with who waits."""
-    view, settings, tickets = await room.called(queue, calls.numbers)
+    snapshot, settings, tickets = await service.called(queue, calls.numbers)
     if settings.by_hand:
-        tickets = await _with_others_inside(room, queue, view, tickets)
+        tickets = await _with_others_inside(service, queue, snapshot, tickets)
     newest_first = sorted(tickets, key=lambda ticket: calls.of(ticket).at, reverse=True)
     shown = [
-        Shown(printed(queue, settings, ticket), ticket.desk, calls.of(ticket), ticket.status)
+        BoardEntry(printed(queue, settings, ticket), ticket.desk, calls.of(ticket), ticket.status)
         for ticket in newest_first
         if ticket.status in (*_AT_COUNTER, Status.COMPLETED)
     ]
     return Board(
         queue,
-        view,
+        snapshot,
         settings,
         [each for each in shown if each.status in _AT_COUNTER][:AT_MOST_SERVING],
         shown[:LAST_CALLED],
     )
 
 
-async def _with_others_inside(room: Room, queue: QueueId, view: QueueView, tickets: list[Ticket]) -> list[Ticket]:
+async def _with_others_inside(
+    service: Fairline, queue: QueueId, snapshot: QueueSnapshot, tickets: list[Ticket]
+) -> list[Ticket]:
     """Where staff call everyone, whoever is inside was called: also those whose call is too long ago to be known."""
     known = {ticket.number: ticket for ticket in tickets}
-    if sum(ticket.status in _AT_COUNTER for ticket in tickets) < view.inside:
+    if sum(ticket.status in _AT_COUNTER for ticket in tickets) < snapshot.inside:
         for status in _AT_COUNTER:
-            page = await room.tickets(queue, status, None, AT_MOST_SERVING)
+            page = await service.tickets(queue, status, None, AT_MOST_SERVING)
             known |= {ticket.number: ticket for ticket in page.tickets}
     return list(known.values())

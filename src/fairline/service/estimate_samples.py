@@ -14,7 +14,7 @@ from fairline.aio.debounce import Soon
 from fairline.domain.estimate import Wait
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError
-from fairline.store import MAX_BATCH, Shown, Store
+from fairline.store import MAX_BATCH, EstimateSample, Store
 
 log = structlog.get_logger()
 
@@ -31,19 +31,19 @@ def sampled(number: int) -> bool:
     return number <= ALL_UP_TO or number % ONE_IN == 0
 
 
-class ShownWaits:
+class EstimateSamples:
     """What was shown since it was last written."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._shown: defaultdict[QueueId, list[Shown]] = defaultdict(list)
+        self._shown: defaultdict[QueueId, list[EstimateSample]] = defaultdict(list)
         self._soon = Soon(self.write, KEPT_SECONDS)
 
     def note(self, queue: QueueId, number: int, wait: Wait) -> None:
         """Someone was told a wait; it is written within about a second."""
         shown = self._shown[queue]
         if len(shown) < MOST:
-            shown.append(Shown(number, *wait.told))
+            shown.append(EstimateSample(number, *wait.told))
         self._soon.ask()
 
     async def write(self) -> None:
@@ -52,7 +52,7 @@ class ShownWaits:
         for queue, shown in noted.items():
             try:
                 for first in range(0, len(shown), MAX_BATCH):
-                    await self._store.note_shown(queue, shown[first : first + MAX_BATCH])
+                    await self._store.record_estimates(queue, shown[first : first + MAX_BATCH])
             except FairlineError as error:
                 log.debug("estimates.not_noted", queue=queue, error=error.message, lost=len(shown))
 

@@ -20,24 +20,24 @@ from fairline.domain.desk_name import desk_name
 from fairline.domain.events import Event
 from fairline.domain.join_request import Caller, JoinRequest, check_join
 from fairline.domain.preview import Outlook, outlook
-from fairline.domain.queue import QueueId, QueueSettings, QueueView, check_text, checked, queue_id
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, check_text, checked, queue_id
 from fairline.domain.ticket import TOKEN_SECONDS, Action, Status, Ticket
 from fairline.domain.tokens import Keyring, PriorityClaims
 from fairline.errors import (
+    AtCapacity,
     FairlineError,
     InvalidRequest,
-    NoRoom,
     SessionTaken,
     SettingsChanged,
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.service.answers import Answer, Welcome, printed
+from fairline.service.answers import JoinAnswer, StatusAnswer, printed
 from fairline.service.batches import Acting, Asking, Batches, Whose
 from fairline.service.history import Past, past, settings_at
 from fairline.service.identity import Identity
 from fairline.service.search import search
-from fairline.service.settings_cache import KnownSettings
+from fairline.service.settings_cache import SettingsCache
 from fairline.service.ticket_tokens import TicketTokens
 from fairline.store import (
     Configured,
@@ -57,10 +57,10 @@ PAGE = 500
 
 
 #: The name of a grouped call, its key, when it was sent, when each caller asked, and what came: see grouping.
-OnSent = Callable[[str, Any, float, Sequence[float], Sequence[Answer | FairlineError] | Exception], None]
+OnSent = Callable[[str, Any, float, Sequence[float], Sequence[StatusAnswer | FairlineError] | Exception], None]
 
 
-class Room:
+class Fairline:
     """All queues of one store. Nothing is remembered here that cannot be read again.
 
     `on_sent` hears of each grouped store call: its name, then as in grouping."""
@@ -71,72 +71,74 @@ class Room:
         self.store = store
         self.keyring = keyring
         self.identity = Identity(keyring)
-        self._known = KnownSettings(store)
+        self._settings_cache = SettingsCache(store)
         self.tokens = TicketTokens(keyring, token_seconds)
-        self._batches = batches = Batches(store, self.identity, self._known, self.tokens)
+        self._batches = batches = Batches(store, self.identity, self._settings_cache, self.tokens)
 
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None
 
-        self._joins = Grouping[QueueId, Asking, Welcome](batches.joins, on_sent=heard("join"))
-        self._beats = Grouping[QueueId, Whose, Answer](batches.beats, on_sent=heard("beat"))
-        self._ranks = Grouping[QueueId, int, Answer](batches.look, on_sent=heard("rank"))
-        self._unloads = Grouping[QueueId, int, Answer](batches.unloads, on_sent=heard("unload"))
-        self._visits = Grouping[tuple[QueueId, Visit], Visitor, Answer](batches.visits, on_sent=heard("visit"))
-        self._acts = Grouping[tuple[QueueId, Action], Acting, Answer](batches.acts, on_sent=heard("act"))
+        self._joins = Grouping[QueueId, Asking, JoinAnswer](batches.joins, on_sent=heard("join"))
+        self._heartbeats = Grouping[QueueId, Whose, StatusAnswer](batches.heartbeats, on_sent=heard("heartbeat"))
+        self._statuses = Grouping[QueueId, int, StatusAnswer](batches.statuses, on_sent=heard("status"))
+        self._unloads = Grouping[QueueId, int, StatusAnswer](batches.unloads, on_sent=heard("unload"))
+        self._visits = Grouping[tuple[QueueId, Visit], Visitor, StatusAnswer](batches.visits, on_sent=heard("visit"))
+        self._acts = Grouping[tuple[QueueId, Action], Acting, StatusAnswer](batches.acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
-        groups = (self._joins, self._beats, self._ranks, self._unloads, self._visits, self._acts)
+        groups = (self._joins, self._heartbeats, self._statuses, self._unloads, self._visits, self._acts)
         await asyncio.gather(*(group.close() for group in groups))
         await self._batches.close()
 
     # People who wait. Whoever has a token says when its ticket was taken, too: `joined`.
 
-    def join(self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False) -> Asked[Welcome]:
+    def join(self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False) -> Asked[JoinAnswer]:
         """Take a place in the line, or come back to the one held already. With `through`, be let in at once or not at
-        all: NoRoom."""
+        all: AtCapacity."""
         check_join(request)
         if not 0 <= caller.priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
         return Asked(self._joins, queue, (request, caller, through))
 
-    def beat(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[Answer]:
+    def heartbeat(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[StatusAnswer]:
         """Give a sign of life; TicketExpired if the place is gone. It is none of a ticket that was taken at another
         time, which is answered all the same."""
-        return Asked(self._beats, queue, (number, joined))
+        return Asked(self._heartbeats, queue, (number, joined))
 
-    def status(self, queue: QueueId, number: int) -> Asked[Answer]:
+    def status(self, queue: QueueId, number: int) -> Asked[StatusAnswer]:
         """Where a ticket stands; ended ones too, while they are kept."""
-        return Asked(self._ranks, queue, number)
+        return Asked(self._statuses, queue, number)
 
-    def unload(self, queue: QueueId, number: int) -> Asked[Answer]:
+    def unload(self, queue: QueueId, number: int) -> Asked[StatusAnswer]:
         """The page was closed: they have the grace to come back."""
         return Asked(self._unloads, queue, number)
 
-    def leave(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[Answer]:
+    def leave(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[StatusAnswer]:
         """Leave for good, from the line or from inside; a session only by the client `by`, where that is said."""
         return Asked(self._acts, (queue, Action.LEAVE), (number, joined, self.identity.session(by)))
 
-    async def look(self, queue: QueueId, numbers: list[int], *, beat: bool = False) -> list[Answer | FairlineError]:
+    async def statuses(
+        self, queue: QueueId, numbers: list[int], *, heartbeat: bool = False
+    ) -> list[StatusAnswer | FairlineError]:
         """Where many tickets stand, in one call; with `beat`, a sign of life of each (for open streams)."""
-        return await self._batches.look(queue, numbers, beat=beat)
+        return await self._batches.statuses(queue, numbers, heartbeat=heartbeat)
 
     # Inside
 
-    def start(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[Answer]:
+    def start(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[StatusAnswer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
         return Asked(self._visits, (queue, "start"), Visitor(number, self.identity.session(by), joined=joined))
 
-    def touch(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[Answer]:
+    def touch(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[StatusAnswer]:
         """Note activity in a session."""
         return Asked(self._visits, (queue, "touch"), Visitor(number, self.identity.session(by), joined=joined))
 
-    def visit(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[Answer]:
+    def visit(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[StatusAnswer]:
         """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
         return Asked(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), 0, joined))
 
-    def complete(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[Answer]:
+    def complete(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[StatusAnswer]:
         """Done inside: the room is free at once. By the client that is inside alone, where it is said who asks."""
         return Asked(self._acts, (queue, Action.COMPLETE), (number, joined, self.identity.session(by)))
 
@@ -151,10 +153,10 @@ class Room:
         return await self.store.call_next(queue, count, desk=_desk(desk), key=self.identity.key(key, staff))
 
     async def call(self, queue: QueueId, number: int, desk: str = "") -> Ticket:
-        """Call one person out of turn, or NoRoom."""
+        """Call one person out of turn, or AtCapacity."""
         called = await self.store.call_next(queue, 1, desk=_desk(desk), number=number)
         if not called:
-            raise NoRoom(queue)
+            raise AtCapacity(queue)
         return called[0]
 
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
@@ -250,8 +252,8 @@ class Room:
         this queue's service, and no figure is there already."""
         while True:
             current = await self.store.settings(queue)
-            known = current.settings
-            if told_by is not None and (known.stock is not None or known.stock_url != told_by):
+            settings = current.settings
+            if told_by is not None and (settings.stock is not None or settings.stock_url != told_by):
                 return current
             try:
                 return await self.configure(queue, {"stock": total}, None if told_by is None else current.version, by)
@@ -270,16 +272,16 @@ class Room:
     async def delete(self, queue: QueueId, version: int | None = None) -> None:
         """Remove a queue with all its tickets; with a version, only if nobody else changed its settings since."""
         await self.store.delete(queue, version)
-        self._known.forget(queue)
+        self._settings_cache.forget(queue)
 
-    async def settings_at(self, queue: QueueId, view: QueueView) -> QueueSettings:
+    async def settings_at(self, queue: QueueId, snapshot: QueueSnapshot) -> QueueSettings:
         """The settings at the moment of a view."""
-        return await self._known.at(queue, view)
+        return await self._settings_cache.at(queue, snapshot)
 
-    async def view(self, queue: QueueId) -> tuple[QueueView, QueueSettings]:
+    async def snapshot(self, queue: QueueId) -> tuple[QueueSnapshot, QueueSettings]:
         """The queue at this moment, and what it is set to."""
-        view = await self.store.view(queue)
-        return view, await self._known.at(queue, view)
+        snapshot = await self.store.snapshot(queue)
+        return snapshot, await self._settings_cache.at(queue, snapshot)
 
     async def ticket(self, queue: QueueId, number: int) -> Ticket:
         """All that is kept of a ticket."""
@@ -290,8 +292,8 @@ class Room:
 
     async def labels(self, queue: QueueId, numbers: Sequence[int]) -> dict[int, str]:
         """What tickets print, of those that are kept."""
-        reply = await self.store.rank(queue, numbers)
-        settings = await self._known.at(queue, reply.view)
+        reply = await self.store.status(queue, numbers)
+        settings = await self._settings_cache.at(queue, reply.snapshot)
         return {each.number: printed(queue, settings, each) for each in reply.items if each is not None}
 
     async def tickets(
@@ -301,7 +303,7 @@ class Room:
         if not 1 <= limit <= PAGE:
             raise InvalidRequest("limit", f"must be a whole number from 1 to {PAGE}; got {limit}")
         if wanted is not None:
-            _, settings = await self.view(queue)
+            _, settings = await self.snapshot(queue)
             return await search(self.store, queue, settings, wanted, status, cursor, limit)
         return await self.store.tickets(queue, status, cursor, limit)
 
@@ -317,11 +319,11 @@ class Room:
         """The last calls by hand, and what took one back, newest first."""
         return await self.store.calls(queue, limit)
 
-    async def called(self, queue: QueueId, numbers: list[int]) -> tuple[QueueView, QueueSettings, list[Ticket]]:
+    async def called(self, queue: QueueId, numbers: list[int]) -> tuple[QueueSnapshot, QueueSettings, list[Ticket]]:
         """What is kept of some tickets, with the queue at that moment; those that are gone are left out."""
         reply = await self.store.look_up(queue, numbers)
-        settings = await self._known.at(queue, reply.view)
-        return reply.view, settings, [ticket for ticket in reply.items if ticket is not None]
+        settings = await self._settings_cache.at(queue, reply.snapshot)
+        return reply.snapshot, settings, [ticket for ticket in reply.items if ticket is not None]
 
     async def stats(self, queue: QueueId) -> Stats:
         """The queue in figures."""
@@ -335,10 +337,10 @@ class Room:
         """The queue in figures, for some hours or for all of them."""
         return await self.store.report(queue, since, until)
 
-    async def preview(self, queue: QueueId, changes: dict[str, Any]) -> tuple[QueueView, Outlook, Outlook]:
+    async def preview(self, queue: QueueId, changes: dict[str, Any]) -> tuple[QueueSnapshot, Outlook, Outlook]:
         """The line as it stands, how it will drain as things are set, and how it would after these changes."""
-        view, settings = await self.view(queue)
-        return view, outlook(settings, view), outlook(checked(changes, settings), view)
+        snapshot, settings = await self.snapshot(queue)
+        return snapshot, outlook(settings, snapshot), outlook(checked(changes, settings), snapshot)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         """The queue in figures, some minutes at a time: the last point has the present minute."""

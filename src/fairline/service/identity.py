@@ -120,7 +120,7 @@ class Identity:
             fingerprint=b"transfer",
             priority=priority,
             limited=False,
-            held=True,
+            on_hold=True,
             came=Came(queue, ticket.number, ticket.joined),
             person=person,
         )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.errors import QueueClosed
-from fairline.store import Terms
+from fairline.store import JoinCalendar
 
 
-def terms_at(settings: QueueSettings, view: QueueView) -> Terms:
+def join_calendar_at(settings: QueueSettings, snapshot: QueueSnapshot) -> JoinCalendar:
     """The days around now, when the queue is open, and how long the line may become so that all are served today."""
-    calendar, now = settings.calendar, view.now
+    calendar, now = settings.calendar, snapshot.now
     closes = calendar.closes_at(now) if calendar.limited and settings.close_early else None
     longest = None
     if closes is not None:
-        longest = Forecast(settings, view).last_within((closes - now) / 1000, settings.max_queue_size)
-    return Terms(view.version, calendar.days(now), calendar.around(now) if calendar.limited else None, longest)
+        longest = Forecast(settings, snapshot).last_within((closes - now) / 1000, settings.max_queue_size)
+    return JoinCalendar(
+        snapshot.version, calendar.days(now), calendar.around(now) if calendar.limited else None, longest
+    )
 
 
 def closed_until(queue: QueueId, refused: QueueClosed, settings: QueueSettings, now: int) -> QueueClosed:
@@ -25,12 +27,12 @@ def closed_until(queue: QueueId, refused: QueueClosed, settings: QueueSettings, 
     return QueueClosed(queue, early=refused.early, opens_at=opens, retry_after=wait)
 
 
-def refused_now(queue: QueueId, settings: QueueSettings, view: QueueView) -> QueueClosed | None:
+def refused_now(queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot) -> QueueClosed | None:
     """Why someone who came now would be turned away by the hours; None where they would not."""
     if not settings.needs_calendar:
         return None
-    terms, now = terms_at(settings, view), view.now
-    early = terms.longest is not None and view.waiting >= terms.longest
-    if not early and (terms.open is None or any(begins <= now < ends for begins, ends in terms.open)):
+    calendar, now = join_calendar_at(settings, snapshot), snapshot.now
+    early = calendar.longest is not None and snapshot.waiting >= calendar.longest
+    if not early and (calendar.open is None or any(begins <= now < ends for begins, ends in calendar.open)):
         return None
     return closed_until(queue, QueueClosed(queue, early=early), settings, now)

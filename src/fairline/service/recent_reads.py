@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from fairline.aio.grouping import Grouping
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 
 T = TypeVar("T")
 
@@ -31,8 +31,10 @@ class _Found(NamedTuple, Generic[T]):
 class Lately(Generic[T]):
     """What `read` finds of each queue, at most so many `seconds` old."""
 
-    def __init__(self, room: Room, read: Callable[[QueueId], Awaitable[T]], seconds: float, most: int = MOST) -> None:
-        self._room = room
+    def __init__(
+        self, service: Fairline, read: Callable[[QueueId], Awaitable[T]], seconds: float, most: int = MOST
+    ) -> None:
+        self._service = service
         self._read = read
         self._seconds = seconds
         self._most = most
@@ -45,7 +47,7 @@ class Lately(Generic[T]):
 
     async def _answers(self, queue: QueueId, asking: list[None]) -> list[T]:
         found = self._found.pop(queue, None)
-        version = await self._room.version(queue)
+        version = await self._service.version(queue)
         if found is None or found.version != version or time.monotonic() - found.read_at > self._seconds:
             content = await self._read(queue)
             found = _Found(version, time.monotonic(), content)

@@ -3,12 +3,12 @@ again only when they changed."""
 
 from __future__ import annotations
 
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.errors import QueueNotFound
 from fairline.store import Configured, Store
 
 
-class KnownSettings:
+class SettingsCache:
     """Settings by queue. Nothing is remembered here that cannot be read again."""
 
     def __init__(self, store: Store) -> None:
@@ -22,10 +22,10 @@ class KnownSettings:
             known = self._known[queue] = await self._store.settings(queue)
         return known
 
-    async def at(self, queue: QueueId, view: QueueView) -> QueueSettings:
+    async def at(self, queue: QueueId, snapshot: QueueSnapshot) -> QueueSettings:
         """At the version the store has just answered with."""
         known = self._known.get(queue)
-        if known is None or known.version != view.version:
+        if known is None or known.version != snapshot.version:
             try:
                 known = self._known[queue] = await self._store.settings(queue)
             except QueueNotFound:

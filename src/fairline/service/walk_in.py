@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from fairline.domain.desk_name import desk_name
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
-from fairline.domain.ticket import LIVE, Action, Standing, Status, Ticket, Went, goes_to
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.ticket import LIVE, Action, Status, Ticket, TicketStatus, Went, goes_to
 from fairline.domain.tokens import MoveClaims
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
-from fairline.service.answers import Welcome, printed
-from fairline.service.fairline import Room
+from fairline.service.answers import JoinAnswer, printed
+from fairline.service.fairline import Fairline
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 
 #: How long a link to another device works.
@@ -34,11 +34,11 @@ def move_path(queue: QueueId, code: str) -> str:
 class Floor(Struct, frozen=True, kw_only=True):
     """A counter at a moment: its desks, and who is where."""
 
-    view: QueueView
+    snapshot: QueueSnapshot
     settings: QueueSettings
     desks: list[DeskState]
     line: list[Ticket]
-    held: list[Ticket]
+    on_hold: list[Ticket]
     called: list[Ticket]
     serving: list[Ticket]
     missed: list[Ticket]
@@ -47,38 +47,38 @@ class Floor(Struct, frozen=True, kw_only=True):
 class WalkIn:
     """What people and staff do at a counter. It adds to a room, and remembers nothing."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._store = room.store
+    def __init__(self, service: Fairline) -> None:
+        self._service = service
+        self._store = service.store
 
-    async def let_pass(self, queue: QueueId, number: int, places: int = 1, seen: int | None = None) -> Ticket:
+    async def step_back(self, queue: QueueId, number: int, places: int = 1, seen: int | None = None) -> Ticket:
         """Let so many others go first. With the position that was seen, a repeated press does it once."""
-        return await self._store.let_pass(queue, number, places, seen)
+        return await self._store.step_back(queue, number, places, seen)
 
     # What staff look at
 
     async def floor(self, queue: QueueId, limit: int) -> Floor:
         """Who waits, is called, is served, is put aside, and did not come today: at most so many of each. Someone who
         moves while it is read is where they went."""
-        view, settings = await self._room.view(queue)
-        _, today, _ = settings.calendar.days(view.now)
-        line, called, serving, held, missed, desks = await asyncio.gather(
+        snapshot, settings = await self._service.snapshot(queue)
+        _, today, _ = settings.calendar.days(snapshot.now)
+        line, called, serving, on_hold, missed, desks = await asyncio.gather(
             self._store.tickets(queue, Status.WAITING, None, limit),
             self._store.tickets(queue, Status.ADMITTED, None, limit),
             self._store.tickets(queue, Status.ACTIVE, None, limit),
-            self._store.held(queue, limit),
+            self._store.on_hold(queue, limit),
             self._store.missed(queue, today, limit),
             self._store.desks(queue),
         )
-        missed_, serving_, called_, held_, line_ = _once(
-            missed, serving.tickets, called.tickets, held, [ticket for ticket in line.tickets if not ticket.held]
+        missed_, serving_, called_, on_hold_, line_ = _once(
+            missed, serving.tickets, called.tickets, on_hold, [ticket for ticket in line.tickets if not ticket.on_hold]
         )
         return Floor(
-            view=view,
+            snapshot=snapshot,
             settings=settings,
             desks=desks,
             line=line_,
-            held=held_,
+            on_hold=on_hold_,
             called=called_,
             serving=serving_,
             missed=missed_,
@@ -98,10 +98,10 @@ class WalkIn:
             raise InvalidRequest("queue", "must be another queue than the one they are in")
         if priority is not None and not 0 <= priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {priority}")
-        ticket = await self._room.ticket(queue, number)
+        ticket = await self._service.ticket(queue, number)
         if ticket.went is None:
             await self._store.settings(to)  # it is there at all, before anything is done
-            if goes_to(ticket.status, Action.TRANSFER, held=ticket.held) is None:
+            if goes_to(ticket.status, Action.TRANSFER, on_hold=ticket.on_hold) is None:
                 raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
             went = await self._join_there(queue, ticket, to, ticket.priority if priority is None else priority)
             try:
@@ -118,7 +118,7 @@ class WalkIn:
     async def _join_there(self, queue: QueueId, ticket: Ticket, to: QueueId, priority: int) -> Went:
         over = 0
         while True:
-            reply = await self._store.join(to, [self._room.identity.transferred(queue, ticket, priority, over)])
+            reply = await self._store.join(to, [self._service.identity.transferred(queue, ticket, priority, over)])
             (joined,) = reply.items
             if not isinstance(joined, Joined):
                 raise joined
@@ -127,45 +127,45 @@ class WalkIn:
             if joined.ticket.status in LIVE:
                 break
             over = joined.ticket.number  # of an earlier try that came to nothing
-        settings = await self._room.settings_at(to, reply.view)
+        settings = await self._service.settings_at(to, reply.snapshot)
         there = joined.ticket
         return Went(to, there.number, there.joined, printed(to, settings, there))
 
     async def _act_there(self, queue: QueueId, action: Action, number: int) -> None:
         with suppress(TransitionRefused, TicketNotFound):  # it was done before, or is over already
-            await self._room.act(queue, action, number)
+            await self._service.act(queue, action, number)
 
     # To another device
 
-    def move_code(self, queue: QueueId, standing: Standing | Went, seconds: int = MOVE_SECONDS) -> str:
+    def move_code(self, queue: QueueId, ticket_status: TicketStatus | Went, seconds: int = MOVE_SECONDS) -> str:
         """What takes a ticket to another device, once, within ten minutes or as long as is said. One that somebody has
         just gone to has not moved yet."""
-        return self._room.keyring.moves.sign(
+        return self._service.keyring.moves.sign(
             MoveClaims(
                 queue=queue,
-                number=standing.number,
-                joined=standing.joined,
-                moved=standing.moved if isinstance(standing, Standing) else 0,
+                number=ticket_status.number,
+                joined=ticket_status.joined,
+                moved=ticket_status.moved if isinstance(ticket_status, TicketStatus) else 0,
                 expires=int(time.time()) + seconds,
             )
         )
 
-    async def moved(self, code: str, client_id: str) -> Welcome:
+    async def moved(self, code: str, client_id: str) -> JoinAnswer:
         """Take a ticket to the device that has the code: it holds the ticket from now on, and the one before does not
         any more. Of two that come at once, one has it."""
-        claims = self._room.keyring.moves.check(code, time.time())
+        claims = self._service.keyring.moves.check(code, time.time())
         queue = QueueId(claims.queue)
-        client = self._room.identity.digest("client", client_id)
+        client = self._service.identity.digest("client", client_id)
         ticket = await self._store.rebind(queue, claims.number, claims.joined, claims.moved, client)
-        view, settings = await self._room.view(queue)
-        return Welcome(
+        snapshot, settings = await self._service.snapshot(queue)
+        return JoinAnswer(
             queue=queue,
-            standing=ticket,
-            view=view,
+            ticket_status=ticket,
+            snapshot=snapshot,
             settings=settings,
-            forecast=Forecast(settings, view),
+            forecast=Forecast(settings, snapshot),
             created=False,
-            token=self._room.tokens.tokens(queue, settings, [ticket])[0],
+            token=self._service.tokens.tokens(queue, settings, [ticket])[0],
         )
 
     # Desks

@@ -34,7 +34,7 @@ MOST = 200_000
 Who = TypeVar("Who", bound=Hashable)
 
 
-class Activity(Generic[Who]):
+class WriteBehind(Generic[Who]):
     """Who was there since it was last written, and how often; `put` writes some of them."""
 
     def __init__(self, put: Callable[[QueueId, Mapping[Who, int]], Awaitable[Any]]) -> None:

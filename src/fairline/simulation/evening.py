@@ -21,12 +21,12 @@ from msgspec import Struct
 from fairline.aio.grouping import Asked
 from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest
-from fairline.domain.queue import QueueId, QueueView
+from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.tokens import Keyring
 from fairline.errors import FairlineError, StoreError
 from fairline.keeper import SWEEP_SECONDS, Keeper
-from fairline.service.answers import Welcome
-from fairline.service.fairline import Room
+from fairline.service.answers import JoinAnswer
+from fairline.service.fairline import Fairline
 from fairline.simulation.people import Person, Scenario, gather
 from fairline.store import MAX_BATCH, Lapsed, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
@@ -138,7 +138,7 @@ class Simulation:
     def __init__(self, wanted: Scenario, store: Store, clock: VirtualClock, queue: QueueId = QUEUE) -> None:
         self.scenario = wanted
         self.people = gather(wanted)
-        self.room = Room(store, Keyring(b"a simulation has nothing to hide"))
+        self.service = Fairline(store, Keyring(b"a simulation has nothing to hide"))
         self.queue = queue
         self.clock = clock
         self.series: list[Point] = []
@@ -184,7 +184,7 @@ class Simulation:
         """One second."""
         self._counts.clear()
         await self._join()
-        await self._beat()
+        await self._heartbeat()
         await self._give_up()
         await self._come()
         await self._browse()
@@ -194,8 +194,8 @@ class Simulation:
             await self._keeper.sweep()
         if sweeps or not self._ebbing:
             await self._keeper.tick()
-            view = await self.view()
-            waiting, inside = view.waiting, view.inside
+            snapshot = await self.snapshot()
+            waiting, inside = snapshot.waiting, snapshot.inside
         else:  # there is nobody to let in, and the engine need not be asked for what can be counted
             waiting, inside = 0, self.series[-1].inside - self._counts["completed"]
         self.series.append(Point(self.second, waiting, inside, self._counts["joined"], self._counts["admitted"]))
@@ -209,16 +209,16 @@ class Simulation:
 
     async def configure(self, **changes: Any) -> None:
         """Change settings of the queue, as an operator would."""
-        await self.room.configure(self.queue, changes)
+        await self.service.configure(self.queue, changes)
 
-    async def view(self) -> QueueView:
+    async def snapshot(self) -> QueueSnapshot:
         """The queue at this moment."""
-        return await self._store.view(self.queue)
+        return await self._store.snapshot(self.queue)
 
     async def forecast(self) -> Forecast:
         """What the engine would tell people at this moment."""
-        view, settings = await self.room.view(self.queue)
-        return Forecast(settings, view)
+        snapshot, settings = await self.service.snapshot(self.queue)
+        return Forecast(settings, snapshot)
 
     def outcome(self) -> Outcome:
         """What the evening was like so far."""
@@ -232,7 +232,7 @@ class Simulation:
             until += 1
         arriving = self.people[self._arrived : until]
         asked = (
-            self.room.join(self.queue, JoinRequest(client_id=f"person {self._arrived + i}"), Caller())
+            self.service.join(self.queue, JoinRequest(client_id=f"person {self._arrived + i}"), Caller())
             for i in range(len(arriving))
         )
         answers = await _all(asked)
@@ -243,9 +243,9 @@ class Simulation:
             else:
                 self._welcome(person, answer)
 
-    def _welcome(self, person: Person, welcome: Welcome) -> None:
-        person.number, person.joined = welcome.standing.number, self.second
-        person.position, person.shown = welcome.standing.position, welcome.wait
+    def _welcome(self, person: Person, welcome: JoinAnswer) -> None:
+        person.number, person.joined = welcome.ticket_status.number, self.second
+        person.position, person.shown = welcome.ticket_status.position, welcome.wait
         self._counts["joined"] += 1
         self._tickets[person.number] = person
         if self._beat_every is not None:
@@ -253,22 +253,24 @@ class Simulation:
         if math.isfinite(person.patience):
             self._giving_up[self._later(person.patience)].append(person)
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         waiting = [person for person in self._beating.pop(self.second, ()) if _waits(person)]
         for some in _batches(waiting):
-            await self.room.look(self.queue, [person.number for person in some], beat=True)
+            await self.service.statuses(self.queue, [person.number for person in some], heartbeat=True)
         if self._beat_every is not None:
             self._beating[self.second + self._beat_every] += waiting
 
     async def _give_up(self) -> None:
         closing = [person for person in self._giving_up.pop(self.second, ()) if _waits(person)]
-        await _all(self.room.unload(self.queue, person.number) for person in closing)
+        await _all(self.service.unload(self.queue, person.number) for person in closing)
         for person in closing:
             person.patience = 0.0  # gives no sign of life from now on; the engine decides when the place is gone
 
     async def _come(self) -> None:
         coming = [person for person in self._coming.pop(self.second, ()) if not person.ending]
-        answers = await _all(self.room.start(self.queue, person.number, f"person {person.number}") for person in coming)
+        answers = await _all(
+            self.service.start(self.queue, person.number, f"person {person.number}") for person in coming
+        )
         for person, answer in zip(coming, answers, strict=True):
             if isinstance(answer, FairlineError):
                 continue  # came too late: the sweep has ended it, or will
@@ -280,12 +282,12 @@ class Simulation:
     async def _browse(self) -> None:
         """Whoever stays long looks at a page now and then, which keeps the session alive."""
         inside = [person for person in self._browsing.pop(self.second, ()) if not person.ending]
-        await _all(self.room.touch(self.queue, person.number, f"person {person.number}") for person in inside)
+        await _all(self.service.touch(self.queue, person.number, f"person {person.number}") for person in inside)
         self._browsing[self.second + self._view_every] += inside
 
     async def _leave(self) -> None:
         leaving = [person for person in self._leaving.pop(self.second, ()) if not person.ending]
-        answers = await _all(self.room.complete(self.queue, person.number) for person in leaving)
+        answers = await _all(self.service.complete(self.queue, person.number) for person in leaving)
         for person, answer in zip(leaving, answers, strict=True):
             if not isinstance(answer, FairlineError):
                 self._end(person, "completed")
@@ -330,9 +332,9 @@ async def simulation(wanted: Scenario) -> AsyncIterator[Simulation]:
         try:
             await found.begin()
             yield found
-            await found.room.close()
+            await found.service.close()
         finally:
-            await found.room.close()
+            await found.service.close()
             await store.close()
             await asyncio.to_thread(server.stop)
 

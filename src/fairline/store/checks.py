@@ -10,7 +10,7 @@ from typing import Any
 from fairline.domain.order import LEVELS
 from fairline.domain.ticket import Action, Ticket
 from fairline.errors import InvalidRequest
-from fairline.store.contract import ACTS, MAX_BATCH, MOST_PASSED, Arrival, Shown
+from fairline.store.contract import ACTS, MAX_BATCH, MOST_STEPPED_BACK, Arrival, EstimateSample
 
 
 def milliseconds(seconds: float) -> int:
@@ -18,7 +18,7 @@ def milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def in_ms(shown: Shown) -> tuple[int, int, int, int]:
+def in_ms(shown: EstimateSample) -> tuple[int, int, int, int]:
     """What was shown, as the stores keep it."""
     return shown.number, milliseconds(shown.seconds), milliseconds(shown.low), milliseconds(shown.high)
 
@@ -40,14 +40,14 @@ def check_arrivals(arrivals: Sequence[Arrival]) -> None:
     check_batch(arrivals)
     for arrival in arrivals:
         check_level(arrival.priority)
-        if arrival.through and arrival.held:
-            raise InvalidRequest("held", "must not be said of someone who is to go straight through")
+        if arrival.through and arrival.on_hold:
+            raise InvalidRequest("existing", "must not be said of someone who is to go straight through")
 
 
 def check_places(places: int) -> None:
     """Refuse to let more people pass than one step may move, or none."""
-    if not 1 <= places <= MOST_PASSED:
-        raise InvalidRequest("places", f"must be a whole number from 1 to {MOST_PASSED}; got {places}")
+    if not 1 <= places <= MOST_STEPPED_BACK:
+        raise InvalidRequest("places", f"must be a whole number from 1 to {MOST_STEPPED_BACK}; got {places}")
 
 
 def check_act(action: Action) -> None:
@@ -74,7 +74,7 @@ def proven(arrival: Arrival, outcome: str, ticket: Ticket) -> bool:
     """Whether an arrival that a step answered with a ticket has shown to be its holder. Its key shows that as long as
     the ticket has not moved: the device that has it now never had the key."""
     same_client = arrival.client != b"" and arrival.client == ticket.client
-    return same_client or outcome == "joined" or (outcome == "again" and ticket.moved == 0)
+    return same_client or outcome == "joined" or (outcome == "repeated" and ticket.moved == 0)
 
 
 def press_fingerprint(count: int, number: int | None, desk: str) -> str:

@@ -16,8 +16,8 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from fairline.domain.events import Event
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
-from fairline.domain.ticket import Action, Came, Person, Reason, Standing, Status, Ticket, Went
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.ticket import Action, Came, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError
 from fairline.store.desks import DeskState
 from fairline.store.outbox import Outbox
@@ -63,7 +63,7 @@ ACTS = frozenset(
 )
 
 #: The most people someone can let pass at once.
-MOST_PASSED = 100
+MOST_STEPPED_BACK = 100
 #: Where a queue names no desks, figures are kept of so many; the rest are one, `other`. One that was last seen in an
 #: hour that is not kept any more makes room for a new one.
 MOST_DESKS = 50
@@ -87,10 +87,10 @@ class Arrival(Struct, frozen=True, kw_only=True):
     limited: bool = True
     """Staff are not held to the limits of a queue."""
     through: bool = False
-    """Joins and is let in, in one step, while nobody waits and there is room; or else NoRoom, and nothing is done."""
+    """Joins and is let in, in one step, while nobody waits and there is room; or else AtCapacity."""
     series: str = ""
     """Which of the queue's series its label counts in; the first where it is empty."""
-    held: bool = False
+    on_hold: bool = False
     """Joins put aside, to be released later."""
     missing: str = ""
     """A field that the queue requires and that was left out: whoever has no ticket yet is given none."""
@@ -99,7 +99,7 @@ class Arrival(Struct, frozen=True, kw_only=True):
     person: Person = Person()
 
 
-class Terms(Struct, frozen=True):
+class JoinCalendar(Struct, frozen=True):
     """What a join needs to know of the calendar, worked out from the settings at `version`: a store has no time zones.
     The step chooses by its own clock. Times are in milliseconds."""
 
@@ -127,7 +127,7 @@ class Joined(Struct, frozen=True):
 class Reply(Struct, Generic[T], frozen=True):
     """What one call answers: the queue at that moment, and one item for each that was asked for."""
 
-    view: QueueView
+    snapshot: QueueSnapshot
     items: list[T]
 
 
@@ -198,7 +198,7 @@ Kind = Literal["valkey", "postgresql"]
 Visit = Literal["start", "touch", "visit"]
 
 
-class Shown(NamedTuple):
+class EstimateSample(NamedTuple):
     """What someone was told of their wait when they joined, in seconds."""
 
     number: int
@@ -270,42 +270,42 @@ class Store(Protocol):
         """Remove a queue with all its tickets; with a version, only if the settings are still at it, or raise
         SettingsChanged."""
 
-    async def view(self, queue: QueueId) -> QueueView:
+    async def snapshot(self, queue: QueueId) -> QueueSnapshot:
         """The queue at this moment."""
 
     # People who wait
 
     async def join(
-        self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
+        self, queue: QueueId, arrivals: Sequence[Arrival], calendar: JoinCalendar | None = None
     ) -> Reply[Joined | FairlineError]:
         """Give each arrival a ticket, or the one its holder has already. Terms of other settings than the queue has
         raise SettingsChanged, and nothing is done."""
 
-    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def heartbeat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         """Note a sign of life of those who wait; everyone is answered where they stand. Who had closed their page is
         back."""
 
-    async def keep(self, queue: QueueId, numbers: Sequence[int]) -> None:
+    async def record_heartbeats(self, queue: QueueId, numbers: Sequence[int]) -> None:
         """Note that these gave a sign of life a moment ago. It brings nobody back: they may have closed their page
         since."""
 
-    async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def status(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         """Where tickets stand, changing nothing."""
 
     async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
         """All that is kept of tickets."""
 
-    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         """Their page was closed: they have the grace to come back, then they have left."""
 
-    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+    async def record_estimates(self, queue: QueueId, shown: Sequence[EstimateSample]) -> None:
         """Remember what these were told of their wait; when they are let in, it is compared and counted. Whoever is
         not there any more is left out."""
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         """Move someone who waits up, by the queue's policy."""
 
-    async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
+    async def step_back(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         """Let so many others go first. Whoever is further back than the position `seen` has done so already."""
 
     async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
@@ -330,7 +330,7 @@ class Store(Protocol):
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
-    ) -> Reply[Standing | FairlineError]:
+    ) -> Reply[TicketStatus | FairlineError]:
         """Start sessions (`start`), note activity (`touch`), or both where need be (`visit`). Without page views, a
         visit of a session that runs already only asks whether it may: nothing is written."""
 
@@ -341,7 +341,7 @@ class Store(Protocol):
         numbers: Sequence[int],
         joined: Sequence[int | None] = (),
         by: Sequence[bytes] = (),
-    ) -> Reply[Standing | FairlineError]:
+    ) -> Reply[TicketStatus | FairlineError]:
         """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS.
         `joined` says when each ticket was taken, where that is known (as of a Visitor). `by` says who asks, as of a
         Visitor too: a session of anyone else is SessionTaken; empty, as for staff, it may be anyone's."""
@@ -396,7 +396,7 @@ class Store(Protocol):
     async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
         """Tickets in order: by place those who wait, by number the others."""
 
-    async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
+    async def on_hold(self, queue: QueueId, limit: int) -> list[Ticket]:
         """Those who are put aside, by their old place."""
 
     async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:

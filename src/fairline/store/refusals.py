@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairline.domain.queue import QueueId
-from fairline.domain.ticket import Action, Standing
+from fairline.domain.ticket import Action, TicketStatus
 from fairline.errors import (
+    AtCapacity,
     FairlineError,
     HolderInLine,
     IdempotencyConflict,
     InvalidRequest,
-    NoRoom,
     PassInvalid,
     QueueClosed,
     QueueFull,
@@ -46,8 +46,8 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
             return QueueFull(queue, int(detail))
         case "pass":
             return PassInvalid(str(detail))
-        case "no_room":
-            return NoRoom(queue)
+        case "at_capacity":
+            return AtCapacity(queue)
         case "closed":
             return QueueClosed(queue)
         case "closing":
@@ -62,7 +62,7 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
             return RateLimited(who, float(wait) / 1000)
 
 
-def refused(queue: QueueId, action: Action, why: str, standing: Standing) -> FairlineError:
+def refused(queue: QueueId, action: Action, why: str, ticket_status: TicketStatus) -> FairlineError:
     """The error for an action on one ticket that was not done."""
     match why:
         case "taken":
@@ -71,9 +71,9 @@ def refused(queue: QueueId, action: Action, why: str, standing: Standing) -> Fai
             return TokenMoved()
         case "another":
             return TokenInvalid("it is for a queue that is no more")
-        case "held":
+        case "holder_in_line":
             return HolderInLine(queue)
-        case "no_room":
-            return NoRoom(queue)
+        case "at_capacity":
+            return AtCapacity(queue)
         case _:
-            return TransitionRefused(action, standing.found, standing.reason)
+            return TransitionRefused(action, ticket_status.found, ticket_status.reason)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from fairline.domain.queue import QueueView
+from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
 from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
@@ -139,13 +139,13 @@ def last_minute(minutes: Minutes, name: str, now: int) -> int:
     return max(minutes.get(each, {}).get(name, 0) for each in (minute - 1, minute))
 
 
-def stats_of(view: QueueView, counts: Counts, minutes: Minutes, last_admission: int | None) -> Stats:
+def stats_of(snapshot: QueueSnapshot, counts: Counts, minutes: Minutes, last_admission: int | None) -> Stats:
     """A queue in figures."""
     return Stats(
-        view=view,
+        snapshot=snapshot,
         totals=totals(counts.total),
-        joins_per_minute=last_minute(minutes, "joined", view.now),
-        admissions_per_minute=last_minute(minutes, "admitted", view.now),
+        joins_per_minute=last_minute(minutes, "joined", snapshot.now),
+        admissions_per_minute=last_minute(minutes, "admitted", snapshot.now),
         last_admission=last_admission,
     )
 
@@ -156,9 +156,9 @@ def minutes_of(step: int, points: int, now: int) -> range:
     return range(end - points * step, end)
 
 
-def series(view: QueueView, minutes: Minutes, step: int, points: int) -> list[Point]:
+def series(snapshot: QueueSnapshot, minutes: Minutes, step: int, points: int) -> list[Point]:
     """The points, without a hole: where nothing was noted, the line is as long as it was last seen."""
-    wanted = minutes_of(step, points, view.now)
+    wanted = minutes_of(step, points, snapshot.now)
     waiting = inside = 0
     found: list[Point] = []
     for start in range(wanted.start, wanted.stop, step):
@@ -186,6 +186,9 @@ def series(view: QueueView, minutes: Minutes, step: int, points: int) -> list[Po
             )
         )
     present = msgspec.structs.replace(
-        found[-1], waiting=view.waiting, inside=view.inside, peak_waiting=max(found[-1].peak_waiting, view.waiting)
+        found[-1],
+        waiting=snapshot.waiting,
+        inside=snapshot.inside,
+        peak_waiting=max(found[-1].peak_waiting, snapshot.waiting),
     )
     return [*found[:-1], present]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fairline.domain.queue import QueueView
+from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
 
 
@@ -72,7 +72,7 @@ class Point(Struct, frozen=True, kw_only=True):
 class Stats(Struct, frozen=True, kw_only=True):
     """A queue in figures: now, and so far."""
 
-    view: QueueView
+    snapshot: QueueSnapshot
     totals: Totals
     joins_per_minute: int
     admissions_per_minute: int

@@ -70,7 +70,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
         *dashboard_operations(DashboardPages(context, assets)),
     ]
     if metrics is not None:
-        rows += metrics_operations(MetricsPage(context.room, metrics))
+        rows += metrics_operations(MetricsPage(context.service, metrics))
     rows += description_operations(Docs(rows, assets, context.settings.public_url), assets)
     return [context.origins.guarded(strict(row)) for row in rows]
 

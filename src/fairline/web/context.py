@@ -18,11 +18,11 @@ from fairline.domain.address import counted_address
 from fairline.domain.estimate import Wait
 from fairline.domain.join_request import Caller
 from fairline.domain.queue import QueueId, QueueSettings
-from fairline.domain.ticket import WAITING, Standing, Status, Ticket, Went
+from fairline.domain.ticket import WAITING, Status, Ticket, TicketStatus, Went
 from fairline.domain.tokens import ClientClaims, SessionClaims, TicketClaims
 from fairline.errors import TokenError, TokenInvalid, TokenMoved
-from fairline.service.answers import Answer
-from fairline.service.fairline import Room
+from fairline.service.answers import StatusAnswer
+from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
 from fairline.web.api.queue_states import Recent
 from fairline.web.api.wire import TicketAnswer, TransferredTo, moment
@@ -56,10 +56,10 @@ def user_cookie(queue: QueueId) -> str:
 class Context:
     """One worker's web side."""
 
-    def __init__(self, settings: ServerSettings, room: Room) -> None:
+    def __init__(self, settings: ServerSettings, service: Fairline) -> None:
         self.settings = settings
-        self.room = room
-        self.recent = Recent(room)
+        self.service = service
+        self.recent = Recent(service)
         self.origins = Origins(self)
         self.hub: Hub | None = None
         self.screens: Screens | None = None
@@ -151,7 +151,7 @@ class Context:
         if not token:
             return None
         try:
-            claims = self.room.keyring.tickets.check(token, time.time())
+            claims = self.service.keyring.tickets.check(token, time.time())
         except TokenError:
             return None
         return (claims.number, claims.joined, claims.moved) if claims.queue == queue else None
@@ -165,92 +165,102 @@ class Context:
             queue = request.args.get("queue")
             names = [ticket_cookie(QueueId(queue))] if queue else _ticket_cookies(request)
             token = other_token(request, names[0] if len(names) == 1 else "", "token")
-        return self.room.keyring.tickets.check(token, time.time())
+        return self.service.keyring.tickets.check(token, time.time())
 
     def ticket_cookies(self, request: Request, queue: QueueId, settings: QueueSettings, token: str) -> Headers:
         """The cookie by which a browser has a ticket, for as long as its token is good."""
-        return (cookie(ticket_cookie(queue), token, self.room.tokens.seconds(settings), secure=self.secure(request)),)
+        return (
+            cookie(ticket_cookie(queue), token, self.service.tokens.seconds(settings), secure=self.secure(request)),
+        )
 
-    def renewed(self, claims: TicketClaims, answer: Answer) -> str | None:
+    def renewed(self, claims: TicketClaims, answer: StatusAnswer) -> str | None:
         """A new token once the old one is past half its life."""
         if time.time() - claims.issued < (claims.expires - claims.issued) / 2:
             return None
-        return self.room.tokens.token(answer.queue, answer.settings, answer.standing, claims.client)
+        return self.service.tokens.token(answer.queue, answer.settings, answer.ticket_status, claims.client)
 
-    def told(self, answer: Answer, *, token: str | None = None, beat: bool = False) -> TicketAnswer:
+    def told(self, answer: StatusAnswer, *, token: str | None = None, heartbeat: bool = False) -> TicketAnswer:
         """What someone is told of where they stand."""
-        standing, settings, wait = answer.standing, answer.settings, answer.wait
+        ticket_status, settings, wait = answer.ticket_status, answer.settings, answer.wait
         seconds = wait.told if wait else None
         told = TicketAnswer(
             queue=answer.queue,
-            ticket=standing.number,
+            ticket=ticket_status.number,
             label=answer.label,
-            status=standing.status,
-            position=standing.position,
-            queue_length=answer.view.waiting,
+            status=ticket_status.status,
+            position=ticket_status.position,
+            queue_length=answer.snapshot.waiting,
             estimated_wait_seconds=seconds[0] if seconds else None,
             estimated_wait_range=seconds[1:] if seconds else None,
             queue_status=settings.status,
-            priority=standing.priority,
-            joined_at=moment(standing.joined),
+            priority=ticket_status.priority,
+            joined_at=moment(ticket_status.joined),
             heartbeat_interval_seconds=settings.heartbeat_interval_seconds,
-            next_heartbeat_seconds=_next_beat(settings, wait) if beat else UNSET,
+            next_heartbeat_seconds=_next_beat(settings, wait) if heartbeat else UNSET,
             token=token or UNSET,
         )
         more = self._more(answer)
         return replace(told, **more) if more else told
 
-    def _more(self, answer: Answer) -> dict[str, Any]:
+    def _more(self, answer: StatusAnswer) -> dict[str, Any]:
         """What only some are told. It is put apart since most who ask wait, and ask often."""
-        standing, settings = answer.standing, answer.settings
+        ticket_status, settings = answer.ticket_status, answer.settings
         more: dict[str, Any] = {}
-        if settings.stock is not None and answer.view.sold_out(settings.stock):
+        if settings.stock is not None and answer.snapshot.sold_out(settings.stock):
             more["sold_out"] = True
         if settings.stock_unknown:
             more["stock_unknown"] = True
         if settings.message:
             more["message"] = settings.message
-        if standing.held:
-            more["held"] = True
-        if standing.status is not WAITING:
+        if ticket_status.on_hold:
+            more["on_hold"] = True
+        if ticket_status.status is not WAITING:
             more |= self._since_waiting(answer)
         return more
 
-    def _since_waiting(self, answer: Answer) -> dict[str, Any]:
+    def _since_waiting(self, answer: StatusAnswer) -> dict[str, Any]:
         """What became of someone who was called, or whose place is gone."""
-        standing, settings = answer.standing, answer.settings
-        told: dict[str, Any] = {"reason": standing.reason, "desk": standing.desk}
-        if standing.status is Status.ADMITTED:
+        ticket_status, settings = answer.ticket_status, answer.settings
+        told: dict[str, Any] = {"reason": ticket_status.reason, "desk": ticket_status.desk}
+        if ticket_status.status is Status.ADMITTED:
             session = self.session_token(answer)
             told |= {"session_token": session, "redirect_url": redirect_url(settings.target_url, session)}
-            told["claim_before"] = moment(standing.deadline) if standing.deadline else None
-        if isinstance(standing, Ticket) and standing.went is not None:
-            told["transferred_to"] = self._went(settings, standing, standing.went)
+            told["claim_before"] = moment(ticket_status.deadline) if ticket_status.deadline else None
+        if isinstance(ticket_status, Ticket) and ticket_status.went is not None:
+            told["transferred_to"] = self._went(settings, ticket_status, ticket_status.went)
         return {name: value for name, value in told.items() if value is not None}
 
-    def _went(self, settings: QueueSettings, standing: Ticket, went: Went) -> TransferredTo:
+    def _went(self, settings: QueueSettings, ticket_status: Ticket, went: Went) -> TransferredTo:
         """Where someone who was transferred is now, with the token of their ticket there."""
-        there = Standing(number=went.number, status=Status.WAITING, priority=standing.priority, joined=went.joined)
-        token = self.room.tokens.token(QueueId(went.queue), settings, there, standing.client[:6].hex())
+        there = TicketStatus(
+            number=went.number, status=Status.WAITING, priority=ticket_status.priority, joined=went.joined
+        )
+        token = self.service.tokens.token(QueueId(went.queue), settings, there, ticket_status.client[:6].hex())
         return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
 
     # Sessions
 
-    def session_token(self, answer: Answer) -> str:
+    def session_token(self, answer: StatusAnswer) -> str:
         """The pass for the site, made when it is read; anew for whoever is called again, since it lasts from the call
         on."""
-        standing = answer.standing
-        key = (answer.queue, standing.number, standing.joined, standing.deadline, self.room.keyring.generation)
+        ticket_status = answer.ticket_status
+        key = (
+            answer.queue,
+            ticket_status.number,
+            ticket_status.joined,
+            ticket_status.deadline,
+            self.service.keyring.generation,
+        )
         token = self._sessions.get(key)
         if token is None:
             now = int(time.time())
             lasts = answer.settings.claim_seconds + answer.settings.session_max_seconds
-            token = self.room.keyring.sessions.sign(
+            token = self.service.keyring.sessions.sign(
                 SessionClaims(
                     queue=answer.queue,
                     subject=answer.label,
-                    number=standing.number,
-                    joined=standing.joined,
+                    number=ticket_status.number,
+                    joined=ticket_status.joined,
                     issued=now,
                     expires=now + int(lasts),
                 )
@@ -260,7 +270,7 @@ class Context:
 
     def session_claims(self, request: Request) -> SessionClaims:
         """Whose session a call is about, or 401."""
-        signer, head = self.room.keyring.sessions, request.head
+        signer, head = self.service.keyring.sessions, request.head
         token = head.bearer
         if not token or (head.cookies.get(SESSION_COOKIE) and not signer.knows(token)):
             # There is none, or what they authorise themselves with is the site's own.
@@ -275,14 +285,14 @@ class Context:
         cookies, now = request.head.cookies, time.time()
         if token := cookies.get(CLIENT_COOKIE):
             with suppress(TokenError):
-                client = self.room.keyring.clients.check(token, now)
+                client = self.service.keyring.clients.check(token, now)
                 if (client.queue, client.number) == (claims.queue, claims.number):
                     return client.by
         if token := cookies.get(pass_cookie):
             with suppress(TokenError):
-                held = self.room.keyring.sessions.check(token, now)
-                if (held.queue, held.number, held.joined) == (claims.queue, claims.number, claims.joined):
-                    return held.client or None
+                handed = self.service.keyring.sessions.check(token, now)
+                if (handed.queue, handed.number, handed.joined) == (claims.queue, claims.number, claims.joined):
+                    return handed.client or None
         return None
 
     def visitor(self, request: Request, claims: SessionClaims) -> str:
@@ -298,13 +308,13 @@ class Context:
         """The same for a program that calls. The same call made again is the same client, by its idempotency key. One
         that comes with a cookie of ours comes with it again, and goes on by that or by the pass it is handed; any other
         is known by its address and what it calls itself too."""
-        secret = self.room.identity.key(request.head.text(b"idempotency-key"), "start").hex() or token_hex(12)
+        secret = self.service.identity.key(request.head.text(b"idempotency-key"), "start").hex() or token_hex(12)
         by_cookie = VISITOR_COOKIE in request.head.cookies
         return self.bound_as(request, claims) or (secret if by_cookie else f"{secret} {self.seen_as(request)}")
 
     def handed_to(self, claims: SessionClaims, by: str) -> str:
         """The pass of a link, exchanged for the one of the client that came with it."""
-        return self.room.keyring.sessions.sign(replace(claims, client=by))
+        return self.service.keyring.sessions.sign(replace(claims, client=by))
 
     def seen_as(self, request: Request) -> str:
         """A client without our cookie: this browser at this address."""
@@ -312,12 +322,12 @@ class Context:
 
     def visitor_cookies(self, request: Request, claims: SessionClaims, by: str) -> Headers:
         """Cookies that let the same client go on, from another address too."""
-        token = self._client_token((claims.queue, claims.number, claims.expires, by, self.room.keyring.generation))
+        token = self._client_token((claims.queue, claims.number, claims.expires, by, self.service.keyring.generation))
         return (cookie(CLIENT_COOKIE, token, claims.expires - time.time(), secure=self.secure(request)),)
 
     def _sign_client(self, client: tuple[str, int, int, str, int]) -> str:
         queue, number, expires, by, _ = client
-        return self.room.keyring.clients.sign(ClientClaims(queue=queue, number=number, by=by, expires=expires))
+        return self.service.keyring.clients.sign(ClientClaims(queue=queue, number=number, by=by, expires=expires))
 
 
 def _seen(address: str | None, agent: bytes | None) -> str:
@@ -325,12 +335,12 @@ def _seen(address: str | None, agent: bytes | None) -> str:
     return sha256(b"%b %b" % ((address or "").encode(), agent or b"")).hexdigest()[:24]
 
 
-def same_ticket(claims: TicketClaims, answer: Answer) -> Answer:
+def same_ticket(claims: TicketClaims, answer: StatusAnswer) -> StatusAnswer:
     """The answer, if it is about the ticket of the token: not one of the same number in a queue made anew, nor one that
     has gone on to another device."""
-    if answer.standing.joined != claims.joined:
+    if answer.ticket_status.joined != claims.joined:
         raise TokenInvalid("it is for a queue that is no more")
-    if answer.standing.moved != claims.moved:
+    if answer.ticket_status.moved != claims.moved:
         raise TokenMoved
     return answer
 

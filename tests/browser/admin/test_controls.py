@@ -140,9 +140,9 @@ def test_rate_and_room_are_previewed_then_applied(night: Night, come: Come) -> N
     page.locator('[data-exact="room"]').fill("1")
     do(page, "apply-flow").click()
     soon(lambda: night.queue()["max_active"] == 1, "the room is set")
-    held = night.queue("/stats")["admitted_total"]
+    on_hold = night.queue("/stats")["admitted_total"]
     night.ticks(2)  # in which nobody is let in
-    assert night.queue("/stats")["admitted_total"] == held
+    assert night.queue("/stats")["admitted_total"] == on_hold
 
 
 def test_a_message_reaches_everyone_who_waits(night: Night, come: Come) -> None:

@@ -44,7 +44,7 @@ CALLS = {
     "POST /queues/{queue}/tickets/{ticket}/prioritise": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/hold": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/release": Role.OPERATOR,
-    "POST /queues/{queue}/tickets/{ticket}/pass": Role.OPERATOR,
+    "POST /queues/{queue}/tickets/{ticket}/step-back": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/reinstate": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/transfer": Role.OPERATOR,
     "GET /queues/{queue}/floor": Role.VIEWER,

@@ -206,13 +206,13 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def live_events(room: Happenings, refusal: list[Exception]) -> Any:
+def live_events(service: Happenings, refusal: list[Exception]) -> Any:
 
     async def still_allowed() -> None:
         if refusal:
             raise refusal[0]
 
-    return LiveEvents(cast(Any, room), cast(Any, "q"), None, still_allowed)
+    return LiveEvents(cast(Any, service), cast(Any, "q"), None, still_allowed)
 
 
 async def test_a_quiet_stream_is_kept_alive_and_ends_when_its_key_is_taken_away(quick: None) -> None:
@@ -227,11 +227,11 @@ async def test_a_quiet_stream_is_kept_alive_and_ends_when_its_key_is_taken_away(
 
 async def test_a_key_that_cannot_be_looked_at_for_a_while_costs_no_event(quick: None) -> None:
     refusal: list[Exception] = [StoreUnavailable("gone")]
-    room, line = Happenings(), Line()
-    stream = live_events(room, refusal)
-    room.count = 3
+    service, line = Happenings(), Line()
+    stream = live_events(service, refusal)
+    service.count = 3
     stream.opened(line)
-    await until(lambda: room.reads > 3)
+    await until(lambda: service.reads > 3)
     assert b"event" not in line.sent
     refusal.clear()
     await until(lambda: line.sent.count(b"event: joined") == 3)
@@ -240,35 +240,35 @@ async def test_a_key_that_cannot_be_looked_at_for_a_while_costs_no_event(quick: 
 
 async def test_a_stream_outlives_an_outage_of_the_store_and_misses_nothing(quick: None) -> None:
 
-    room, line = Happenings(), Line()
-    stream = live_events(room, [])
-    room.error = StoreUnavailable("gone")
+    service, line = Happenings(), Line()
+    stream = live_events(service, [])
+    service.error = StoreUnavailable("gone")
     stream.opened(line)
-    await until(lambda: room.reads > 3)
-    room.count, room.error = 1234, None
+    await until(lambda: service.reads > 3)
+    service.count, service.error = 1234, None
     await until(lambda: line.sent.count(b"event: joined") == 1234)
     assert line.sent.find(b"id: 1\n") < line.sent.find(b"id: 2\n") < line.sent.find(b"id: 1234\n")
     stream.lost()
 
 
 async def test_a_slow_reader_is_not_read_ahead_for_and_given_up_in_the_end(quick: None) -> None:
-    room, line = Happenings(), Line()
-    room.count, line.unread = 10**6, 10**6
-    stream = live_events(room, [])
+    service, line = Happenings(), Line()
+    service.count, line.unread = 10**6, 10**6
+    stream = live_events(service, [])
     stream.opened(line)
     await until(lambda: line.aborted)
-    assert room.reads == 1
+    assert service.reads == 1
     stream.lost()
 
 
 async def test_a_lost_client_ends_the_reading(quick: None) -> None:
-    room, line = Happenings(), Line()
-    stream = live_events(room, [])
+    service, line = Happenings(), Line()
+    stream = live_events(service, [])
     stream.opened(line)
-    await until(lambda: room.reads > 3)
+    await until(lambda: service.reads > 3)
     stream.lost()
     await asyncio.sleep(0.02)
-    reads = room.reads
+    reads = service.reads
     await asyncio.sleep(0.05)
-    assert room.reads == reads
-    live_events(room, []).lost()  # one that was never opened
+    assert service.reads == reads
+    live_events(service, []).lost()  # one that was never opened

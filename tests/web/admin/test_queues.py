@@ -186,6 +186,6 @@ def test_stock_says_how_many_can_still_be_called(admin: httpx.Client, queue: str
     assert len(admin.post(f"/queues/{queue}/call-next", json={"count": 4}).json()["tickets"]) == 1
     assert admin.get(f"/queues/{queue}").json()["stock_left"] == 0
     refused = admin.post(f"/queues/{queue}/tickets/3/call")
-    assert (refused.status_code, refused.json()["code"]) == (409, "no_room")
+    assert (refused.status_code, refused.json()["code"]) == (409, "at_capacity")
     assert admin.post(f"/queues/{queue}/stock", json={"total": None}).json()["stock"] is None
     assert len(admin.post(f"/queues/{queue}/call-next", json={"count": 4}).json()["tickets"]) == 3

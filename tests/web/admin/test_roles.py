@@ -25,8 +25,8 @@ from tests.web.running import RunningServer
 
 
 def test_the_table_of_calls_is_this_one_and_each_has_its_role() -> None:
-    room = SimpleNamespace(store=SimpleNamespace(registry=None), keyring=SimpleNamespace(digest_key=b""))
-    context = Context(ServerSettings(), cast(Any, room))
+    service = SimpleNamespace(store=SimpleNamespace(registry=None), keyring=SimpleNamespace(digest_key=b""))
+    context = Context(ServerSettings(), cast(Any, service))
     rows = admin_operations(context, Drawing(Assets(), context.renderer))
     assert {f"{row.method} {row.path.removeprefix(ADMIN)}": row.role for row in rows} == CALLS
 

@@ -25,16 +25,16 @@ def try_join(server: RunningServer, queue: str, **body: Any) -> httpx.Response:
 
 def test_staff_put_someone_aside_and_back(admin: httpx.Client, server: RunningServer, queue: str, join: Join) -> None:
     one, _ = join(queue), join(queue)
-    held = admin.post(f"/queues/{queue}/tickets/1/hold").json()
-    assert (held["held"], held["status"], held["position"]) == (True, "waiting", None)
+    on_hold = admin.post(f"/queues/{queue}/tickets/1/hold").json()
+    assert (on_hold["on_hold"], on_hold["status"], on_hold["position"]) == (True, "waiting", None)
     status = public_status(server, one["token"]).json()
-    assert (status["held"], status["status"], status["position"]) == (True, "waiting", None)
-    assert admin.get(f"/queues/{queue}").json()["held"] == 1
+    assert (status["on_hold"], status["status"], status["position"]) == (True, "waiting", None)
+    assert admin.get(f"/queues/{queue}").json()["on_hold"] == 1
     refused = admin.post(f"/queues/{queue}/tickets/1/call")
-    assert (refused.status_code, refused.json()["found"]) == (409, "held")
+    assert (refused.status_code, refused.json()["found"]) == (409, "on_hold")
     assert [t["ticket"] for t in admin.post(f"/queues/{queue}/call-next").json()["tickets"]] == [2]
     assert admin.post(f"/queues/{queue}/tickets/1/release").json()["position"] == 1
-    assert events_of(admin, queue)[-3:] == [("held", 1), ("called", 2), ("released", 1)]
+    assert events_of(admin, queue)[-3:] == [("on_hold", 1), ("called", 2), ("released", 1)]
 
 
 def test_someone_lets_others_pass_once_however_often_they_tap(
@@ -46,7 +46,7 @@ def test_someone_lets_others_pass_once_however_often_they_tap(
     with ThreadPoolExecutor(4) as pool:
         taps = [*pool.map(lambda _: post(server, "/pass", token, places=2, position=1), range(4))]
     assert {(tap.status_code, tap.json()["position"]) for tap in taps} == {(200, 3)}
-    assert admin.post(f"/queues/{queue}/tickets/2/pass", json={"places": 1}).json()["position"] == 2
+    assert admin.post(f"/queues/{queue}/tickets/2/step-back", json={"places": 1}).json()["position"] == 2
     assert post(server, "/pass", token, places=0).status_code == 422
     assert post(server, "/pass").json()["code"] == "token_missing"
 
@@ -55,7 +55,7 @@ def test_staff_who_repeat_a_press_let_one_pass_once(admin: httpx.Client, queue: 
     for _ in range(4):
         join(queue)
     for _ in range(3):
-        told = admin.post(f"/queues/{queue}/tickets/1/pass", json={"places": 1, "position": 1}).json()
+        told = admin.post(f"/queues/{queue}/tickets/1/step-back", json={"places": 1, "position": 1}).json()
         assert told["position"] == 2
 
 
@@ -69,9 +69,9 @@ def test_the_floor_has_everyone_where_they_are(admin: httpx.Client, make_queue: 
     admin.post(f"/queues/{queue}/tickets/3/hold")  # who was called is put aside in one step
     admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})
     floor = admin.get(f"/queues/{queue}/floor").json()
-    parts = ("line", "held", "called", "serving", "missed")
+    parts = ("line", "on_hold", "called", "serving", "missed")
     assert [[t["ticket"] for t in floor[part]] for part in parts] == [[5, 6, 7, 8], [3], [4], [1], [2]]
-    assert (floor["waiting"], floor["put_aside"], floor["claim_seconds"]) == (4, 1, 90)
+    assert (floor["waiting"], floor["on_hold_count"], floor["claim_seconds"]) == (4, 1, 90)
     assert (floor["desks"], floor["series"], floor["takes_more"]) == (["Desk 1", "Desk 2"], ["A", "B"], True)
     assert [(desk["name"], desk["open"]) for desk in floor["desks"]] == [("Desk 1", True), ("Desk 2", True)]
     assert (floor["called"][0]["desk"], floor["missed"][0]["name"]) == ("Desk 2", "Person 2")
@@ -112,7 +112,7 @@ def test_someone_is_sent_on_and_their_page_can_follow(
     assert sent["transferred_to"] == {"queue": there, "ticket": 2, "label": "RPASS-P0002"}
     new = admin.get(f"/queues/{there}/tickets/2").json()
     assert (new["name"], new["phone"], new["party_size"]) == ("Ada", "+821023456789", 2)
-    assert (new["metadata"], new["position"], new["priority"], new["held"]) == ({"a": 1}, 1, 3, False)
+    assert (new["metadata"], new["position"], new["priority"], new["on_hold"]) == ({"a": 1}, 1, 3, False)
     followed = public_status(server, token).json()["transferred_to"]
     assert (followed["queue"], followed["label"]) == (there, "RPASS-P0002")
     assert public_status(server, followed["token"]).json()["position"] == 1

@@ -7,21 +7,21 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
-from tests.web.inside import open_queue, room_of
+from fairline.service.fairline import Fairline
+from tests.web.inside import open_queue, service_of
 from tests.web.raw import Raw, connected
 from tests.web.running import RunningServer
 
 
 @pytest.fixture(scope="module")
-async def room(server: RunningServer) -> AsyncIterator[Room]:
-    async with room_of(server) as room:
-        yield room
+async def service(server: RunningServer) -> AsyncIterator[Fairline]:
+    async with service_of(server) as service:
+        yield service
 
 
 @pytest.fixture
-async def queue(room: Room) -> QueueId:
-    return await open_queue(room)
+async def queue(service: Fairline) -> QueueId:
+    return await open_queue(service)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from tests.web.raw import Raw, request, slow
 
 STATUS = "/api/v1/status"
@@ -29,8 +29,8 @@ def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
     return request("POST", lane(join_path(queue)), body, **headers)
 
 
-async def joined(room: Room, queue: QueueId) -> int:
-    return (await room.stats(queue)).totals.joined
+async def joined(service: Fairline, queue: QueueId) -> int:
+    return (await service.stats(queue)).totals.joined
 
 
 async def asked_join(raw: Raw, queue: QueueId) -> Any:

@@ -14,7 +14,7 @@ import msgspec
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action
 from fairline.domain.tokens import Keyring, SessionClaims, TicketClaims
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from tests.web.inside import Inside, open_queue
 from tests.web.raw import Answer, Raw, connected
 
@@ -31,7 +31,7 @@ class Side:
     """One of the two servers, with queues and people of its own."""
 
     def __init__(self, inside: Inside) -> None:
-        self.room: Room = inside.room
+        self.service: Fairline = inside.service
         self.port = inside.port
         self.queues: dict[str, QueueId] = {}
         self.tickets: list[str] = []
@@ -42,8 +42,8 @@ class Side:
     async def furnish(self) -> None:
         for kind, settings in QUEUES.items():
             name = f"{kind}-{secrets.token_hex(6)}"
-            self.queues[kind] = await open_queue(self.room, name, ticket_prefix="T", **settings)
-        self.passes = [(await self.room.issue_pass(self.queues["open"], level, 50))[1] for level in (1, 2, 3)]
+            self.queues[kind] = await open_queue(self.service, name, ticket_prefix="T", **settings)
+        self.passes = [(await self.service.issue_pass(self.queues["open"], level, 50))[1] for level in (1, 2, 3)]
 
     def queue(self, kind: str) -> str:
         return self.queues.get(kind, QueueId(kind))
@@ -52,7 +52,7 @@ class Side:
         """A token of some kind; `pick` chooses among those there are."""
         ticket = pick_of(self.tickets, pick)
         session = pick_of(self.sessions, pick)
-        keyring, queue, now = self.room.keyring, self.queues["open"], int(time.time())
+        keyring, queue, now = self.service.keyring, self.queues["open"], int(time.time())
         match kind:
             case "ticket":
                 return ticket
@@ -152,9 +152,9 @@ async def operate(side: Side, what: float) -> None:
     """Between the steps somebody is called, or put out."""
     queue = side.queues["open"]
     if what < 0.5:
-        await side.room.call_next(queue, 1)
+        await side.service.call_next(queue, 1)
     elif what < 0.7 and side.numbers:
         number = side.numbers[int(what * len(side.numbers))]
-        ticket = await side.room.ticket(queue, number)
+        ticket = await side.service.ticket(queue, number)
         if ticket.status.value in ("waiting", "admitted"):
-            await side.room.act(queue, Action.CANCEL, number)
+            await side.service.act(queue, Action.CANCEL, number)

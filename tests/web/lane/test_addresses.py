@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from tests.web.inside import until
 from tests.web.lane.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
 from tests.web.raw import Raw, asked, chunked, request
@@ -62,10 +62,10 @@ async def test_a_name_may_be_percent_encoded(raw: Raw, queue: QueueId, lane: Any
     assert first.json()["queue"] == queue
 
 
-async def test_an_absolute_address_joins_as_well(raw: Raw, room: Room, queue: QueueId) -> None:
+async def test_an_absolute_address_joins_as_well(raw: Raw, service: Fairline, queue: QueueId) -> None:
     await raw.send(request("POST", f"http://fairline.test{join_path(queue)}", b"{}"))
     assert (await raw.answer()).status == 201
-    assert await joined(room, queue) == 1
+    assert await joined(service, queue) == 1
 
 
 @pytest.mark.parametrize("url", ["shop.test:443", "/healthz"])
@@ -81,7 +81,9 @@ async def test_connect_is_refused(raw: Raw, url: str) -> None:
 
 @BOTH_LANES
 @pytest.mark.parametrize("to", ["websocket", "h2c"])
-async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, room: Room, queue: QueueId, lane: Any, to: str) -> None:
+async def test_a_wish_to_upgrade_is_passed_over(
+    raw: Raw, service: Fairline, queue: QueueId, lane: Any, to: str
+) -> None:
     """The request is answered as it is, its body belongs to it, and the next one is a request again."""
     wish = {"connection": "Upgrade, HTTP2-Settings", "upgrade": to, "http2_settings": "AAMAAABkAAQCAAAAAAIAAAAA"}
     token = (await asked_join(raw, queue))["token"]
@@ -97,7 +99,7 @@ async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, room: Room, queue: Que
     await raw.send(b"".join(requests))
     answers = await raw.answers(5)
     assert [answer.status for answer in answers] == [200, 201, 422, 201, 200]
-    assert await joined(room, queue) == 3
+    assert await joined(service, queue) == 3
     await raw.dribble(requests[1])
     assert (await raw.answer()).status == 200
     raw.half_close()

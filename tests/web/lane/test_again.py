@@ -10,7 +10,7 @@ import pytest
 
 from fairline.caches import Remembered
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.web.server import fast_path
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.web.inside import Inside, open_queue, serving, until
@@ -27,8 +27,8 @@ async def inside(valkey_url: str) -> AsyncIterator[Inside]:
 
 
 @pytest.fixture
-def room(inside: Inside) -> Room:
-    return inside.room
+def service(inside: Inside) -> Fairline:
+    return inside.service
 
 
 @pytest.fixture
@@ -56,19 +56,19 @@ async def test_everyone_who_says_the_same_is_heard_for_themselves(raw: Raw, queu
     assert len(remembered(inside)) == 1
 
 
-async def test_answers_say_what_is_so_now(raw: Raw, room: Room, queue: QueueId) -> None:
+async def test_answers_say_what_is_so_now(raw: Raw, service: Fairline, queue: QueueId) -> None:
     await raw.send(join(queue, 1) + join(queue, 2))
     first, second = [answer.json() for answer in await raw.answers(2)]
-    beat, look = (request(m, p, token=second["token"]) for m, p in (("POST", HEARTBEAT), ("GET", STATUS)))
+    heartbeat, look = (request(m, p, token=second["token"]) for m, p in (("POST", HEARTBEAT), ("GET", STATUS)))
     for _ in range(3):
-        await raw.send(beat)
+        await raw.send(heartbeat)
         assert (await raw.answer()).json()["position"] == 2
-    await room.leave(queue, first["ticket"])
-    for data in (beat, look, look):
+    await service.leave(queue, first["ticket"])
+    for data in (heartbeat, look, look):
         await raw.send(data)
         assert (await raw.answer()).json()["position"] == 1
-    await room.revoke(queue, second["ticket"], "sold on")
-    await raw.send(beat)
+    await service.revoke(queue, second["ticket"], "sold on")
+    await raw.send(heartbeat)
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.json()["reason"]) == (410, "ticket_expired", "revoked")
 
@@ -82,8 +82,10 @@ async def test_each_request_has_an_id_of_its_own_or_the_one_it_gave(raw: Raw) ->
     assert ids[3:] == ["mine", "mine"]
 
 
-async def test_where_a_request_comes_from_is_no_matter_of_what_it_says(raw: Raw, room: Room, inside: Inside) -> None:
-    queue = await open_queue(room, join_limit_per_ip=2)
+async def test_where_a_request_comes_from_is_no_matter_of_what_it_says(
+    raw: Raw, service: Fairline, inside: Inside
+) -> None:
+    queue = await open_queue(service, join_limit_per_ip=2)
     statuses = []
     for who in range(3):
         await raw.send(join(queue, who))

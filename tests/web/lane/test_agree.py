@@ -89,9 +89,9 @@ async def test_a_failure_of_ours_is_noted_and_says_nothing_of_our_insides(
 
     now = int(time.time())
     for side in sides:
-        monkeypatch.setattr(side.room.store, "rank", fail)
+        monkeypatch.setattr(side.service.store, "status", fail)
         claims = TicketClaims(queue=side.queues["open"], number=1, joined=1, issued=now, expires=now + 100)
-        status = request("GET", "/api/v1/status", token=side.room.keyring.tickets.sign(claims), x_request_id="n-1")
+        status = request("GET", "/api/v1/status", token=side.service.keyring.tickets.sign(claims), x_request_id="n-1")
         with capture_logs() as logs:
             async with connected(side.port) as raw:
                 await raw.send(status + status)
@@ -113,7 +113,7 @@ async def test_both_lanes_stream_alike(sides: tuple[Side, Side]) -> None:
         parts.append(await first_frames(side, token))
         parts.append(await first_frames(side, token, last_event_id="waiting-7."))
         parts.append(await first_frames(side, token, origin=ORIGIN))
-        await side.room.call_next(queue, 1)
+        await side.service.call_next(queue, 1)
         parts.append(await first_frames(side, token))
     assert told[0] == told[1]
     assert [re.findall("event: ([a-z]+)", frames) for _, frames in told[0]] == [["message", "position"]] * 3 + [

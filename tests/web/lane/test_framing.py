@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from tests.web.lane.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
 from tests.web.raw import Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer
@@ -105,20 +105,22 @@ async def test_http_1_0_is_answered_and_closed(server: RunningServer, queue: Que
 
 
 @BOTH_LANES
-async def test_a_client_that_says_close_is_its_last_request(raw: Raw, room: Room, queue: QueueId, lane: Any) -> None:
+async def test_a_client_that_says_close_is_its_last_request(
+    raw: Raw, service: Fairline, queue: QueueId, lane: Any
+) -> None:
     await raw.send(join(queue) + join(queue, lane, connection="close") + join(queue) + join(queue, slow))
     first, last = await raw.answers(2)
     assert (first.status, first.closes) == (201, False)
     assert (last.status, last.closes) == (201, True)
     await raw.ends()
-    assert await joined(room, queue) == 2
+    assert await joined(service, queue) == 2
 
 
-async def test_nothing_is_done_after_a_refusal_that_closes(raw: Raw, room: Room, queue: QueueId) -> None:
+async def test_nothing_is_done_after_a_refusal_that_closes(raw: Raw, service: Fairline, queue: QueueId) -> None:
     await raw.send(request("GET", STATUS, connection="close") + join(queue) + join(queue, slow))
     assert (await raw.answer()).status == 401
     await raw.ends()
-    assert await joined(room, queue) == 0
+    assert await joined(service, queue) == 0
 
 
 async def test_head_is_get_without_its_body(raw: Raw, queue: QueueId) -> None:
@@ -213,7 +215,7 @@ SMUGGLING = {
 @BOTH_LANES
 @pytest.mark.parametrize(("framing", "body"), SMUGGLING.values(), ids=SMUGGLING)
 async def test_a_body_whose_end_is_in_doubt_is_refused(
-    raw: Raw, room: Room, queue: QueueId, lane: Any, framing: bytes, body: bytes
+    raw: Raw, service: Fairline, queue: QueueId, lane: Any, framing: bytes, body: bytes
 ) -> None:
     """And nothing behind it is taken for a request."""
     head = request("POST", lane(join_path(queue)))
@@ -221,12 +223,12 @@ async def test_a_body_whose_end_is_in_doubt_is_refused(
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.closes) == (400, "bad_request", True)
     await raw.ends()
-    assert await joined(room, queue) == 0
+    assert await joined(service, queue) == 0
 
 
-async def test_http_1_0_has_no_chunks(raw: Raw, room: Room, queue: QueueId) -> None:
+async def test_http_1_0_has_no_chunks(raw: Raw, service: Fairline, queue: QueueId) -> None:
     head = request("POST", join_path(queue), b"", version="1.0", transfer_encoding="chunked")
     await raw.send(head + chunked(b"{}", 2))
     assert (await raw.answer()).code == "bad_request"
     await raw.ends()
-    assert await joined(room, queue) == 0
+    assert await joined(service, queue) == 0

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.web.server import connection as limits
 from fairline.web.server.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, Moments, open_queue, serving, until
@@ -48,25 +48,25 @@ def framed(path: str, body: bytes, framing: str, chunk: int = 1000) -> bytes:
 FRAMINGS = ["length", "chunks"]
 
 
-async def test_a_body_may_have_16_kib_and_not_a_byte_more(server: RunningServer, room: Room) -> None:
+async def test_a_body_may_have_16_kib_and_not_a_byte_more(server: RunningServer, service: Fairline) -> None:
     for lane, framing in product(LANES, FRAMINGS):
-        queue = await open_queue(room)
+        queue = await open_queue(service)
         path = lane(join_path(queue))
         async with connected(server.port) as raw:
             large, good = framed(path, padded(BODY_LIMIT + 1), framing), framed(path, padded(100), framing)
             await raw.send(large + good)
             refused(await raw.answer(), 413, "body_too_large")
             await raw.ends()
-        assert (await room.stats(queue)).totals.joined == 0
+        assert (await service.stats(queue)).totals.joined == 0
         async with connected(server.port) as raw:
             await raw.send(framed(path, padded(BODY_LIMIT), framing))
             assert (await raw.answer()).status == 201
 
 
-async def test_a_large_body_behind_another_is_refused_in_its_turn(server: RunningServer, room: Room) -> None:
+async def test_a_large_body_behind_another_is_refused_in_its_turn(server: RunningServer, service: Fairline) -> None:
     for lane, framing in product(LANES, FRAMINGS):
         async with connected(server.port) as raw:
-            path = lane(join_path(await open_queue(room)))
+            path = lane(join_path(await open_queue(service)))
             await raw.send(request("POST", path, padded(100)) + framed(path, padded(20_000), framing))
             assert (await raw.answer()).status == 201
             refused(await raw.answer(), 413, "body_too_large")
@@ -160,7 +160,7 @@ def moments(served: tuple[Inside, Moments]) -> Moments:
 async def test_a_request_that_drips_in_is_refused(inside: Inside, moments: Moments) -> None:
     """Its time ends some seconds after its first byte, however many come in between."""
     for lane, before, part in product(LANES, [0, 1], ["headers", "length", "chunks"]):
-        queue = await open_queue(inside.room)
+        queue = await open_queue(inside.service)
         if part == "chunks":
             head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
             rest = chunked(padded(200), 1)
@@ -184,7 +184,7 @@ async def test_a_request_that_drips_in_is_refused(inside: Inside, moments: Momen
             await moments.pass_by(limits.READ_SECONDS / 2)
             refused(await raw.answer(), 408, "request_timeout")
             await raw.ends()
-        assert (await inside.room.stats(queue)).totals.joined == 0
+        assert (await inside.service.stats(queue)).totals.joined == 0
         await until(lambda: not inside.lanes)
         await until(lambda: not inside.server.server_state.tasks)  # nobody waits for a body that will not come
 
@@ -215,7 +215,7 @@ async def test_nobody_is_blamed_for_our_own_slowness(
     inside: Inside, moments: Moments, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
     """The first waits for the store longer than any deadline; the second, half sent, for the first."""
-    gate, queue = Gate(inside.room, monkeypatch), await open_queue(inside.room)
+    gate, queue = Gate(inside.service, monkeypatch), await open_queue(inside.service)
     second = request("POST", lane(join_path(queue)), b'{"client_id":"second client"}')
     async with connected(inside.port) as raw:
         await raw.send(request("POST", lane(join_path(queue)), b'{"client_id":"first client"}') + second[:-5])
@@ -229,7 +229,7 @@ async def test_nobody_is_blamed_for_our_own_slowness(
 
 
 async def test_a_stream_is_not_closed_by_any_of_them(inside: Inside, moments: Moments) -> None:
-    queue = await open_queue(inside.room)
+    queue = await open_queue(inside.service)
     for lane in LANES:
         async with connected(inside.port) as raw:
             await raw.send(request("POST", join_path(queue), b"{}"))
@@ -248,25 +248,25 @@ async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, path
     state = inside.server.server_state
     before = state.total_requests
     numbers = [str(number) for number in range(20_000)]
-    async with connected(inside.port, room=4096) as raw:
+    async with connected(inside.port, limit=4096) as raw:
         burst = b"".join(request("GET", path, x_request_id=number) for number in numbers)
         sending = asyncio.create_task(raw.send(burst))
         await until(lambda: inside.lanes)
-        (held,) = inside.lanes
-        await until(lambda: held.flow.write_paused and held.flow.read_paused)
+        (on_hold,) = inside.lanes
+        await until(lambda: on_hold.flow.write_paused and on_hold.flow.read_paused)
         assert state.total_requests - before < len(numbers)
-        assert len(held.pipeline) < 300
-        assert len(held._held) + held.transport.get_write_buffer_size() < 2**19
+        assert len(on_hold.pipeline) < 300
+        assert len(on_hold._unread) + on_hold.transport.get_write_buffer_size() < 2**19
         for number in numbers[:1000]:
             assert (await raw.answer()).headers["x-request-id"] == number
-        assert len(held._held) + held.transport.get_write_buffer_size() < 2**19
+        assert len(on_hold._unread) + on_hold.transport.get_write_buffer_size() < 2**19
         sending.cancel()
         await asyncio.wait([sending])
 
 
 async def test_a_client_that_never_reads_is_closed(inside: Inside, moments: Moments) -> None:
     for lane in LANES:
-        async with connected(inside.port, room=4096) as raw:
+        async with connected(inside.port, limit=4096) as raw:
             sending = asyncio.create_task(raw.send(request("GET", lane(STATUS)) * 5000))
             await until(lambda: inside.lanes and inside.lanes[0].flow.write_paused)
             await moments.pass_by(limits.WRITE_SECONDS + 1)

@@ -20,7 +20,7 @@ from fairline.process import worker
 from fairline.web.server import connection as limits
 from fairline.web.server.fast_cycle import FastCycle
 from tests.backends import HOST
-from tests.web.inside import Gate, Inside, open_queue, room_of, serving, serving_on_uvloop, until
+from tests.web.inside import Gate, Inside, open_queue, service_of, serving, serving_on_uvloop, until
 from tests.web.lane.joins import BOTH_LANES, asked_join, join, joined
 from tests.web.raw import Raw, connected, request, slow
 from tests.web.running import RunningServer
@@ -52,7 +52,7 @@ async def raw(inside: Inside) -> AsyncIterator[Raw]:
 
 @pytest.fixture
 async def queue(inside: Inside) -> QueueId:
-    return await open_queue(inside.room)
+    return await open_queue(inside.service)
 
 
 async def token(raw: Raw, queue: QueueId) -> str:
@@ -67,7 +67,7 @@ async def token(raw: Raw, queue: QueueId) -> str:
 async def test_a_join_whose_client_is_gone_is_done_once(
     inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any, go: Any
 ) -> None:
-    gate = Gate(inside.room, monkeypatch)
+    gate = Gate(inside.service, monkeypatch)
     await raw.send(join(queue, lane))
     await gate.reached()
     await go(raw)
@@ -75,8 +75,8 @@ async def test_a_join_whose_client_is_gone_is_done_once(
         await until(lambda: not inside.lanes)
     gate.open()
     await until(lambda: not inside.lanes)
-    await inside.room.close()
-    assert await joined(inside.room, queue) == 1
+    await inside.service.close()
+    assert await joined(inside.service, queue) == 1
 
 
 @BOTH_LANES
@@ -89,23 +89,23 @@ async def test_half_a_body_is_none(inside: Inside, raw: Raw, queue: QueueId, lan
     await until(lambda: inside.lanes and inside.lanes[0].receiving)
     await go(raw)
     await until(lambda: not inside.lanes)
-    await inside.room.close()
-    assert await joined(inside.room, queue) == 0
+    await inside.service.close()
+    assert await joined(inside.service, queue) == 0
 
 
 @BOTH_LANES
 async def test_what_waits_behind_a_lost_request_is_not_done(
     inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
-    gate = Gate(inside.room, monkeypatch)
+    gate = Gate(inside.service, monkeypatch)
     await raw.send(join(queue, lane) + (join(queue) + join(queue, slow)) * 10)
     await gate.reached()
     await raw.reset()
     # Nothing is read while others wait, so the loss is noticed by the answer.
     gate.open()
     await until(lambda: not inside.lanes)
-    await inside.room.close()
-    assert await joined(inside.room, queue) == 1
+    await inside.service.close()
+    assert await joined(inside.service, queue) == 1
 
 
 @BOTH_LANES
@@ -116,14 +116,14 @@ async def test_a_client_that_goes_in_a_burst_leaves_no_trace(
     assert (await raw.answer()).status == 201
     await raw.close()
     await until(lambda: not inside.lanes)
-    await inside.room.close()
-    assert 1 <= await joined(inside.room, queue) <= 30
+    await inside.service.close()
+    assert 1 <= await joined(inside.service, queue) <= 30
 
 
 @BOTH_ENDS
 async def test_a_hundred_who_go_at_once_are_joined_once_each(server: RunningServer, go: Any) -> None:
-    async with room_of(server) as room:
-        queue = await open_queue(room)
+    async with service_of(server) as service:
+        queue = await open_queue(service)
 
         async def one(number: int) -> None:
             async with connected(server.port) as raw:
@@ -134,7 +134,7 @@ async def test_a_hundred_who_go_at_once_are_joined_once_each(server: RunningServ
             await asyncio.gather(*map(one, range(start, start + 20)))
 
         async def all_of_them() -> bool:
-            return await joined(room, queue) == 100
+            return await joined(service, queue) == 100
 
         await until(all_of_them)
         async with connected(server.port) as raw:
@@ -166,7 +166,7 @@ async def test_nobody_who_misbehaves_leaves_a_trace(
     async def misbehave(port: int) -> None:
         data = b"".join(rng.choices(kinds, k=rng.choice([1, 2, 5, 100])))
         cut, then = rng.randrange(len(data) + 1), rng.randrange(5)
-        async with connected(port, room=4096) as raw:
+        async with connected(port, limit=4096) as raw:
             sending = asyncio.create_task(raw.send(data[: rng.choice([cut, len(data)])]))
             await asyncio.wait([sending], timeout=rng.choice([0, 0.01]))
             match then:
@@ -202,8 +202,8 @@ async def test_what_a_refused_client_goes_on_to_say_is_not_done(inside: Inside, 
     assert (answer.status, answer.code, answer.closes) == (431, "headers_too_large", True)
     await raw.send(join(queue))
     await until(lambda: not inside.lanes)
-    await inside.room.close()
-    assert await joined(inside.room, queue) == 1
+    await inside.service.close()
+    assert await joined(inside.service, queue) == 1
 
 
 async def test_an_answered_request_is_let_go_at_once(inside: Inside, raw: Raw, queue: QueueId) -> None:
@@ -230,7 +230,7 @@ async def test_a_client_that_never_read_leaves_no_trace(
 
     with serving_on_uvloop(valkey_url) as inside:
         for fill in range(1, 60, 12):
-            async with connected(inside.port, room=4096) as raw:
+            async with connected(inside.port, limit=4096) as raw:
                 burst = request("GET", lane("/api/v1/status"), x_request_id="x" * fill) * 3000
                 sending = asyncio.create_task(raw.send(burst))
                 await until(lambda: inside.lanes)
@@ -246,7 +246,7 @@ async def test_a_client_that_never_read_leaves_no_trace(
 async def test_a_half_closed_client_gets_its_answers(
     inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
-    gate = Gate(inside.room, monkeypatch)
+    gate = Gate(inside.service, monkeypatch)
     await raw.send(join(queue, lane) * 2 + join(queue) + join(queue, slow))
     raw.half_close()
     await gate.reached()
@@ -265,7 +265,7 @@ async def test_a_half_closed_client_is_answered_what_it_sent_whole(
     raw.half_close()
     assert (await raw.answer()).status == 201
     await raw.ends()
-    assert await joined(inside.room, queue) == 1
+    assert await joined(inside.service, queue) == 1
 
 
 @BOTH_LANES
@@ -295,7 +295,7 @@ async def test_a_stream_whose_client_goes_is_forgotten_at_once(
         await gone
     async with asyncio.timeout(2):  # long before anything is written to it
         await until(lambda: not inside.streams)
-    assert await joined(inside.room, queue) == 1
+    assert await joined(inside.service, queue) == 1
 
 
 # The server goes
@@ -305,7 +305,7 @@ async def test_a_stream_whose_client_goes_is_forgotten_at_once(
 async def test_what_is_under_way_when_the_server_ends_is_answered(
     inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
-    gate = Gate(inside.room, monkeypatch)
+    gate = Gate(inside.service, monkeypatch)
     async with connected(inside.port) as idle:
         await idle.send(request("GET", "/healthz"))
         assert (await idle.answer()).status == 200
@@ -324,7 +324,7 @@ async def test_a_stream_that_opens_as_the_server_ends_is_sent_away(
     inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
 ) -> None:
     ticket = await token(raw, queue)
-    gate = Gate(inside.room, monkeypatch, "rank")
+    gate = Gate(inside.service, monkeypatch, "status")
     await raw.send(request("GET", lane("/api/v1/stream"), token=ticket))
     await gate.reached()
     inside.server.should_exit = True
@@ -339,8 +339,8 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
     """Whoever is in the middle of a request may finish it, if it does not take too long."""
     server = RunningServer(tmp_path, workers=1)
     try:
-        async with room_of(server) as room:
-            queue = await open_queue(room)
+        async with service_of(server) as service:
+            queue = await open_queue(service)
             whole = {lane: join(queue, lane) for lane in (str, slow)}
             async with (
                 connected(server.port) as idle,
@@ -377,7 +377,7 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                     answer = await raw.answer()
                     assert (answer.status, answer.closes) == (201, True)
                     await raw.ends()
-                assert await joined(room, queue) == 5
+                assert await joined(service, queue) == 5
                 late = await silent.answer()
                 assert (late.status, late.code, late.closes) == (408, "request_timeout", True)
         assert await asyncio.to_thread(server.process.wait, 8) == 0

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from fairline.domain.queue import QueueId
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from tests.web.lane.joins import BOTH_LANES, STATUS, join, join_path, joined
 from tests.web.raw import Raw, request, slow
 
 
 @BOTH_LANES
 async def test_fifty_joins_in_one_packet_are_answered_in_order_once_each(
-    raw: Raw, room: Room, queue: QueueId, lane: Any
+    raw: Raw, service: Fairline, queue: QueueId, lane: Any
 ) -> None:
     await raw.send(b"".join(join(queue, lane) for _ in range(50)))
     answers = await raw.answers(50)
     assert [answer.status for answer in answers] == [201] * 50
     assert [answer.json()["ticket"] for answer in answers] == list(range(1, 51))
-    assert await joined(room, queue) == 50
+    assert await joined(service, queue) == 50
     raw.half_close()
     await raw.ends()
 
@@ -78,17 +78,17 @@ async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, qu
 
 @BOTH_LANES
 async def test_half_a_request_behind_another_is_refused_in_its_turn(
-    raw: Raw, room: Room, queue: QueueId, lane: Any
+    raw: Raw, service: Fairline, queue: QueueId, lane: Any
 ) -> None:
     head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
     await raw.send(join(queue, lane) + head + b"2\r\n{}\r\nnonsense\r\n")
     first, second = await raw.answers(2)
     assert (first.status, second.status, second.code) == (201, 400, "bad_request")
     await raw.ends()
-    assert await joined(room, queue) == 1
+    assert await joined(service, queue) == 1
 
 
-async def test_a_body_never_becomes_part_of_the_request_before(raw: Raw, room: Room, queue: QueueId) -> None:
+async def test_a_body_never_becomes_part_of_the_request_before(raw: Raw, service: Fairline, queue: QueueId) -> None:
     """The first has no body; the second is refused by its headers, and has one."""
     first = request("POST", slow(join_path(queue)), b"")
     second = request("POST", "/nowhere", b'{"nonsense":1}', x_fill="x" * 20_000)

@@ -37,7 +37,7 @@ def said(number: int, *, lines: bool) -> list[bytes]:
 
 @pytest.mark.parametrize("lines", [False, True], ids=["on one line", "on a line of its own"])
 async def test_nobody_is_another_address_by_saying_so(inside: Inside, lines: bool) -> None:
-    queue = await open_queue(inside.room, join_limit_per_ip=2, one_per="none", bypass_addresses=["203.0.113.0/24"])
+    queue = await open_queue(inside.service, join_limit_per_ip=2, one_per="none", bypass_addresses=["203.0.113.0/24"])
     join, verify = f"POST /api/v1/queues/{queue}/join".encode(), f"GET /api/v1/session/verify?queue={queue}".encode()
     async with connected(inside.port) as raw:
         assert [await ask(raw, join, *said(number, lines=lines)) for number in range(4)] == [201, 201, 429, 429]
@@ -56,7 +56,7 @@ async def test_nobody_is_another_address_by_saying_so(inside: Inside, lines: boo
     ],
 )
 async def test_the_proxy_has_the_last_word_on_https(inside: Inside, told: tuple[bytes, ...], secure: bool) -> None:
-    queue = await open_queue(inside.room)
+    queue = await open_queue(inside.service)
     async with connected(inside.port) as raw:
         headers = [b"x-forwarded-proto: " + each for each in told]
         lines = (f"POST /api/v1/queues/{queue}/join HTTP/1.1".encode(), b"host: x", b"content-length: 0", *headers)
@@ -67,7 +67,7 @@ async def test_the_proxy_has_the_last_word_on_https(inside: Inside, told: tuple[
 
 
 async def test_cookies_on_several_lines_are_all_heard(inside: Inside) -> None:
-    queue = await open_queue(inside.room)
+    queue = await open_queue(inside.service)
     join = f"POST /api/v1/queues/{queue}/join".encode()
     async with connected(inside.port) as raw:
         cookies = (b"cookie: another=1", b"cookie: fairline_visitor=a-secret-of-the-browser")

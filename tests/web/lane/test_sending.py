@@ -66,7 +66,7 @@ async def test_who_cannot_be_written_to_holds_up_nobody() -> None:
 async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, made, flushed = await open_queue(inside.room), 0, []
+    queue, made, flushed = await open_queue(inside.service), 0, []
     add, flush = Sending.add, Sending.flush
 
     def adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
@@ -102,7 +102,7 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
 async def test_an_answer_that_is_not_written_yet_is_not_lost_when_the_server_ends(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, add = await open_queue(inside.room), Sending.add
+    queue, add = await open_queue(inside.service), Sending.add
 
     def end_all() -> None:
         for lane in inside.lanes:
@@ -139,7 +139,7 @@ def comes(transport: asyncio.Transport, said: bytes) -> None:
 async def test_what_is_said_before_an_answer_is_written_is_answered_after_it(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, said: bytes, statuses: list[int]
 ) -> None:
-    queue, add = await open_queue(inside.room), Sending.add
+    queue, add = await open_queue(inside.service), Sending.add
 
     def says_more_then_adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
         # As uvloop does, which looks for something new to read before it goes on with what is to be done.

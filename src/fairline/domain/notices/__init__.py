@@ -89,7 +89,7 @@ def is_true(notice: Notice, ticket: Ticket | None) -> bool:
         case NoticeKind.JOINED:
             return ticket.status in LIVE
         case NoticeKind.NEARLY:
-            return ticket.status is Status.WAITING and not ticket.held
+            return ticket.status is Status.WAITING and not ticket.on_hold
         case NoticeKind.RETURNED:
             return ticket.status is Status.WAITING
         case NoticeKind.CALLED:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueView, remembered
-from fairline.domain.ticket import Action, Person, Reason, Standing, Status, Ticket, Went
+from fairline.domain.queue import QueueId, QueueSnapshot, remembered
+from fairline.domain.ticket import Action, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
@@ -20,19 +20,19 @@ _STATUS = {status.value: status for status in Status}
 _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason for reason in Reason}}
 
 
-def view_of(fields: Sequence[Any]) -> QueueView:
+def snapshot_of(fields: Sequence[Any]) -> QueueSnapshot:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle, calls = fields
+    *counts, stay, leave, called, out, seen, on_hold, desks, cycles, cycle, calls = fields
     now, stopped, version, waiting, admitted, active, completed = counts
     measured = (float(stay), float(leave), float(called), float(out), float(seen))
-    at_desks = (held, desks, cycles, float(cycle), float(calls))
-    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
+    at_desks = (on_hold, desks, cycles, float(cycle), float(calls))
+    return QueueSnapshot(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
-def standing_of(row: Sequence[Any]) -> Standing:
+def ticket_status_of(row: Sequence[Any]) -> TicketStatus:
     """Where a ticket stands."""
-    number, status, level, joined, reason, rank, deadline, leaving, desk, held, serial, moved = row
-    return Standing(
+    number, status, level, joined, reason, rank, deadline, leaving, desk, on_hold, serial, moved = row
+    return TicketStatus(
         number=number,
         status=_STATUS[status],
         priority=level,
@@ -42,7 +42,7 @@ def standing_of(row: Sequence[Any]) -> Standing:
         deadline=deadline,
         leaving=leaving,
         desk=desk,
-        held=held,
+        on_hold=on_hold,
         serial=serial,
         moved=moved,
     )
@@ -51,7 +51,7 @@ def standing_of(row: Sequence[Any]) -> Standing:
 def ticket_of(row: Sequence[Any]) -> Ticket:
     """All that is kept of a ticket."""
     number, status, level, joined, reason, rank, deadline, leaving, *more = row
-    desk, held, serial, moved, place, admitted, started, ended, views, client, person, went = more
+    desk, on_hold, serial, moved, place, admitted, started, ended, views, client, person, went = more
     return Ticket(
         number=number,
         status=_STATUS[status],
@@ -62,7 +62,7 @@ def ticket_of(row: Sequence[Any]) -> Ticket:
         deadline=deadline,
         leaving=leaving,
         desk=desk,
-        held=held,
+        on_hold=on_hold,
         serial=serial,
         moved=moved,
         place=float(place),
@@ -83,25 +83,27 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | Fai
         return refusal(queue, outcome, detail)
     ticket = ticket_of(found)
     return Joined(
-        ticket, created=outcome == "joined", proven=proven(arrival, outcome, ticket), by_key=outcome == "again"
+        ticket, created=outcome == "joined", proven=proven(arrival, outcome, ticket), by_key=outcome == "repeated"
     )
 
 
 def outcomes(
     queue: QueueId, action: Action, numbers: Sequence[int], answer: Sequence[Any]
-) -> Reply[Standing | FairlineError]:
+) -> Reply[TicketStatus | FairlineError]:
     """What became of an action on each ticket."""
-    view, rows = answer
-    return Reply(view_of(view), [_outcome(queue, action, n, *row) for n, row in zip(numbers, rows, strict=True)])
+    snapshot, rows = answer
+    return Reply(
+        snapshot_of(snapshot), [_outcome(queue, action, n, *row) for n, row in zip(numbers, rows, strict=True)]
+    )
 
 
 def _outcome(
     queue: QueueId, action: Action, number: int, outcome: str, row: Sequence[Any] | None
-) -> Standing | FairlineError:
+) -> TicketStatus | FairlineError:
     if row is None:
         return TicketNotFound(queue, number)
-    standing = standing_of(row)
-    return standing if outcome == "done" else refused(queue, action, outcome, standing)
+    ticket_status = ticket_status_of(row)
+    return ticket_status if outcome == "done" else refused(queue, action, outcome, ticket_status)
 
 
 def whole_ticket(queue: QueueId, action: Action, number: int, answer: Sequence[Any]) -> Ticket:

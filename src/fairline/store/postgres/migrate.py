@@ -147,12 +147,12 @@ async def _renew_functions(connection: Connection) -> None:
     await _run(connection, "DELETE FROM transitions")
     async with connection.cursor() as cursor:
         await cursor.executemany(
-            "INSERT INTO transitions (status, held, action, goes_to) VALUES (%s::status, %s, %s, %s::status)",
+            "INSERT INTO transitions (status, on_hold, action, goes_to) VALUES (%s::status, %s, %s, %s::status)",
             [
-                (at.value, held, action.value, to.value)
-                for at, held in (*((status, False) for status in Status), (Status.WAITING, True))
+                (at.value, on_hold, action.value, to.value)
+                for at, on_hold in (*((status, False) for status in Status), (Status.WAITING, True))
                 for action in Action
-                if (to := goes_to(at, action, held=held))
+                if (to := goes_to(at, action, on_hold=on_hold))
             ],
         )
     await connection.execute(

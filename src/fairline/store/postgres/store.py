@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import CALLS, Event
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
-from fairline.domain.ticket import REASONS, Action, Came, Reason, Standing, Status, Ticket, Went
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.ticket import REASONS, Action, Came, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
@@ -45,6 +45,8 @@ from fairline.store.contract import (
     Clock,
     Closed,
     Configured,
+    EstimateSample,
+    JoinCalendar,
     Joined,
     Kind,
     Lapsed,
@@ -52,9 +54,7 @@ from fairline.store.contract import (
     Pass,
     Reply,
     Revision,
-    Shown,
     Swept,
-    Terms,
     Visit,
     Visitor,
 )
@@ -66,9 +66,9 @@ from fairline.store.postgres.answers import (
     joined,
     outcomes,
     revision_of,
-    standing_of,
+    snapshot_of,
     ticket_of,
-    view_of,
+    ticket_status_of,
     whole_ticket,
 )
 from fairline.store.postgres.client import Client, connect, mapped_errors
@@ -171,14 +171,14 @@ class PostgresStore:
         if version is not None and found != version:
             raise SettingsChanged(version, found)
 
-    async def view(self, queue: QueueId) -> QueueView:
-        view, _ = await self._call("look", queue, [], False)
-        return view_of(view)
+    async def snapshot(self, queue: QueueId) -> QueueSnapshot:
+        snapshot, _ = await self._call("look_up", queue, [], False)
+        return snapshot_of(snapshot)
 
     # People who wait
 
     async def join(
-        self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
+        self, queue: QueueId, arrivals: Sequence[Arrival], calendar: JoinCalendar | None = None
     ) -> Reply[Joined | FairlineError]:
         check_arrivals(arrivals)
         columns = (
@@ -195,50 +195,50 @@ class PostgresStore:
             [_json(a.person).decode() for a in arrivals],
             [a.through for a in arrivals],
             [a.series for a in arrivals],
-            [a.held for a in arrivals],
+            [a.on_hold for a in arrivals],
             [_json(a.came).decode() if a.came else None for a in arrivals],
             [a.missing for a in arrivals],
         )
-        view, rows = await self._call("join", queue, *_terms(terms), *columns)
-        if terms is not None and terms.version != view[2]:
-            raise SettingsChanged(terms.version, view[2])
+        snapshot, rows = await self._call("join", queue, *_join_calendar(calendar), *columns)
+        if calendar is not None and calendar.version != snapshot[2]:
+            raise SettingsChanged(calendar.version, snapshot[2])
         pairs = zip(arrivals, rows, strict=True)
-        return Reply(view_of(view), [joined(queue, arrival, row) for arrival, row in pairs])
+        return Reply(snapshot_of(snapshot), [joined(queue, arrival, row) for arrival, row in pairs])
 
-    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def heartbeat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         check_batch(numbers)
-        return _standings(await self._call("beat", queue, list(numbers)))
+        return _ticket_statuses(await self._call("heartbeat", queue, list(numbers)))
 
-    async def keep(self, queue: QueueId, numbers: Sequence[int]) -> None:
+    async def record_heartbeats(self, queue: QueueId, numbers: Sequence[int]) -> None:
         check_batch(numbers)
-        await self._call("keep", queue, list(numbers))
+        await self._call("record_heartbeats", queue, list(numbers))
 
-    async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def status(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         check_batch(numbers)
-        return _standings(await self._call("look", queue, list(numbers), False))
+        return _ticket_statuses(await self._call("look_up", queue, list(numbers), False))
 
-    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         check_batch(numbers)
-        return _standings(await self._call("unload", queue, list(numbers)))
+        return _ticket_statuses(await self._call("unload", queue, list(numbers)))
 
     async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
         check_batch(numbers)
-        view, rows = await self._call("look", queue, list(numbers), True)
-        return Reply(view_of(view), [ticket_of(row) if row else None for row in rows])
+        snapshot, rows = await self._call("look_up", queue, list(numbers), True)
+        return Reply(snapshot_of(snapshot), [ticket_of(row) if row else None for row in rows])
 
-    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+    async def record_estimates(self, queue: QueueId, shown: Sequence[EstimateSample]) -> None:
         check_batch(shown)
         rows = [in_ms(each) for each in shown]
-        await self._call("note_shown", queue, *([row[column] for row in rows] for column in range(4)))
+        await self._call("record_estimates", queue, *([row[column] for row in rows] for column in range(4)))
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
         answer = await self._call("prioritise", queue, number, level)
         return whole_ticket(queue, Action.PRIORITISE, number, answer)
 
-    async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
+    async def step_back(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         check_places(places)
-        return whole_ticket(queue, Action.PASS, number, await self._call("let_pass", queue, number, places, seen))
+        return whole_ticket(queue, Action.STEP_BACK, number, await self._call("step_back", queue, number, places, seen))
 
     async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
         check_places(places)
@@ -247,13 +247,13 @@ class PostgresStore:
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         answer = await self._call("rebind", queue, number, joined, moved, client)
-        return whole_ticket(queue, Action.BEAT, number, answer)
+        return whole_ticket(queue, Action.HEARTBEAT, number, answer)
 
     # Letting in
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
-        view, numbers = await self._call("admit", queue, at_most, milliseconds(every), milliseconds(lease))
-        return Reply(view_of(view), numbers)
+        snapshot, numbers = await self._call("admit", queue, at_most, milliseconds(every), milliseconds(lease))
+        return Reply(snapshot_of(snapshot), numbers)
 
     async def call_next(
         self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
@@ -278,7 +278,7 @@ class PostgresStore:
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
-    ) -> Reply[Standing | FairlineError]:
+    ) -> Reply[TicketStatus | FairlineError]:
         check_batch(visitors)
         each = [Visitor(*visitor) for visitor in visitors]
         numbers = [visitor.number for visitor in each]
@@ -293,7 +293,7 @@ class PostgresStore:
         numbers: Sequence[int],
         joined: Sequence[int | None] = (),
         by: Sequence[bytes] = (),
-    ) -> Reply[Standing | FairlineError]:
+    ) -> Reply[TicketStatus | FairlineError]:
         check_batch(numbers)
         check_act(action)
         why, many = REASONS.get(action), len(numbers)
@@ -370,7 +370,7 @@ class PostgresStore:
         part, seen, rows = decode(answer)
         return Page([ticket_of(row) for row in rows], None if part is None else f"{part}:{seen}")
 
-    async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
+    async def on_hold(self, queue: QueueId, limit: int) -> list[Ticket]:
         answer = await self._client.call("list_tickets", queue, Status.WAITING.value, 2, None, limit, queue=queue)
         return [ticket_of(row) for row in decode(answer)[2]]
 
@@ -404,8 +404,8 @@ class PostgresStore:
         return [event_of(row) for row in rows]
 
     async def stats(self, queue: QueueId) -> Stats:
-        view, last, fields, noted = await self._call("figures", queue)
-        return stats_of(view_of(view), Counts(fields), dict(noted), last)
+        snapshot, last, fields, noted = await self._call("figures", queue)
+        return stats_of(snapshot_of(snapshot), Counts(fields), dict(noted), last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         return (await self._counts(queue)).hourly()
@@ -415,8 +415,8 @@ class PostgresStore:
         return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
-        view, noted = await self._call("series", queue, step * points)
-        return series(view_of(view), dict(noted), step, points)
+        snapshot, noted = await self._call("series", queue, step * points)
+        return series(snapshot_of(snapshot), dict(noted), step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
         _, _, fields, _ = await self._call("figures", queue)
@@ -431,15 +431,15 @@ class PostgresStore:
         return decode(await self._client.call(name, queue, now, *args, queue=queue))
 
 
-def _standings(answer: Sequence[Any]) -> Reply[Standing | None]:
-    view, rows = answer
-    return Reply(view_of(view), [standing_of(row) if row else None for row in rows])
+def _ticket_statuses(answer: Sequence[Any]) -> Reply[TicketStatus | None]:
+    snapshot, rows = answer
+    return Reply(snapshot_of(snapshot), [ticket_status_of(row) if row else None for row in rows])
 
 
-def _terms(terms: Terms | None) -> tuple[Any, ...]:
+def _join_calendar(calendar: JoinCalendar | None) -> tuple[Any, ...]:
     """Terms as the function takes them."""
-    if terms is None:
+    if calendar is None:
         return None, [], None, None, None
-    spans = terms.open
+    spans = calendar.open
     begins, ends = (None, None) if spans is None else ([begin for begin, _ in spans], [end for _, end in spans])
-    return terms.version, list(terms.days), begins, ends, terms.longest
+    return calendar.version, list(calendar.days), begins, ends, calendar.longest

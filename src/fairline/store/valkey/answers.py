@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueView, remembered
-from fairline.domain.ticket import Action, Standing, Ticket
+from fairline.domain.queue import QueueId, QueueSnapshot, remembered
+from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven
 from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
-from fairline.store.valkey.record import new_tickets, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import new_tickets, unpack_ticket, unpack_ticket_status
 
-_VIEW = struct.Struct("<17d")
+_SNAPSHOT = struct.Struct("<17d")
 
 
 def rows_of(items: Sequence[Any], width: int) -> Iterator[tuple[Any, ...]]:
@@ -26,73 +26,73 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[tuple[Any, ...]]:
     return zip(*[iter(items)] * width, strict=True)
 
 
-def view_of(packed: bytes) -> QueueView:
+def snapshot_of(packed: bytes) -> QueueSnapshot:
     """The queue at the moment of the answer, as queue.lua packs it."""
-    *counts, stay, leave, called, out, seen, held, desks, cycles, cycle, calls = _VIEW.unpack(packed)
+    *counts, stay, leave, called, out, seen, on_hold, desks, cycles, cycle, calls = _SNAPSHOT.unpack(packed)
     now, stopped, version, waiting, admitted, active, completed = map(int, counts)
     measured = (stay, leave, called, out, seen)
-    at_desks = (int(held), int(desks), int(cycles), cycle, calls)
-    return QueueView(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
+    at_desks = (int(on_hold), int(desks), int(cycles), cycle, calls)
+    return QueueSnapshot(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
 
 
 def joins(
-    queue: QueueId, arrivals: Sequence[Arrival], items: Sequence[Any], view: QueueView
+    queue: QueueId, arrivals: Sequence[Arrival], items: Sequence[Any], snapshot: QueueSnapshot
 ) -> Iterator[Joined | FairlineError]:
     """What became of each arrival."""
     coming = iter(arrivals)
     for row in rows_of(items, 6):
         if row[0] == b"row":
-            for ticket in new_tickets(itertools.islice(coming, row[1]), row[2:], view):
+            for ticket in new_tickets(itertools.islice(coming, row[1]), row[2:], snapshot):
                 yield Joined(ticket, created=True, proven=True)
         else:
-            yield _joined(queue, next(coming), row, view)
+            yield _joined(queue, next(coming), row, snapshot)
     if next(coming, None) is not None:
         raise ValueError(f"{len(arrivals)} came, and fewer were answered")
 
 
-def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], view: QueueView) -> Joined | FairlineError:
+def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], snapshot: QueueSnapshot) -> Joined | FairlineError:
     outcome, detail, number, *rest = row
     how = outcome.decode()
-    if how not in ("joined", "held", "again"):
+    if how not in ("joined", "existing", "repeated"):
         return refusal(queue, how, detail if isinstance(detail, int) else detail.decode())
-    ticket = unpack_ticket(int(number), rest, view.stopped)
-    return Joined(ticket, created=how == "joined", proven=proven(arrival, how, ticket), by_key=how == "again")
+    ticket = unpack_ticket(int(number), rest, snapshot.stopped)
+    return Joined(ticket, created=how == "joined", proven=proven(arrival, how, ticket), by_key=how == "repeated")
 
 
 def outcomes(
-    queue: QueueId, action: Action, numbers: Sequence[int], items: Sequence[Any], view: QueueView
-) -> Reply[Standing | FairlineError]:
+    queue: QueueId, action: Action, numbers: Sequence[int], items: Sequence[Any], snapshot: QueueSnapshot
+) -> Reply[TicketStatus | FairlineError]:
     """What became of an action on each ticket."""
     rows = zip(numbers, rows_of(items, 4), strict=True)
-    return Reply(view, [outcome(queue, action, number, row, view) for number, row in rows])
+    return Reply(snapshot, [outcome(queue, action, number, row, snapshot) for number, row in rows])
 
 
 def outcome(
-    queue: QueueId, action: Action, number: int, row: Sequence[Any], view: QueueView
-) -> Standing | FairlineError:
+    queue: QueueId, action: Action, number: int, row: Sequence[Any], snapshot: QueueSnapshot
+) -> TicketStatus | FairlineError:
     """What became of an action on one ticket."""
     became, *rest = row
     if became == b"missing":
         return TicketNotFound(queue, number)
-    standing = unpack_standing(number, rest, view.stopped)
+    ticket_status = unpack_ticket_status(number, rest, snapshot.stopped)
     if became == b"done":
-        return standing
-    return refused(queue, action, became.decode(), standing)
+        return ticket_status
+    return refused(queue, action, became.decode(), ticket_status)
 
 
-def theirs(queue: QueueId, joined: int | None, found: Standing | FairlineError) -> Standing | FairlineError:
+def theirs(queue: QueueId, joined: int | None, found: TicketStatus | FairlineError) -> TicketStatus | FairlineError:
     """What was found, if it is of the ticket that was taken at `joined` where that is known."""
     if isinstance(found, FairlineError) or joined in (None, found.joined):
         return found
     return refused(queue, Action.START, "another", found)
 
 
-def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], view: QueueView) -> Ticket:
+def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], snapshot: QueueSnapshot) -> Ticket:
     """The ticket an action on one was done to, or the error it met."""
-    standing = outcome(queue, action, number, items, view)
-    if isinstance(standing, FairlineError):
-        raise standing
-    return unpack_ticket(number, items[1:], view.stopped)
+    ticket_status = outcome(queue, action, number, items, snapshot)
+    if isinstance(ticket_status, FairlineError):
+        raise ticket_status
+    return unpack_ticket(number, items[1:], snapshot.stopped)
 
 
 def tickets_of(fields: Mapping[bytes, bytes]) -> Sequence[int | None]:

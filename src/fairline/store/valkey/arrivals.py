@@ -36,7 +36,7 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
 
 
 def _tells_more(a: Arrival) -> bool:
-    told = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.held, a.missing)
+    told = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.on_hold, a.missing)
     return any(told) or a.came is not None
 
 
@@ -52,7 +52,7 @@ def _more(a: Arrival) -> dict[str, Any]:
         "unlimited": int(not a.limited),
         "through": int(a.through),
         "series": a.series,
-        "held": int(a.held),
+        "on_hold": int(a.on_hold),
         "came": pack_came(a.came),
         "missing": a.missing,
     }

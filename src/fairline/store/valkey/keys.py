@@ -24,11 +24,11 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:events`            | stream     | what happened, trimmed                                                    |
 | `fl:{q}:stats`             | hash       | counts by hour (`h…:`), of the last two days, and so far (`total:`)       |
 | `fl:{q}:minutes`           | hash       | minute -> its counts, packed together                                     |
-| `fl:{q}:shown`             | hash       | number -> the wait that was shown at joining, until it is compared        |
+| `fl:{q}:estimates`         | hash       | number -> the wait that was shown at joining, until it is compared        |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
 | `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
-| `fl:{q}:held`              | sorted set | who waits but is put aside: number by place                               |
+| `fl:{q}:on_hold`           | sorted set | who waits but is put aside: number by place                               |
 | `fl:{q}:desks`             | sorted set | desks by when they last called or opened; below 0 they are closed         |
 | `fl:{q}:hours`             | hash       | hour -> its counts, packed together, once it is older than two days       |
 | `fl:{q}:arriving`          | hash       | number -> the ticket of another queue it comes from, until it is released |
@@ -77,8 +77,8 @@ PARTS = (
     "passes",
     "history",
     "minutes",
-    "shown",
-    "held",
+    "estimates",
+    "on_hold",
     "desks",
     "arriving",
     "hours",

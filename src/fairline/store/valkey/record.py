@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.order import SPAN
-from fairline.domain.queue import QueueView
-from fairline.domain.ticket import WAITING, Came, Person, Reason, Standing, Status, Ticket, Went
+from fairline.domain.queue import QueueSnapshot
+from fairline.domain.ticket import WAITING, Came, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.store.contract import Arrival
 
 _HEAD = struct.Struct("<BBBBdd")
@@ -26,7 +26,7 @@ _REASON: tuple[Reason | None, ...] = (None, *Reason)
 _WAITING, _ACTIVE = 1, 3
 #: How the record of someone who is called or inside ends if no desk called them: neither its name, nor where they went.
 _NO_DESK = b"\0\0\0"
-_LEAVING, _HELD, _EXTRA = 1, 2, 4
+_LEAVING, _ON_HOLD, _EXTRA = 1, 2, 4
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -109,12 +109,12 @@ def unpack_came(packed: bytes) -> Came:
     return Came(*_decode(packed))
 
 
-def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
+def unpack_ticket_status(number: int, row: Sequence[Any], stopped: int) -> TicketStatus:
     """Where a ticket stands, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
     rank, due, record = row
     state, reason, level, flags, _, joined = _HEAD.unpack_from(record)
     if not flags and (state == _WAITING or (state <= _ACTIVE and record.endswith(_NO_DESK))):  # as nearly everyone
-        return Standing(
+        return TicketStatus(
             number=number,
             status=_STATUS[state],
             priority=level,
@@ -129,7 +129,7 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
             moved, serial, end = _extra(record, end)
         if end < len(record):
             desk, _ = _text(record, _text(record, end + _TIMES.size)[1])
-    return Standing(
+    return TicketStatus(
         number=number,
         status=_STATUS[state],
         priority=level,
@@ -139,7 +139,7 @@ def unpack_standing(number: int, row: Sequence[Any], stopped: int) -> Standing:
         deadline=int(float(due)) + stopped if due else None,
         leaving=flags & _LEAVING != 0,
         desk=desk.decode() or None,
-        held=flags & _HELD != 0,
+        on_hold=flags & _ON_HOLD != 0,
         serial=serial,
         moved=moved,
     )
@@ -172,7 +172,7 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
         position=rank + 1 if rank >= 0 else None,
         deadline=int(float(due)) + stopped if due else None,
         leaving=flags & _LEAVING != 0,
-        held=flags & _HELD != 0,
+        on_hold=flags & _ON_HOLD != 0,
         serial=serial,
         moved=moved,
         place=place,
@@ -187,17 +187,17 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
     )
 
 
-def new_tickets(arrivals: Iterable[Arrival], first: Sequence[Any], view: QueueView) -> Iterator[Ticket]:
+def new_tickets(arrivals: Iterable[Arrival], first: Sequence[Any], snapshot: QueueSnapshot) -> Iterator[Ticket]:
     """The tickets of people who just joined and stand in a row, from the number, rank, deadline and place of the first:
     nothing that their arrivals told is read again."""
     number, rank, due, place = first
-    deadline = int(float(due)) + view.stopped if due else None
+    deadline = int(float(due)) + snapshot.stopped if due else None
     for ahead, arrival in enumerate(arrivals):
         yield Ticket(
             number=number + ahead,
             status=WAITING,
             priority=0,
-            joined=view.now,
+            joined=snapshot.now,
             position=rank + ahead + 1,
             deadline=deadline,
             place=float(place) + ahead * SPAN,

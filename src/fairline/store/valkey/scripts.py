@@ -35,8 +35,8 @@ def _tables() -> str:
     reason = {code: reason.value for code, reason in enumerate(Reason, 1)}
     codes = {name: code for code, name in reason.items()}
 
-    def moves(at: Status, *, held: bool = False) -> str:
-        return _lua({action.value: status[to] for action in Action if (to := goes_to(at, action, held=held))})
+    def moves(at: Status, *, on_hold: bool = False) -> str:
+        return _lua({action.value: status[to] for action in Action if (to := goes_to(at, action, on_hold=on_hold))})
 
     return "\n".join(
         (
@@ -44,7 +44,7 @@ def _tables() -> str:
             f"local REASON_CODE = {_lua(codes)}",
             f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
             f"local TRANSITIONS = {{{', '.join(map(moves, Status))}}}",
-            f"local HELD_TRANSITIONS = {moves(Status.WAITING, held=True)}",
+            f"local ON_HOLD_TRANSITIONS = {moves(Status.WAITING, on_hold=True)}",
         )
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fairline.domain.queue import SETTINGS, QueueSettings
-from fairline.store.contract import Configured, Terms
+from fairline.store.contract import Configured, JoinCalendar
 
 #: Settings that are neither text nor a number: kept as JSON.
 _AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
@@ -35,10 +35,10 @@ def unpack_settings(fields: Mapping[bytes, bytes]) -> Configured | None:
     return Configured(msgspec.convert(found, QueueSettings, strict=False), int(kept["version"]))
 
 
-def pack_terms(terms: Terms | None) -> list[Any]:
+def pack_join_calendar(calendar: JoinCalendar | None) -> list[Any]:
     """Terms as the script takes them."""
-    if terms is None:
+    if calendar is None:
         return ["", "", "", ""]
-    spans = "" if terms.open is None else ",".join(f"{begin}-{end}" for begin, end in terms.open) or "never"
-    days = ",".join(map(str, terms.days))
-    return [terms.version, days, spans, "" if terms.longest is None else terms.longest]
+    spans = "" if calendar.open is None else ",".join(f"{begin}-{end}" for begin, end in calendar.open) or "never"
+    days = ",".join(map(str, calendar.days))
+    return [calendar.version, days, spans, "" if calendar.longest is None else calendar.longest]

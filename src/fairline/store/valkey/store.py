@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairline.domain.events import Event
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
-from fairline.domain.ticket import Action, Reason, Standing, Status, Ticket, Went
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
@@ -41,6 +41,8 @@ from fairline.store.contract import (
     Clock,
     Closed,
     Configured,
+    EstimateSample,
+    JoinCalendar,
     Joined,
     Kind,
     Lapsed,
@@ -48,9 +50,7 @@ from fairline.store.contract import (
     Pass,
     Reply,
     Revision,
-    Shown,
     Swept,
-    Terms,
     Visit,
     Visitor,
 )
@@ -59,16 +59,16 @@ from fairline.store.embedded import EmbeddedServer
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
 from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
-from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, theirs, view_of, whole_ticket
+from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, snapshot_of, theirs, whole_ticket
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
 from fairline.store.valkey.keys import key, rate_key
 from fairline.store.valkey.names import QueueNames
 from fairline.store.valkey.outbox import ValkeyOutbox
-from fairline.store.valkey.record import pack_went, unpack_came, unpack_standing, unpack_ticket
+from fairline.store.valkey.record import pack_went, unpack_came, unpack_ticket, unpack_ticket_status
 from fairline.store.valkey.registry import ValkeyRegistry
-from fairline.store.valkey.settings import pack_settings, pack_terms, unpack_settings
+from fairline.store.valkey.settings import pack_join_calendar, pack_settings, unpack_settings
 from fairline.store.valkey.tallies import FigureReader
 
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
@@ -164,54 +164,54 @@ class ValkeyStore:
             raise SettingsChanged(version, found)
         await self._names.remove(queue)
 
-    async def view(self, queue: QueueId) -> QueueView:
-        view, _ = await self._run("look", queue, [])
-        return view
+    async def snapshot(self, queue: QueueId) -> QueueSnapshot:
+        snapshot, _ = await self._run("look_up", queue, [])
+        return snapshot
 
     # People who wait
 
     async def join(
-        self, queue: QueueId, arrivals: Sequence[Arrival], terms: Terms | None = None
+        self, queue: QueueId, arrivals: Sequence[Arrival], calendar: JoinCalendar | None = None
     ) -> Reply[Joined | FairlineError]:
         check_arrivals(arrivals)
         packed, limits = pack_arrivals(queue, arrivals)
-        view, items = await self._run("join", queue, [*pack_terms(terms), *packed], limits)
-        if terms is not None and terms.version != view.version:
-            raise SettingsChanged(terms.version, view.version)
-        return Reply(view, list(joins(queue, arrivals, items, view)))
+        snapshot, items = await self._run("join", queue, [*pack_join_calendar(calendar), *packed], limits)
+        if calendar is not None and calendar.version != snapshot.version:
+            raise SettingsChanged(calendar.version, snapshot.version)
+        return Reply(snapshot, list(joins(queue, arrivals, items, snapshot)))
 
-    async def beat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
-        return await self._standings("beat", queue, numbers)
+    async def heartbeat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
+        return await self._ticket_statuses("heartbeat", queue, numbers)
 
-    async def keep(self, queue: QueueId, numbers: Sequence[int]) -> None:
+    async def record_heartbeats(self, queue: QueueId, numbers: Sequence[int]) -> None:
         check_batch(numbers)
-        await self._run("keep", queue, numbers)
+        await self._run("record_heartbeats", queue, numbers)
 
-    async def rank(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
-        return await self._standings("look", queue, numbers)
+    async def status(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
+        return await self._ticket_statuses("look_up", queue, numbers)
 
-    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
-        return await self._standings("unload", queue, numbers)
+    async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
+        return await self._ticket_statuses("unload", queue, numbers)
 
     async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
         check_batch(numbers)
-        view, items = await self._run("look", queue, numbers)
+        snapshot, items = await self._run("look_up", queue, numbers)
         rows = zip(numbers, rows_of(items, 3), strict=True)
-        return Reply(view, [unpack_ticket(n, row, view.stopped) if row[2] else None for n, row in rows])
+        return Reply(snapshot, [unpack_ticket(n, row, snapshot.stopped) if row[2] else None for n, row in rows])
 
-    async def note_shown(self, queue: QueueId, shown: Sequence[Shown]) -> None:
+    async def record_estimates(self, queue: QueueId, shown: Sequence[EstimateSample]) -> None:
         check_batch(shown)
-        await self._run("note_shown", queue, [part for each in shown for part in in_ms(each)])
+        await self._run("record_estimates", queue, [part for each in shown for part in in_ms(each)])
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
-        view, items = await self._run("prioritise", queue, [number, level])
-        return whole_ticket(queue, Action.PRIORITISE, number, items, view)
+        snapshot, items = await self._run("prioritise", queue, [number, level])
+        return whole_ticket(queue, Action.PRIORITISE, number, items, snapshot)
 
-    async def let_pass(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
+    async def step_back(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         check_places(places)
-        view, items = await self._run("let_pass", queue, [number, places, "" if seen is None else seen])
-        return whole_ticket(queue, Action.PASS, number, items, view)
+        snapshot, items = await self._run("step_back", queue, [number, places, "" if seen is None else seen])
+        return whole_ticket(queue, Action.STEP_BACK, number, items, snapshot)
 
     async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
         check_places(places)
@@ -219,21 +219,21 @@ class ValkeyStore:
         return [int(number) for number in numbers]
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
-        view, items = await self._run("rebind", queue, [number, joined, moved, client])
-        return whole_ticket(queue, Action.BEAT, number, items, view)
+        snapshot, items = await self._run("rebind", queue, [number, joined, moved, client])
+        return whole_ticket(queue, Action.HEARTBEAT, number, items, snapshot)
 
     # Letting in
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
-        view, items = await self._run("admit", queue, [at_most, milliseconds(every), milliseconds(lease)])
-        return Reply(view, [int(number) for number in items])
+        snapshot, items = await self._run("admit", queue, [at_most, milliseconds(every), milliseconds(lease)])
+        return Reply(snapshot, [int(number) for number in items])
 
     async def call_next(
         self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
         one = "" if number is None else str(number)
         pressed = press_fingerprint(count, number, desk)
-        view, items = await self._run("call", queue, [count, one, desk, key, pressed])
+        snapshot, items = await self._run("call", queue, [count, one, desk, key, pressed])
         outcome = items[0]
         if outcome == b"conflict":
             raise IdempotencyConflict
@@ -243,7 +243,7 @@ class ValkeyStore:
             raise TicketNotFound(queue, int(one))
         if outcome == b"desk":
             raise not_a_desk([name.decode() for name in items[1:]])
-        tickets = [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items[1:], 4) if row[2]]
+        tickets = [unpack_ticket(int(n), row, snapshot.stopped) for n, *row in rows_of(items[1:], 4) if row[2]]
         if outcome == b"refused":
             raise TransitionRefused(Action.CALL, tickets[0].found, tickets[0].reason)
         return tickets
@@ -252,33 +252,33 @@ class ValkeyStore:
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
-    ) -> Reply[Standing | FairlineError]:
+    ) -> Reply[TicketStatus | FairlineError]:
         check_batch(visitors)
         asked = [each if isinstance(each, Visitor) else Visitor(*each) for each in visitors]
         if what != "visit" or any(each.views for each in asked):
             return await self._visit(queue, what, asked)
         # Nearly always everyone is inside, and nothing is to be written: a question that costs less.
-        view, items = await self._run("inside", queue, [part for each in asked for part in each[:2]])
+        snapshot, items = await self._run("inside", queue, [part for each in asked for part in each[:2]])
         rows = list(rows_of(items, 4))
         others = [each for each, row in zip(asked, rows, strict=True) if not row[0]]
         # Who starts now changes the queue: the later look at it is the one to answer with.
-        later = await self._visit(queue, what, others) if others else Reply(view, [])
+        later = await self._visit(queue, what, others) if others else Reply(snapshot, [])
         stepped = iter(later.items)
         return Reply(
-            later.view,
+            later.snapshot,
             [
-                theirs(queue, each.joined, outcome(queue, Action.START, each.number, row, view))
+                theirs(queue, each.joined, outcome(queue, Action.START, each.number, row, snapshot))
                 if row[0]
                 else next(stepped)
                 for each, row in zip(asked, rows, strict=True)
             ],
         )
 
-    async def _visit(self, queue: QueueId, what: Visit, asked: list[Visitor]) -> Reply[Standing | FairlineError]:
+    async def _visit(self, queue: QueueId, what: Visit, asked: list[Visitor]) -> Reply[TicketStatus | FairlineError]:
         args = [part for each in asked for part in (each.number, each.by, each.views, each.joined or "")]
-        view, items = await self._run("visit", queue, [what, *args])
+        snapshot, items = await self._run("visit", queue, [what, *args])
         action = Action.TOUCH if what == "touch" else Action.START
-        return outcomes(queue, action, [each.number for each in asked], items, view)
+        return outcomes(queue, action, [each.number for each in asked], items, snapshot)
 
     async def act(
         self,
@@ -287,25 +287,25 @@ class ValkeyStore:
         numbers: Sequence[int],
         joined: Sequence[int | None] = (),
         by: Sequence[bytes] = (),
-    ) -> Reply[Standing | FairlineError]:
+    ) -> Reply[TicketStatus | FairlineError]:
         check_batch(numbers)
         check_act(action)
         taken, whose = joined or [None] * len(numbers), by or [b""] * len(numbers)
         args = [part for each in zip(numbers, (at or "" for at in taken), whose, strict=True) for part in each]
-        view, items = await self._run("act", queue, [action.value, *args])
-        return outcomes(queue, action, numbers, items, view)
+        snapshot, items = await self._run("act", queue, [action.value, *args])
+        return outcomes(queue, action, numbers, items, snapshot)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
         detail = f"{went.queue} {went.number}"
-        view, items = await self._run("transfer", queue, [number, pack_went(went), detail])
-        return whole_ticket(queue, Action.TRANSFER, number, items, view)
+        snapshot, items = await self._run("transfer", queue, [number, pack_went(went), detail])
+        return whole_ticket(queue, Action.TRANSFER, number, items, snapshot)
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
-        view, items = await self._run("revoke", queue, [number, reason])
-        return whole_ticket(queue, Action.REVOKE, number, items, view)
+        snapshot, items = await self._run("revoke", queue, [number, reason])
+        return whole_ticket(queue, Action.REVOKE, number, items, snapshot)
 
     async def revoked(self, queue: QueueId) -> dict[int, str]:
-        await self.view(queue)
+        await self.snapshot(queue)
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "revoked"))
         return {int(number): reason.decode() for number, reason in sorted(found.items(), key=lambda item: int(item[0]))}
@@ -339,10 +339,10 @@ class ValkeyStore:
             raise too_many_desks()
 
     async def desks(self, queue: QueueId) -> list[DeskState]:
-        view, settings = await self.view(queue), (await self.settings(queue)).settings
+        snapshot, settings = await self.snapshot(queue), (await self.settings(queue)).settings
         async with mapped_errors():
             found = await self._client.zrange(key(queue, "desks"), 0, -1, withscores=True)
-        return desk_states(settings, view.now, {name.decode(): int(score) for name, score in found})
+        return desk_states(settings, snapshot.now, {name.decode(): int(score) for name, score in found})
 
     async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
         return (await self._counts(queue, older=older)).desk_figures()
@@ -354,7 +354,7 @@ class ValkeyStore:
         await self._run("pass", queue, [pass_id, level, uses, milliseconds(seconds)])
 
     async def passes(self, queue: QueueId) -> list[Pass]:
-        now = (await self.view(queue)).now
+        now = (await self.snapshot(queue)).now
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "passes"))
         passes = (Pass(pass_id.decode(), *map(int, kept.split())) for pass_id, kept in found.items())
@@ -369,24 +369,24 @@ class ValkeyStore:
 
     async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
         read_cursor(_CURSOR, cursor)
-        view, (after, *items) = await self._run("list", queue, [status or "", cursor or "", limit])
-        rows = (unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4))
+        snapshot, (after, *items) = await self._run("list", queue, [status or "", cursor or "", limit])
+        rows = (unpack_ticket(int(n), row, snapshot.stopped) for n, *row in rows_of(items, 4))
         return Page(list(rows), after.decode() or None)
 
-    async def held(self, queue: QueueId, limit: int) -> list[Ticket]:
-        view, (_, *items) = await self._run("list", queue, [Status.WAITING.value, "2:-inf", limit])
-        return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
+    async def on_hold(self, queue: QueueId, limit: int) -> list[Ticket]:
+        snapshot, (_, *items) = await self._run("list", queue, [Status.WAITING.value, "2:-inf", limit])
+        return [unpack_ticket(int(n), row, snapshot.stopped) for n, *row in rows_of(items, 4)]
 
     async def arriving(self, queue: QueueId, limit: int) -> list[Arriving]:
-        view, items = await self._run("arriving", queue, [limit])
+        snapshot, items = await self._run("arriving", queue, [limit])
         return [
-            Arriving(unpack_ticket(int(number), row, view.stopped), unpack_came(came))
+            Arriving(unpack_ticket(int(number), row, snapshot.stopped), unpack_came(came))
             for came, number, *row in rows_of(items, 5)
         ]
 
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
-        view, items = await self._run("missed", queue, [since, limit, MISSED_LOOKED_AT])
-        return [unpack_ticket(int(n), row, view.stopped) for n, *row in rows_of(items, 4)]
+        snapshot, items = await self._run("missed", queue, [since, limit, MISSED_LOOKED_AT])
+        return [unpack_ticket(int(n), row, snapshot.stopped) for n, *row in rows_of(items, 4)]
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         return await self._events.after(queue, after, limit)
@@ -404,10 +404,10 @@ class ValkeyStore:
         return await self._events.calls(queue, limit)
 
     async def stats(self, queue: QueueId) -> Stats:
-        view, read = await self.view(queue), self._figures
+        snapshot, read = await self.snapshot(queue), self._figures
         counts, last = await read.counts(queue), await read.last_admission(queue)
-        minutes = await read.minutes(queue, range(view.now // MINUTE_MS - 1, view.now // MINUTE_MS + 1))
-        return stats_of(view, counts, minutes, last)
+        minutes = await read.minutes(queue, range(snapshot.now // MINUTE_MS - 1, snapshot.now // MINUTE_MS + 1))
+        return stats_of(snapshot, counts, minutes, last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         return (await self._counts(queue)).hourly()
@@ -417,23 +417,23 @@ class ValkeyStore:
         return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
-        view = await self.view(queue)
-        minutes = await self._figures.minutes(queue, minutes_of(step, points, view.now))
-        return series(view, minutes, step, points)
+        snapshot = await self.snapshot(queue)
+        minutes = await self._figures.minutes(queue, minutes_of(step, points, snapshot.now))
+        return series(snapshot, minutes, step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
-        await self.view(queue)  # or QueueNotFound
+        await self.snapshot(queue)  # or QueueNotFound
         return await self._figures.counts(queue, older=older)
 
-    async def _standings(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[Standing | None]:
+    async def _ticket_statuses(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         check_batch(numbers)
-        view, items = await self._run(name, queue, numbers)
+        snapshot, items = await self._run(name, queue, numbers)
         rows = zip(numbers, rows_of(items, 3), strict=True)
-        return Reply(view, [unpack_standing(n, row, view.stopped) if row[2] else None for n, row in rows])
+        return Reply(snapshot, [unpack_ticket_status(n, row, snapshot.stopped) if row[2] else None for n, row in rows])
 
     async def _run(
         self, name: str, queue: QueueId, args: Sequence[Any], more_keys: Sequence[str] = ()
-    ) -> tuple[QueueView, list[Any]]:
+    ) -> tuple[QueueSnapshot, list[Any]]:
         now = self._clock() if self._clock else ""
-        view, items = await self._runner.run(name, queue, [now, *args], more_keys)
-        return view_of(view), items
+        snapshot, items = await self._runner.run(name, queue, [now, *args], more_keys)
+        return snapshot_of(snapshot), items

@@ -65,10 +65,10 @@ class Access:
     """What opens the operators' calls."""
 
     def __init__(self, context: Context) -> None:
-        self.keys = AdminKeys(context.room)
+        self.keys = AdminKeys(context.service)
         self._context = context
-        self._registry = context.room.store.registry
-        self._keyring = context.room.keyring
+        self._registry = context.service.store.registry
+        self._keyring = context.service.keyring
         self._wrong = WrongKeys(self._registry, context.settings.wrong_keys_per_minute)
 
     async def check(self, request: Request, needs: Role) -> AdminKey:

@@ -91,7 +91,7 @@ class Audit(OperatorCalls):
     async def all(self, call: Call) -> Response:
         """The audit log, a page at a time."""
         args, limit = call.request.args, call.limit(PAGE, USUAL_ENTRIES)
-        registry = self._room.store.registry
+        registry = self._service.store.registry
         found = await registry.audit(args.get("queue") or None, args.get("before") or None, limit + 1)
         cursor = found[limit - 1].id if len(found) > limit else None
         return private(200, EntryList([*map(EntryAnswer.of, found[:limit])], cursor))

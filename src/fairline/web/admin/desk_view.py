@@ -44,10 +44,10 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     claim_seconds: float
     desks: list[DeskAnswer]
     waiting: int
-    """All who wait, not only those listed; as is `put_aside`."""
-    put_aside: int
+    """All who wait, not only those listed; as is `on_hold_count`."""
+    on_hold_count: int
     line: list[AdminTicket]
-    held: list[AdminTicket]
+    on_hold: list[AdminTicket]
     called: list[AdminTicket]
     serving: list[AdminTicket]
     missed: list[AdminTicket]
@@ -56,27 +56,27 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, queue: QueueId, floor: Floor) -> FloorAnswer:
         """A counter as staff see it."""
-        settings, view = floor.settings, floor.view
+        settings, snapshot = floor.settings, floor.snapshot
         words = Language(LANGUAGES[0], settings.texts, walk_in=True)
 
         def shown(tickets: Sequence[Ticket]) -> list[AdminTicket]:
-            return [AdminTicket.of(queue, ticket, settings, view.now, None) for ticket in tickets]
+            return [AdminTicket.of(queue, ticket, settings, snapshot.now, None) for ticket in tickets]
 
         return cls(
             queue=queue,
             name=settings.name or queue,
-            at=moment(view.now),
+            at=moment(snapshot.now),
             status=settings.status,
-            takes_more=refused_now(queue, settings, view) is None,
+            takes_more=refused_now(queue, settings, snapshot) is None,
             named_desks=list(settings.desks),
             series=list(settings.series),
             series_texts={name: words.series(name) for name in settings.series if words.series(name) != name},
             claim_seconds=settings.claim_seconds,
             desks=[*map(DeskAnswer.of, floor.desks)],
-            waiting=view.waiting,
-            put_aside=view.held,
+            waiting=snapshot.waiting,
+            on_hold_count=snapshot.on_hold,
             line=shown(floor.line),
-            held=shown(floor.held),
+            on_hold=shown(floor.on_hold),
             called=shown(floor.called),
             serving=shown(floor.serving),
             missed=shown(floor.missed),
@@ -88,7 +88,7 @@ class Floors(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._walk_in = WalkIn(operators.room)
+        self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
         """Its calls."""

@@ -104,7 +104,7 @@ class Desks(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._walk_in = WalkIn(operators.room)
+        self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
         """Its calls."""

@@ -51,7 +51,7 @@ class Health(OperatorCalls):
 
     async def health(self, call: Call) -> Response:
         """Ask the store, which knows of everyone."""
-        store = self._room.store
+        store = self._service.store
         cautions = await store.registry.warnings()
         workers = await store.registry.workers()
         kept = await store.registry.last_alive("keeper")

@@ -79,7 +79,7 @@ class History(OperatorCalls):
         """The history, a page at a time."""
         text = call.request.args.get("before")
         before = None if text is None else call.version("before", text)
-        past = await self._room.history(call.queue, before, call.limit(REVISIONS, USUAL_REVISIONS))
+        past = await self._service.history(call.queue, before, call.limit(REVISIONS, USUAL_REVISIONS))
         names = {key.id: key.name for key in await self._operators.access.keys.all()}
         revisions = [
             RevisionAnswer(
@@ -96,6 +96,6 @@ class History(OperatorCalls):
         """Go back, which is a change like any other."""
         call.take(Nothing)
         queue, to = call.queue, call.version("version", call.request.params["version"])
-        configured = await self._room.restore(queue, to, await expected_version(self._room, call), call.staff.id)
+        configured = await self._service.restore(queue, to, await expected_version(self._service, call), call.staff.id)
         await call.record("queue.restored", restored=to, version=configured.version)
-        return await told(self._room, queue, configured)
+        return await told(self._service, queue, configured)

@@ -64,7 +64,7 @@ class Passes(OperatorCalls):
         """A new pass."""
         body = call.take(NewPass)
         lasts = body.expires_in_seconds
-        pass_id, text = await self._room.issue_pass(call.queue, body.level, body.uses, lasts)
+        pass_id, text = await self._service.issue_pass(call.queue, body.level, body.uses, lasts)
         expires = moment(int(time.time() + lasts) * 1000)
         await call.record("pass.issued", id=pass_id, priority=body.level, uses=body.uses)
         content = IssuedPass(id=pass_id, text=text, level=body.level, uses=body.uses, used=0, expires_at=expires)
@@ -72,12 +72,12 @@ class Passes(OperatorCalls):
 
     async def all(self, call: Call) -> Response:
         """The passes that have not ended."""
-        return private(200, PassList([*map(PassAnswer.of, await self._room.passes(call.queue))]))
+        return private(200, PassList([*map(PassAnswer.of, await self._service.passes(call.queue))]))
 
     async def withdraw(self, call: Call) -> Response:
         """End a pass."""
         pass_id = call.request.params["pass_id"]
-        await self._room.withdraw_pass(call.queue, pass_id)
+        await self._service.withdraw_pass(call.queue, pass_id)
         await call.record("pass.withdrawn", id=pass_id)
         return DONE
 
@@ -155,9 +155,9 @@ class Keys(OperatorCalls):
         """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once. Not twice
         before all have followed: what they sign until then would be no good."""
         call.take(Nothing)
-        wait = await self._room.store.registry.limit("keys", "rotate", 1, ROTATES_SECONDS)
+        wait = await self._service.store.registry.limit("keys", "rotate", 1, ROTATES_SECONDS)
         if wait > 0:
             raise RateLimited("server", wait)
-        generation = await self._room.store.registry.rotate()
+        generation = await self._service.store.registry.rotate()
         await call.record("keys.rotated", generation=generation)
         return private(200, Generation(generation))

@@ -56,7 +56,7 @@ class Kiosks(OperatorCalls):
     async def create(self, call: Call) -> Response:
         """A new link."""
         body, queue = call.take(NewKiosk), call.queue
-        lasts = (await self._room.settings(queue)).settings.heartbeat_timeout_seconds
+        lasts = (await self._service.settings(queue)).settings.heartbeat_timeout_seconds
         if lasts > 0:
             raise InvalidRequest(
                 "",
@@ -65,7 +65,7 @@ class Kiosks(OperatorCalls):
             )
         expires = int(time.time()) + body.expires_in_seconds
         claims = KioskClaims(queue=queue, expires=expires, by=call.staff.id, prints=body.print)
-        token = self._room.keyring.kiosks.sign(claims)
+        token = self._service.keyring.kiosks.sign(claims)
         ends = moment(expires * 1000)
         await call.record("kiosk.created", prints=body.print, expires_at=f"{ends:%Y-%m-%dT%H:%M:%SZ}")
         url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/kiosk?token={token}"

@@ -14,7 +14,7 @@ from fairline.aio.grouping import Grouping
 from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError, QueueNotFound, StoreError
-from fairline.service.fairline import PAGE, Room
+from fairline.service.fairline import PAGE, Fairline
 from fairline.store import Role
 from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -107,9 +107,9 @@ class Live(OperatorCalls):
         queue = call.queue
         if not wants_stream(call):
             return private(200, await self._read(queue))
-        await self._room.settings(queue)  # or 404, which ends the client's tries
+        await self._service.settings(queue)  # or 404, which ends the client's tries
         allowed = still_allowed(self._operators, call, Role.VIEWER)
-        return Takeover(LiveQueue(self._room, queue, self._shared(queue), allowed), HEADERS)
+        return Takeover(LiveQueue(self._service, queue, self._shared(queue), allowed), HEADERS)
 
     def _shared(self, queue: QueueId) -> Shared[QueueNow]:
         found = self._queues.get(queue)
@@ -118,21 +118,21 @@ class Live(OperatorCalls):
         return found
 
     async def _read(self, queue: QueueId) -> QueueNow:
-        stats = await self._room.stats(queue)
-        configured = await self._room.settings(queue)
-        glance = Glance.of(queue, configured.settings, configured.version, stats.view)
+        stats = await self._service.stats(queue)
+        configured = await self._service.settings(queue)
+        glance = Glance.of(queue, configured.settings, configured.version, stats.snapshot)
         return QueueNow(glance=glance, stats=StatsAnswer.of(queue, stats))
 
     async def _read_all(self) -> GlanceList:
-        found = await asyncio.gather(*(self._glance(queue) for queue in await self._room.queues()))
+        found = await asyncio.gather(*(self._glance(queue) for queue in await self._service.queues()))
         return GlanceList([glance for glance in found if glance is not None])
 
     async def _glance(self, queue: QueueId) -> Glance | None:
         try:
-            view, settings = await self._room.view(queue)
+            snapshot, settings = await self._service.snapshot(queue)
         except QueueNotFound:
             return None  # removed since the names were read
-        return Glance.of(queue, settings, view.version, view)
+        return Glance.of(queue, settings, snapshot.version, snapshot)
 
 
 class LiveQueues(OpenStream):
@@ -185,9 +185,11 @@ class LiveQueue(LiveQueues):
 
     look_seconds = LOOK_SECONDS_OF_ONE
 
-    def __init__(self, room: Room, queue: QueueId, shared: Shared[QueueNow], still_allowed: StillAllowed) -> None:
+    def __init__(
+        self, service: Fairline, queue: QueueId, shared: Shared[QueueNow], still_allowed: StillAllowed
+    ) -> None:
         super().__init__(shared, still_allowed, queue)
-        self._room = room
+        self._service = service
         self._queue = queue
         self._after: str | None = None
 
@@ -196,13 +198,13 @@ class LiveQueue(LiveQueues):
 
     async def _happened(self) -> bytes:
         if self._after is None:
-            self._after = await self._room.last_event(self._queue)
+            self._after = await self._service.last_event(self._queue)
             return b""
-        events = await self._room.events(self._queue, self._after, PAGE)
+        events = await self._service.events(self._queue, self._after, PAGE)
         if not events:
             return b""
         rushed = len(events) == PAGE  # there may be any number more: go on from the newest
-        self._after = await self._room.last_event(self._queue) if rushed else events[-1].id
+        self._after = await self._service.last_event(self._queue) if rushed else events[-1].id
         shown = await self._frames(events[-EVENTS_SHOWN:])
         left_out = len(events) - len(shown)
         return b"".join([*([_frame("left_out", {"at_least": left_out})] if left_out else []), *shown])
@@ -210,7 +212,7 @@ class LiveQueue(LiveQueues):
     async def _frames(self, events: list[Event]) -> list[bytes]:
         """Each event with the label that its ticket prints, while that is kept."""
         numbers = sorted({event.ticket for event in events if event.ticket is not None})
-        labels = await self._room.labels(self._queue, numbers) if numbers else {}
+        labels = await self._service.labels(self._queue, numbers) if numbers else {}
         return [
             _frame("event", {**msgspec.to_builtins(EventAnswer.of(event)), "label": labels.get(event.ticket or 0)})
             for event in events

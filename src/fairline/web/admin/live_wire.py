@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot, QueueStatus
 from fairline.service.join_calendar import refused_now
 from fairline.web.admin.record_wire import StatsAnswer
 from fairline.web.api.wire import moment
@@ -34,7 +34,7 @@ class Glance(Struct, frozen=True, kw_only=True):
     message: str
 
     @classmethod
-    def of(cls, queue: QueueId, settings: QueueSettings, version: int, view: QueueView) -> Glance:
+    def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> Glance:
         """A queue with what the store says of it."""
         return cls(
             id=queue,
@@ -42,16 +42,16 @@ class Glance(Struct, frozen=True, kw_only=True):
             ticket_prefix=settings.ticket_prefix or queue.upper(),
             version=version,
             status=settings.status,
-            takes_more=refused_now(queue, settings, view) is None,
+            takes_more=refused_now(queue, settings, snapshot) is None,
             admission=settings.admission,
             admission_rate=settings.admission_rate,
             max_active=settings.max_active,
             max_queue_size=settings.max_queue_size,
-            waiting=view.waiting,
-            admitted=view.admitted,
-            active=view.active,
+            waiting=snapshot.waiting,
+            admitted=snapshot.admitted,
+            active=snapshot.active,
             stock=settings.stock,
-            stock_left=view.stock_left(settings.stock),
+            stock_left=snapshot.stock_left(settings.stock),
             message=settings.message,
         )
 

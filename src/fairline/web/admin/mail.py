@@ -47,7 +47,7 @@ class MailCalls(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._letters = Letters(operators.room.store)
+        self._letters = Letters(operators.service.store)
 
     def rows(self) -> list[Operation]:
         """Its calls."""

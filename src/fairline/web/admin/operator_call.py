@@ -107,9 +107,9 @@ class Operators:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.room = context.room
+        self.service = context.service
         self.access = Access(context)
-        self.ledger = Ledger(context.room.store.registry)
+        self.ledger = Ledger(context.service.store.registry)
 
     def row(
         self,
@@ -160,7 +160,7 @@ class OperatorCalls(ABC):
 
     def __init__(self, operators: Operators) -> None:
         self._operators = operators
-        self._room = operators.room
+        self._service = operators.service
 
     @abstractmethod
     def rows(self) -> list[Operation]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fairline.domain.queue import SETTINGS, Message, QueueId, QueueSettings, QueueView
+from fairline.domain.queue import SETTINGS, Message, QueueId, QueueSettings, QueueSnapshot
 from fairline.web.api.wire import Strict
 
 
@@ -47,23 +47,23 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
     id: str
     version: int
     waiting: int
-    held: int
+    on_hold: int
     admitted: int
     active: int
     stock_left: int | None
 
     @classmethod
-    def of(cls, queue: QueueId, settings: QueueSettings, version: int, view: QueueView) -> AdminQueue:
+    def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> AdminQueue:
         """A queue with what the store says of it."""
         return cls(
             **msgspec.structs.asdict(settings),
             id=queue,
             version=version,
-            waiting=view.waiting,
-            held=view.held,
-            admitted=view.admitted,
-            active=view.active,
-            stock_left=view.stock_left(settings.stock),
+            waiting=snapshot.waiting,
+            on_hold=snapshot.on_hold,
+            admitted=snapshot.admitted,
+            active=snapshot.active,
+            stock_left=snapshot.stock_left(settings.stock),
         )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fairline.domain.queue import QueueId, QueueSettings, checked, queue_id
 from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import Configured, Role
 from fairline.web.admin.operator_call import BASE, DONE, Call, OperatorCalls, Operators
 from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock, UserTokenKey
@@ -94,22 +94,22 @@ class Queues(OperatorCalls):
 
     async def user_token_key(self, call: Call) -> Response:
         """The key of a queue. It is worked out anew each time, and kept nowhere."""
-        await self._room.settings(call.queue)
+        await self._service.settings(call.queue)
         await call.record("queue.user_token_key")
-        return private(200, UserTokenKey(self._room.identity.users.key(call.queue)))
+        return private(200, UserTokenKey(self._service.identity.users.key(call.queue)))
 
     async def all(self, call: Call) -> Response:
         """All queues, by id."""
-        queues = await self._room.queues()
+        queues = await self._service.queues()
         found = await asyncio.gather(*(self._if_there(queue) for queue in queues))
         return private(200, QueueList([queue for queue in found if queue is not None]))
 
     async def _if_there(self, queue: QueueId) -> AdminQueue | None:
         try:
-            view, settings = await self._room.view(queue)
+            snapshot, settings = await self._service.snapshot(queue)
         except QueueNotFound:
             return None  # removed since the names were read
-        return AdminQueue.of(queue, settings, view.version, view)
+        return AdminQueue.of(queue, settings, snapshot.version, snapshot)
 
     async def create(self, call: Call) -> Response:
         """Make a queue with the settings given, and the defaults for the others."""
@@ -118,47 +118,47 @@ class Queues(OperatorCalls):
         if not isinstance(name, str):
             raise InvalidSettings("id", "must be given, as text: the name of the queue in addresses")
         await self._try_out(queue_id(name), settings, QueueSettings())
-        configured = await self._room.create(name, settings, call.staff.id)
+        configured = await self._service.create(name, settings, call.staff.id)
         queue = QueueId(name)
         await call.record("queue.set_up", queue=queue, settings=sorted(settings))
         location = (b"location", f"{BASE}/queues/{queue}".encode())
-        return await told(self._room, queue, configured, status=201, headers=(location,))
+        return await told(self._service, queue, configured, status=201, headers=(location,))
 
     async def one(self, call: Call) -> Response:
         """One queue."""
-        view, settings = await self._room.view(call.queue)
+        snapshot, settings = await self._service.snapshot(call.queue)
         # Settings newer than the view's version are possible, never older ones: a change made on this is then refused.
-        content = AdminQueue.of(call.queue, settings, view.version, view)
+        content = AdminQueue.of(call.queue, settings, snapshot.version, snapshot)
         return private(200, content, (_etag(content.version),))
 
     async def change(self, call: Call) -> Response:
         """Change what is given, and nothing else."""
         changes = self._settings_in(call)
         if changes.get("page_template"):
-            await self._try_out(call.queue, changes, (await self._room.settings(call.queue)).settings)
-        expected = await expected_version(self._room, call)
-        configured = await self._room.configure(call.queue, changes, expected, call.staff.id)
+            await self._try_out(call.queue, changes, (await self._service.settings(call.queue)).settings)
+        expected = await expected_version(self._service, call)
+        configured = await self._service.configure(call.queue, changes, expected, call.staff.id)
         await call.record("queue.configured", settings=sorted(changes), version=configured.version)
-        return await told(self._room, call.queue, configured)
+        return await told(self._service, call.queue, configured)
 
     async def delete(self, call: Call) -> Response:
         """Remove a queue with all its tickets."""
-        await self._room.delete(call.queue, await expected_version(self._room, call))
+        await self._service.delete(call.queue, await expected_version(self._service, call))
         await call.record("queue.deleted")
         return DONE
 
     async def set_stock(self, call: Call) -> Response:
         """Recalibrate what is left to sell."""
         body = call.take(Stock)
-        configured = await self._room.set_stock(call.queue, body.total, by=call.staff.id)
+        configured = await self._service.set_stock(call.queue, body.total, by=call.staff.id)
         await call.record("queue.configured", settings=["stock"], version=configured.version, stock=body.total)
-        return await told(self._room, call.queue, configured)
+        return await told(self._service, call.queue, configured)
 
     async def say(self, call: Call) -> Response:
         """Show a message to everyone who waits; an empty one takes it away."""
-        configured = await self._room.configure(call.queue, {"message": call.take(Say).text}, by=call.staff.id)
+        configured = await self._service.configure(call.queue, {"message": call.take(Say).text}, by=call.staff.id)
         await call.record("queue.configured", settings=["message"], version=configured.version)
-        return await told(self._room, call.queue, configured)
+        return await told(self._service, call.queue, configured)
 
     async def _try_out(self, queue: QueueId, changes: dict[str, Any], before: QueueSettings) -> None:
         """Refuse an own template that cannot be drawn, before it is kept."""
@@ -171,15 +171,15 @@ class Queues(OperatorCalls):
 
 
 async def told(
-    room: Room, queue: QueueId, configured: Configured, *, status: int = 200, headers: Headers = ()
+    service: Fairline, queue: QueueId, configured: Configured, *, status: int = 200, headers: Headers = ()
 ) -> Response:
     """The answer to a change: the queue as it is now."""
-    view, _ = await room.view(queue)
-    content = AdminQueue.of(queue, configured.settings, configured.version, view)
+    snapshot, _ = await service.snapshot(queue)
+    content = AdminQueue.of(queue, configured.settings, configured.version, snapshot)
     return private(status, content, (_etag(configured.version), *headers))
 
 
-async def expected_version(room: Room, call: Call) -> int | None:
+async def expected_version(service: Fairline, call: Call) -> int | None:
     """The version that If-Match asks for; None where any will do."""
     text = call.request.text(b"if-match")
     if text is None or text.strip() == "*":
@@ -188,7 +188,7 @@ async def expected_version(room: Room, call: Call) -> int | None:
         raise InvalidRequest("If-Match", f'must be the ETag of the queue, such as "5", or *; got {text!r:.80}')
     versions = [int(quoted or bare) for quoted, bare in _VERSION.findall(text)]
     if len(versions) > 1:
-        found = (await room.settings(call.queue)).version
+        found = (await service.settings(call.queue)).version
         return found if found in versions else versions[0]
     return versions[0] if versions else 0  # a tag that is none of ours fits no version
 

@@ -59,13 +59,13 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, queue: QueueId, stats: Stats) -> StatsAnswer:
         """The figures by their names on the wire."""
-        view, totals = stats.view, stats.totals
+        snapshot, totals = stats.snapshot, stats.totals
         return cls(
             queue=queue,
-            at=moment(view.now),
-            waiting=view.waiting,
-            admitted=view.admitted,
-            active=view.active,
+            at=moment(snapshot.now),
+            waiting=snapshot.waiting,
+            admitted=snapshot.admitted,
+            active=snapshot.active,
             joined_total=totals.joined,
             admitted_total=totals.admitted,
             returned_total=totals.returned,

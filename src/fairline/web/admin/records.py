@@ -9,7 +9,7 @@ import structlog
 from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.errors import StoreError
-from fairline.service.fairline import PAGE, Room
+from fairline.service.fairline import PAGE, Fairline
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
@@ -65,11 +65,11 @@ class Records(OperatorCalls):
 
     async def stats(self, call: Call) -> Response:
         """The queue in figures."""
-        return private(200, StatsAnswer.of(call.queue, await self._room.stats(call.queue)))
+        return private(200, StatsAnswer.of(call.queue, await self._service.stats(call.queue)))
 
     async def hourly(self, call: Call) -> Response:
         """The queue in figures, hour by hour."""
-        return private(200, HourList([HourAnswer.of(hour) for hour in await self._room.hourly(call.queue)]))
+        return private(200, HourList([HourAnswer.of(hour) for hour in await self._service.hourly(call.queue)]))
 
     async def events(self, call: Call) -> Sent:
         """What happened: a page of it, or a stream."""
@@ -78,22 +78,22 @@ class Records(OperatorCalls):
         after = (request.text(b"last-event-id") if streams else None) or request.args.get("after") or None
         limit = call.limit(PAGE, USUAL_EVENTS)
         if after == LATEST:
-            after = await self._room.last_event(queue)
-        events = await self._room.events(queue, after, limit)
+            after = await self._service.last_event(queue)
+        events = await self._service.events(queue, after, limit)
         if not streams:
             return private(200, EventList([*map(EventAnswer.of, events)], events[-1].id if events else after))
 
         return Takeover(
-            LiveEvents(self._room, queue, after, still_allowed(self._operators, call, Role.VIEWER)), HEADERS
+            LiveEvents(self._service, queue, after, still_allowed(self._operators, call, Role.VIEWER)), HEADERS
         )
 
 
 class LiveEvents(OpenStream):
     """One open stream of a queue's events. Its client goes on from the last event it had."""
 
-    def __init__(self, room: Room, queue: QueueId, after: str | None, still_allowed: StillAllowed) -> None:
+    def __init__(self, service: Fairline, queue: QueueId, after: str | None, still_allowed: StillAllowed) -> None:
         super().__init__(queue, still_allowed)
-        self._room = room
+        self._service = service
         self._queue = queue
         self._after = after
 
@@ -103,7 +103,7 @@ class LiveEvents(OpenStream):
         wrote_at = clock()
         while not connection.is_closing():
             try:
-                events = await self._room.events(self._queue, self._after, PAGE)
+                events = await self._service.events(self._queue, self._after, PAGE)
                 if events or clock() - wrote_at >= KEEP_ALIVE_SECONDS:
                     await self._still_allowed()
             except StoreError as error:

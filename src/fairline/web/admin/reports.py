@@ -121,7 +121,7 @@ class Reports(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._walk_in = WalkIn(operators.room)
+        self._walk_in = WalkIn(operators.service)
         self._page = _environment().get_template("report.html")
 
     def rows(self) -> list[Operation]:
@@ -155,11 +155,11 @@ class Reports(OperatorCalls):
         by = call.request.args.get("by") or "hour"
         if by not in ("hour", "desk") or (by == "desk" and form != "csv"):
             raise InvalidRequest("by", f"must be hour, or desk with format=csv; got {by!r:.80}")
-        view, settings = await self._room.view(call.queue)
-        asked = _day(call, settings, view.now) or _span_asked(call)
-        report = await self._room.report(call.queue, asked.since, asked.until)
+        snapshot, settings = await self._service.snapshot(call.queue)
+        asked = _day(call, settings, snapshot.now) or _span_asked(call)
+        report = await self._service.report(call.queue, asked.since, asked.until)
         figures = DeskStats.of(await self._walk_in.desk_figures(call.queue, asked.since, asked.until))
-        answer = _answer(call.queue, settings, view.now, asked, report, figures)
+        answer = _answer(call.queue, settings, snapshot.now, asked, report, figures)
         if form == "csv":
             name = "-".join(
                 [call.queue, *([str(asked.day)] if asked.day else []), "desks" if by == "desk" else "report"]
@@ -172,7 +172,7 @@ class Reports(OperatorCalls):
     async def _spans(self, queue: QueueId, report: Report, since: int | None, until: int | None) -> list[Span]:
         """What the charts show: the finest points that go back far enough, else the hours."""
         for step, points in STEPS:
-            found = await self._room.series(queue, step, points)
+            found = await self._service.series(queue, step, points)
             if not report.hours or found[0].start > report.hours[0].start:
                 continue
             spans = [

@@ -125,7 +125,7 @@ class Series(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._series = {span: Lately(operators.room, partial(self._read, span), FRESH_SECONDS) for span in Range}
+        self._series = {span: Lately(operators.service, partial(self._read, span), FRESH_SECONDS) for span in Range}
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -159,14 +159,14 @@ class Series(OperatorCalls):
 
     async def _read(self, span: Range, queue: QueueId) -> SeriesAnswer:
         step, points = STEPS[span]
-        return SeriesAnswer(60 * step, [*map(PointAnswer.of, await self._room.series(queue, step, points))])
+        return SeriesAnswer(60 * step, [*map(PointAnswer.of, await self._service.series(queue, step, points))])
 
     async def preview(self, call: Call) -> Response:
         """The wait of the last one, now and then."""
         given = ((name, call.request.args.get(name)) for name in PREVIEWED)
         changes = {name: _value(text) for name, text in given if text}
-        view, now, then = await self._room.preview(call.queue, changes)
-        return private(200, PreviewAnswer(view.waiting, OutlookAnswer.of(now), OutlookAnswer.of(then)))
+        snapshot, now, then = await self._service.preview(call.queue, changes)
+        return private(200, PreviewAnswer(snapshot.waiting, OutlookAnswer.of(now), OutlookAnswer.of(then)))
 
 
 def _value(text: str) -> Any:

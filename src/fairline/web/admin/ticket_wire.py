@@ -36,7 +36,7 @@ class Prioritise(Strict, frozen=True):
     level: Level
 
 
-class LetPass(Strict, frozen=True):
+class StepBack(Strict, frozen=True):
     """How many others go first."""
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
@@ -105,7 +105,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     last_seen: datetime | None
     """The last sign of life of someone who waits; it is known within a second."""
     leaving: bool
-    held: bool
+    on_hold: bool
     """It waits, but is put aside."""
     desk: str | None
     transferred_to: Destination | None
@@ -143,7 +143,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
             deadline=when(ticket.deadline),
             last_seen=when(last_seen(ticket, settings, now)),
             leaving=ticket.leaving,
-            held=ticket.held,
+            on_hold=ticket.on_hold,
             desk=ticket.desk,
             transferred_to=Destination.of(ticket.went),
             page_views=ticket.page_views,

@@ -23,10 +23,10 @@ from fairline.web.admin.ticket_wire import (
     Called,
     CallNext,
     CallOne,
-    LetPass,
     Prioritise,
     Revoke,
     StaffJoin,
+    StepBack,
     TicketList,
     Transfer,
 )
@@ -57,7 +57,7 @@ class Tickets(OperatorCalls):
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         self._context = operators.context
-        self._walk_in = WalkIn(operators.room)
+        self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -127,7 +127,7 @@ class Tickets(OperatorCalls):
                 self.call,
                 one,
                 takes=CallOne,
-                problems=(*refused, "queue_paused", "no_room"),
+                problems=(*refused, "queue_paused", "at_capacity"),
             ),
             row(
                 Role.OPERATOR,
@@ -149,11 +149,11 @@ class Tickets(OperatorCalls):
             ),
             row(
                 Role.OPERATOR,
-                f"POST {ticket}/pass",
+                f"POST {ticket}/step-back",
                 "Let others go before someone who waits.",
-                self.let_pass,
+                self.step_back,
                 one,
-                takes=LetPass,
+                takes=StepBack,
                 problems=refused,
             ),
             row(
@@ -163,7 +163,7 @@ class Tickets(OperatorCalls):
                 partial(self.act, Action.REINSTATE),
                 one,
                 takes=Nothing,
-                problems=(*refused, "no_room", "already_in_line"),
+                problems=(*refused, "at_capacity", "already_in_line"),
             ),
             row(
                 Role.OPERATOR,
@@ -191,7 +191,7 @@ class Tickets(OperatorCalls):
     async def call_next(self, call: Call) -> Response:
         """Call the next people."""
         body, key = call.take(CallNext), call.request.text(b"idempotency-key")
-        called = await self._room.call_next(call.queue, body.count, body.desk, key, call.staff.id)
+        called = await self._service.call_next(call.queue, body.count, body.desk, key, call.staff.id)
         told = {"tickets": [ticket.number for ticket in called], "desk": body.desk}
         if not called:
             call.log("queue.called", **told)
@@ -203,32 +203,32 @@ class Tickets(OperatorCalls):
     async def call(self, call: Call) -> Response:
         """Call one person."""
         body = call.take(CallOne)
-        called = await self._room.call(call.queue, call.number, body.desk)
+        called = await self._service.call(call.queue, call.number, body.desk)
         await call.record("queue.called", tickets=[called.number], desk=body.desk)
         return await self._told(call, called)
 
     async def start(self, call: Call) -> Response:
         """Begin a session at the counter."""
         call.take(Nothing)
-        return await self._changed(call, Action.START, await self._room.begin(call.queue, call.number))
+        return await self._changed(call, Action.START, await self._service.begin(call.queue, call.number))
 
     async def act(self, action: Action, call: Call) -> Response:
         """Recall, return, complete, no-show, cancel, terminate, hold, release or reinstate."""
         call.take(Nothing)
-        return await self._changed(call, action, await self._room.act(call.queue, action, call.number))
+        return await self._changed(call, action, await self._service.act(call.queue, action, call.number))
 
     async def prioritise(self, call: Call) -> Response:
         """Move someone up."""
         level = call.take(Prioritise).level
-        ticket = await self._room.prioritise(call.queue, call.number, level)
+        ticket = await self._service.prioritise(call.queue, call.number, level)
         await call.record("queue.prioritised", ticket=ticket.number, priority=level, position=ticket.position)
         return await self._told(call, ticket)
 
-    async def let_pass(self, call: Call) -> Response:
+    async def step_back(self, call: Call) -> Response:
         """Let others go first."""
-        body = call.take(LetPass)
+        body = call.take(StepBack)
         places = body.places
-        ticket = await self._walk_in.let_pass(call.queue, call.number, places, body.position)
+        ticket = await self._walk_in.step_back(call.queue, call.number, places, body.position)
         await call.record("queue.passed", ticket=ticket.number, places=places, position=ticket.position)
         return await self._told(call, ticket)
 
@@ -244,7 +244,7 @@ class Tickets(OperatorCalls):
     async def revoke(self, call: Call) -> Response:
         """Make a ticket and its pass useless."""
         body = call.take(Revoke)
-        ticket = await self._room.revoke(call.queue, body.ticket, body.reason)
+        ticket = await self._service.revoke(call.queue, body.ticket, body.reason)
         return await self._changed(call, Action.REVOKE, ticket, reason=body.reason)
 
     async def join(self, call: Call) -> Response:
@@ -253,8 +253,8 @@ class Tickets(OperatorCalls):
         request = body.plain(call.request.text(b"idempotency-key"))
         # Address, browser and cookies are those of the desk, not of the one who joins.
         caller = Caller(staff=call.staff.id, priority=body.priority)
-        answer = await self._room.join(call.queue, request, caller)
-        ticket = answer.standing
+        answer = await self._service.join(call.queue, request, caller)
+        ticket = answer.ticket_status
         about = {"ticket": ticket.number, "label": answer.label, "priority": ticket.priority}
         if answer.created:
             await call.record("queue.created", **about, position=ticket.position)
@@ -264,7 +264,7 @@ class Tickets(OperatorCalls):
 
     async def one(self, call: Call) -> Response:
         """One ticket."""
-        return await self._told(call, await self._room.ticket(call.queue, call.number))
+        return await self._told(call, await self._service.ticket(call.queue, call.number))
 
     async def listing(self, call: Call) -> Response:
         """Tickets, a page at a time."""
@@ -272,7 +272,7 @@ class Tickets(OperatorCalls):
         status = args.get("status") or None
         if status is not None and status not in set(Status):
             raise InvalidRequest("status", f"must be one of {', '.join(Status)}; got {status!r:.80}")
-        page = await self._room.tickets(
+        page = await self._service.tickets(
             call.queue,
             Status(status) if status else None,
             args.get("cursor") or None,
@@ -296,7 +296,7 @@ class Tickets(OperatorCalls):
 
     async def _shown(self, queue: QueueId, tickets: Sequence[Ticket]) -> list[AdminTicket]:
         """Tickets as operators see them."""
-        view, settings = await self._room.view(queue)
+        snapshot, settings = await self._service.snapshot(queue)
         any_revoked = any(ticket.reason is Reason.REVOKED for ticket in tickets)
-        why = await self._room.revoked(queue) if any_revoked else {}
-        return [AdminTicket.of(queue, ticket, settings, view.now, why.get(ticket.number)) for ticket in tickets]
+        why = await self._service.revoked(queue) if any_revoked else {}
+        return [AdminTicket.of(queue, ticket, settings, snapshot.now, why.get(ticket.number)) for ticket in tickets]

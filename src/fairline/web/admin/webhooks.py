@@ -23,7 +23,7 @@ class WebhookCalls(OperatorCalls):
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         allowed = operators.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
-        self._webhooks = WebhookDesk(operators.room.store, private=allowed)
+        self._webhooks = WebhookDesk(operators.service.store, private=allowed)
 
     def rows(self) -> list[Operation]:
         """Its calls."""

@@ -10,8 +10,8 @@ from fairline.domain.estimate import Forecast
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
 from fairline.errors import InvalidRequest
-from fairline.service.board import Board, Calls, Shown, read_board
-from fairline.service.fairline import PAGE, Room
+from fairline.service.board import Board, BoardEntry, Calls, read_board
+from fairline.service.fairline import PAGE, Fairline
 from fairline.service.join_calendar import refused_now
 from fairline.service.recent_reads import Lately
 from fairline.web.api.people import named_queue
@@ -32,8 +32,8 @@ MOST_PAGES = 10
 class Follower:
     """One queue, as its board showed it at the last look."""
 
-    def __init__(self, room: Room, queue: QueueId) -> None:
-        self._room = room
+    def __init__(self, service: Fairline, queue: QueueId) -> None:
+        self._service = service
         self._queue = queue
         self._calls = Calls()
         self._after: str | None = None
@@ -48,12 +48,12 @@ class Follower:
     async def hear(self) -> bool:
         """Read what happened since the last time; says whether it was more than people joining."""
         if self._after is None:
-            self._after = await self._room.last_event(self._queue)
-            self._calls = Calls(await self._room.calls(self._queue))
+            self._after = await self._service.last_event(self._queue)
+            self._calls = Calls(await self._service.calls(self._queue))
             return True
         more = False
         for _ in range(MOST_PAGES):
-            events = await self._room.events(self._queue, self._after, PAGE)
+            events = await self._service.events(self._queue, self._after, PAGE)
             self.stirred = self.stirred or bool(events)
             more = self._calls.hear(events) or more
             self._after = events[-1].id if events else self._after
@@ -65,7 +65,7 @@ class Follower:
     async def look(self) -> None:
         """Read how those called stand now."""
         self.stirred = False
-        self.answer = _told(await read_board(self._room, self._queue, self._calls))
+        self.answer = _told(await read_board(self._service, self._queue, self._calls))
         self.encoded = encode(self.answer)
         self.read_at = time.monotonic()
 
@@ -75,7 +75,7 @@ class Boards:
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
-        self._boards = Lately(context.room, self._look, FRESH_SECONDS, FOLLOWED)
+        self._boards = Lately(context.service, self._look, FRESH_SECONDS, FOLLOWED)
         self._followed: OrderedDict[QueueId, Follower] = OrderedDict()
         self.version = assets.version("board.js", "board.css")
 
@@ -102,7 +102,7 @@ class Boards:
         return await self._boards.get(queue)
 
     async def _look(self, queue: QueueId) -> Follower:
-        follower = self._followed.pop(queue, None) or Follower(self._context.room, queue)
+        follower = self._followed.pop(queue, None) or Follower(self._context.service, queue)
         await follower.hear()
         await follower.look()
         self._followed[queue] = follower
@@ -122,14 +122,14 @@ def named_queues(text: str) -> list[QueueId]:
 
 
 def _told(board: Board) -> BoardAnswer:
-    settings, view = board.settings, board.view
-    wait = Forecast(settings, view).wait(view.waiting + 1)
+    settings, snapshot = board.settings, board.snapshot
+    wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
     return BoardAnswer(
         queue=board.queue,
         name=settings.name or board.queue,
         status=settings.status,
-        open=refused_now(board.queue, settings, view) is None,
-        queue_length=view.waiting,
+        open=refused_now(board.queue, settings, snapshot) is None,
+        queue_length=snapshot.waiting,
         estimated_wait_seconds=round(wait.seconds) if wait else None,
         estimated_wait_range=(int(wait.low), int(wait.high) + 1) if wait else None,
         serving=[_serving(shown) for shown in board.serving],
@@ -145,7 +145,7 @@ def _told(board: Board) -> BoardAnswer:
     )
 
 
-def _serving(shown: Shown) -> ServingAnswer:
+def _serving(shown: BoardEntry) -> ServingAnswer:
     return ServingAnswer(
         label=shown.label,
         desk=shown.desk or None,

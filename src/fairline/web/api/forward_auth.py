@@ -33,7 +33,7 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.queue_states import State
 from fairline.web.api.wire import TurnedAway
@@ -121,7 +121,7 @@ class Gate:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._room = context.room
+        self._service = context.service
 
     def verify(self, request: Request) -> Outcome:
         """May this request go on? The first one of an admitted pass begins the session, later ones are activity."""
@@ -136,7 +136,7 @@ class Gate:
         bound = self._context.bound_as(request, claims)
         by = bound or self._context.seen_as(request)
 
-        def let_through(answer: Answer) -> Response:
+        def let_through(answer: StatusAnswer) -> Response:
             """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
             headers = _who(answer)
             if not bound:
@@ -146,7 +146,7 @@ class Gate:
         def refused(error: FairlineError) -> Outcome:
             return self._without_pass(request, msgspec.structs.replace(errand, queue=claims.queue), error)
 
-        visit = self._room.visit(QueueId(claims.queue), claims.number, by, claims.joined)
+        visit = self._service.visit(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(visit, let_through, recover=refused)
 
     # With a pass in the address
@@ -154,7 +154,7 @@ class Gate:
     def _arrived(self, errand: Errand) -> SessionClaims | None:
         """A good pass in the address. A bad one is as good as none: an older one in a cookie may be better."""
         try:
-            claims = self._room.keyring.sessions.check(errand.arriving, time.time())
+            claims = self._service.keyring.sessions.check(errand.arriving, time.time())
             _check_queue(claims, errand)
         except TokenError:
             return None
@@ -166,7 +166,7 @@ class Gate:
         queue, by = QueueId(claims.queue), self._context.arriving(request, claims)
         named = msgspec.structs.replace(errand, queue=claims.queue)
 
-        def settled(_: Answer) -> Response:
+        def settled(_: StatusAnswer) -> Response:
             token = self._context.handed_to(claims, by)
             return self._settle_in(request, errand, (self._pass_cookie(request, token, claims.expires),))
 
@@ -176,15 +176,15 @@ class Gate:
             return self._without_pass(request, named, error)
 
         if errand.answer:
-            return Pending(self._room.start(queue, claims.number, by, claims.joined), settled, recover=refused)
+            return Pending(self._service.start(queue, claims.number, by, claims.joined), settled, recover=refused)
 
-        def looked(answer: Answer) -> Outcome:
+        def looked(answer: StatusAnswer) -> Outcome:
             proven = self._context.bound_as(request, claims) is not None
             trouble = _in_the_way(answer, claims, proven=proven)
             return refused(trouble) if trouble else settled(answer)
 
         # A proxy that wants an answer for the browser asks once more: this call must not use up the link.
-        return Pending(self._room.status(queue, claims.number), looked, recover=refused)
+        return Pending(self._service.status(queue, claims.number), looked, recover=refused)
 
     def _settle_in(self, request: Request, errand: Errand, cookies: Headers) -> Response:
         """The pass goes into a cookie and out of the address, where it could be copied."""
@@ -230,19 +230,19 @@ class Gate:
         visitor = sha256(ended.encode()).hexdigest() if ended else visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
         try:
-            welcome = await self._room.join(queue, JoinRequest(), caller, through=True)
-            if welcome.standing.status not in (Status.ADMITTED, Status.ACTIVE):
+            welcome = await self._service.join(queue, JoinRequest(), caller, through=True)
+            if welcome.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
                 return None
             token = self._context.session_token(welcome)
-            claims = self._room.keyring.sessions.check(token, time.time())
+            claims = self._service.keyring.sessions.check(token, time.time())
             by = self._context.visitor(request, claims)
-            answer = await self._room.visit(queue, claims.number, by)
+            answer = await self._service.visit(queue, claims.number, by)
         except StoreError:
             raise
         except FairlineError:
             return None  # no room, a limit, someone else's session: they can wait like everyone
-        held = self._context.handed_to(claims, by)
-        return _yes(errand, (*_who(answer), self._pass_cookie(request, held, claims.expires)))
+        client = self._context.handed_to(claims, by)
+        return _yes(errand, (*_who(answer), self._pass_cookie(request, client, claims.expires)))
 
     def _turned_away(self, request: Request, errand: Errand, error: FairlineError, state: State | None) -> Response:
         """No: with the way to the waiting page, and from there back."""
@@ -291,20 +291,20 @@ def _check_queue(claims: SessionClaims, errand: Errand) -> None:
         raise TokenInvalid(f"it is for queue {claims.queue!r}, not {errand.queue!r}")
 
 
-def _in_the_way(answer: Answer, claims: SessionClaims, *, proven: bool) -> FairlineError | None:
+def _in_the_way(answer: StatusAnswer, claims: SessionClaims, *, proven: bool) -> FairlineError | None:
     """Why the pass of a link would begin no session, as far as it can be told before it is tried."""
-    standing = answer.standing
-    if standing.joined != claims.joined:
+    ticket_status = answer.ticket_status
+    if ticket_status.joined != claims.joined:
         return TokenInvalid("it is for a queue that is no more")
-    if standing.status is Status.ADMITTED or (standing.status is Status.ACTIVE and proven):
+    if ticket_status.status is Status.ADMITTED or (ticket_status.status is Status.ACTIVE and proven):
         return None
-    if standing.status is Status.ACTIVE:
+    if ticket_status.status is Status.ACTIVE:
         return SessionTaken()
-    return TransitionRefused(Action.START, standing.found, standing.reason)
+    return TransitionRefused(Action.START, ticket_status.found, ticket_status.reason)
 
 
-def _who(answer: Answer) -> Headers:
-    number = str(answer.standing.number).encode()
+def _who(answer: StatusAnswer) -> Headers:
+    number = str(answer.ticket_status.number).encode()
     return (*NO_STORE, (b"x-fairline-queue", answer.queue.encode()), (b"x-fairline-ticket", number))
 
 

@@ -22,14 +22,14 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
-from fairline.service.answers import Answer, Welcome
+from fairline.service.answers import JoinAnswer, StatusAnswer
 from fairline.service.walk_in import MOVE_SECONDS, WalkIn, move_path
 from fairline.web.api.wire import (
     HeartbeatRequest,
     LeaveRequest,
     MoveAnswer,
     MovedRequest,
-    PassRequest,
+    StepBackRequest,
     Strict,
     TicketAnswer,
 )
@@ -52,7 +52,7 @@ _join = msgspec.json.Decoder(JoinBody)
 _join_escaped = msgspec.json.Decoder(JoinRequest)
 _heartbeat = msgspec.json.Decoder(HeartbeatRequest)
 _leave = msgspec.json.Decoder(LeaveRequest)
-_pass = msgspec.json.Decoder(PassRequest)
+_step_back = msgspec.json.Decoder(StepBackRequest)
 _moved = msgspec.json.Decoder(MovedRequest)
 _nothing = msgspec.json.Decoder(Strict)
 _SIGN = HeartbeatRequest()
@@ -80,7 +80,7 @@ def visitor_with(request: Request, key: str | None, context: Context) -> str:
     same secret again."""
     if not key:
         return visitor_of(request)
-    return _known_visitor(request) or context.room.identity.visitor(key, context.seen_as(request))
+    return _known_visitor(request) or context.service.identity.visitor(key, context.seen_as(request))
 
 
 def _known_visitor(request: Request) -> str:
@@ -92,29 +92,29 @@ class People:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._room = context.room
-        self._walk_in = WalkIn(context.room)
+        self._service = context.service
+        self._walk_in = WalkIn(context.service)
 
     def join(self, request: Request) -> Outcome:
         """Take a place in the line, or come back to the one held."""
         queue = named_queue(request.params["queue"])
         body = join_request(request)
         visitor = None if body.client_id else visitor_with(request, body.idempotency_key, self._context)
-        asked = self._room.join(queue, body, self._context.caller(request, queue, visitor=visitor))
+        asked = self._service.join(queue, body, self._context.caller(request, queue, visitor=visitor))
 
-        def welcome(answer: Welcome) -> Response:
+        def welcome(answer: JoinAnswer) -> Response:
             request_log.joined(request, answer, keyed=body.idempotency_key is not None)
             return self.welcome(request, answer, visitor)
 
         return Pending(asked, welcome)
 
-    def welcome(self, request: Request, answer: Welcome, visitor: str | None) -> Response:
+    def welcome(self, request: Request, answer: JoinAnswer, visitor: str | None) -> Response:
         """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again where
         it named no client id."""
         content = self._context.told(answer, token=answer.token)
         return private(201 if answer.created else 200, content, self.cookies(request, answer, visitor))
 
-    def cookies(self, request: Request, answer: Welcome, visitor: str | None) -> Headers:
+    def cookies(self, request: Request, answer: JoinAnswer, visitor: str | None) -> Headers:
         """What a browser needs to come back to its ticket."""
         headers = self._context.ticket_cookies(request, answer.queue, answer.settings, answer.token)
         if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
@@ -125,20 +125,20 @@ class People:
         """A sign of life; answers where the ticket stands and when to beat next."""
         claims = self._context.ticket_claims(request)
         body = request.decode(_heartbeat, default=_SIGN)
-        if body.client_id and claims.client and not self._room.is_client(body.client_id, claims.client):
+        if body.client_id and claims.client and not self._service.is_client(body.client_id, claims.client):
             raise TokenInvalid("it belongs to another client")
 
-        def told(answer: Answer) -> Response:
+        def told(answer: StatusAnswer) -> Response:
             token = self._context.renewed(claims, same_ticket(claims, answer))
             headers = self._renewal(request, answer, token)
-            return private(200, self._context.told(answer, token=token, beat=True), headers)
+            return private(200, self._context.told(answer, token=token, heartbeat=True), headers)
 
-        return Pending(self._beat(claims), told, recover=gone_with_its_queue)
+        return Pending(self._heartbeat(claims), told, recover=gone_with_its_queue)
 
-    def _beat(self, claims: TicketClaims) -> Asked[Answer]:
-        return self._room.beat(QueueId(claims.queue), claims.number, claims.joined)
+    def _heartbeat(self, claims: TicketClaims) -> Asked[StatusAnswer]:
+        return self._service.heartbeat(QueueId(claims.queue), claims.number, claims.joined)
 
-    def _renewal(self, request: Request, answer: Answer, token: str | None) -> Headers:
+    def _renewal(self, request: Request, answer: StatusAnswer, token: str | None) -> Headers:
         """A renewed token goes where the old one came from: a browser that has it in a cookie cannot put it there."""
         if token is None or request.bearer():
             return ()
@@ -148,13 +148,13 @@ class People:
         """Where the ticket stands."""
         claims = self._context.ticket_claims(request)
 
-        def told(answer: Answer) -> Response:
+        def told(answer: StatusAnswer) -> Response:
             content = self._context.told(same_ticket(claims, answer))
             return private(200, content, self._onward(request, answer, content))
 
-        return Pending(self._room.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
+        return Pending(self._service.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
 
-    def _onward(self, request: Request, answer: Answer, content: TicketAnswer) -> Headers:
+    def _onward(self, request: Request, answer: StatusAnswer, content: TicketAnswer) -> Headers:
         """Whoever was sent on to another queue, and has the token in a cookie, has the one there too."""
         there = content.transferred_to
         if isinstance(there, UnsetType) or request.bearer():
@@ -170,22 +170,22 @@ class People:
     async def _leave(self, request: Request, claims: TicketClaims, final: bool) -> Sent:
         queue = QueueId(claims.queue)
         # A page that stays open on the old device must not take away a place that went on to another.
-        same_ticket(claims, await self._room.status(queue, claims.number))
+        same_ticket(claims, await self._service.status(queue, claims.number))
         if final:
-            request_log.left(request, await self._room.leave(queue, claims.number, claims.joined))
+            request_log.left(request, await self._service.leave(queue, claims.number, claims.joined))
         else:
-            await self._room.unload(queue, claims.number)
+            await self._service.unload(queue, claims.number)
         return _LEFT
 
-    async def let_pass(self, request: Request) -> Response:
+    async def step_back(self, request: Request) -> Response:
         """Let others go first."""
-        body = request.decode(_pass, default=PassRequest())
+        body = request.decode(_step_back, default=StepBackRequest())
         claims = self._context.ticket_claims(request)
         queue = QueueId(claims.queue)
         try:
-            same_ticket(claims, await self._beat(claims))
-            await self._walk_in.let_pass(queue, claims.number, body.places, body.position)
-            return private(200, self._context.told(await self._room.status(queue, claims.number)))
+            same_ticket(claims, await self._heartbeat(claims))
+            await self._walk_in.step_back(queue, claims.number, body.places, body.position)
+            return private(200, self._context.told(await self._service.status(queue, claims.number)))
         except QueueNotFound as error:
             gone_with_its_queue(error)
 
@@ -195,10 +195,10 @@ class People:
         claims = self._context.ticket_claims(request)
         queue = QueueId(claims.queue)
         try:
-            answer = same_ticket(claims, await self._beat(claims))
+            answer = same_ticket(claims, await self._heartbeat(claims))
         except QueueNotFound as error:
             gone_with_its_queue(error)
-        code = self._walk_in.move_code(queue, answer.standing)
+        code = self._walk_in.move_code(queue, answer.ticket_status)
         url = f"{self._context.settings.public_url}{move_path(queue, code)}"
         return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
 
@@ -223,10 +223,10 @@ class People:
         if hub is None:
             raise InvalidRequest("", "This server has no streams. Use heartbeats.")
 
-        def opened(answer: Answer) -> Sent:
+        def opened(answer: StatusAnswer) -> Sent:
             return hub.open(request, same_ticket(claims, answer))
 
-        return Pending(self._beat(claims), opened, recover=gone_with_its_queue)
+        return Pending(self._heartbeat(claims), opened, recover=gone_with_its_queue)
 
 
 def gone_with_its_queue(error: FairlineError) -> NoReturn:

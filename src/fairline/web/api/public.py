@@ -27,14 +27,14 @@ class Public:
 
     async def jwks(self, request: Request) -> Response:
         """The public keys, so that a site can check passes by itself."""
-        body = encode(self._context.room.keyring.jwks())
+        body = encode(self._context.service.keyring.jwks())
         return Response(200, body, headers=((b"cache-control", b"public, max-age=300"),))
 
     async def _is_kept(self) -> bool:
         """Our own keeper goes round; or where we have none, one elsewhere."""
         if self._keeper is not None:
             return self._keeper.alive
-        store = self._context.room.store
+        store = self._context.service.store
         last = await store.registry.last_alive("keeper")
         return last is not None and await store.time() - last < 3000 * self._context.settings.sweep_seconds
 
@@ -46,7 +46,7 @@ class Public:
         """The store answers, and someone keeps the queues."""
         checks: dict[str, str] = {}
         try:
-            await self._context.room.store.time()
+            await self._context.service.store.time()
             checks["store"] = "ok"
             checks["keeper"] = "ok" if await self._is_kept() else "has not gone round lately"
         except StoreError as error:

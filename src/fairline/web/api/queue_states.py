@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueId, QueueSettings, QueueStatus, QueueView
-from fairline.service.fairline import Room
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.service.fairline import Fairline
 from fairline.service.join_calendar import refused_now
 from fairline.service.recent_reads import Lately
 from fairline.web.api.wire import QueueAnswer, moment
@@ -25,35 +25,35 @@ class State(Struct, frozen=True):
 class Recent:
     """The states of queues."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._states = Lately(room, self._read, FRESH_SECONDS)
+    def __init__(self, service: Fairline) -> None:
+        self._service = service
+        self._states = Lately(service, self._read, FRESH_SECONDS)
 
     async def state(self, queue: QueueId) -> State:
         """A queue as it is set now, its figures at most a second old; QueueNotFound where there is none."""
         return await self._states.get(queue)
 
     async def _read(self, queue: QueueId) -> State:
-        view, settings = await self._room.view(queue)
-        return State(settings, _told(queue, view, settings))
+        snapshot, settings = await self._service.snapshot(queue)
+        return State(settings, _told(queue, snapshot, settings))
 
 
-def _told(queue: QueueId, view: QueueView, settings: QueueSettings) -> QueueAnswer:
-    wait = Forecast(settings, view).wait(view.waiting + 1)
-    calendar, now = settings.calendar, view.now
+def _told(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) -> QueueAnswer:
+    wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
+    calendar, now = settings.calendar, snapshot.now
     opens = calendar.opens_at(now) if calendar.limited else None
     closes = calendar.closes_at(now) if calendar.limited else None
-    takes_people = refused_now(queue, settings, view) is None
+    takes_people = refused_now(queue, settings, snapshot) is None
     closed = not takes_people or settings.status is QueueStatus.MAINTENANCE
     return QueueAnswer(
         id=queue,
         name=settings.name or queue,
         status=settings.status,
-        queue_length=view.waiting,
+        queue_length=snapshot.waiting,
         admission_rate=settings.admission_rate,
-        now_serving=view.inside,
+        now_serving=snapshot.inside,
         estimated_wait_seconds=round(wait.seconds) if wait else None,
-        sold_out=view.sold_out(settings.stock),
+        sold_out=snapshot.sold_out(settings.stock),
         stock_unknown=settings.stock_unknown,
         message=(settings.closed_message if closed else "") or settings.message,
         open=takes_people,

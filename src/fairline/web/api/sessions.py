@@ -11,7 +11,7 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
 from fairline.domain.tokens import SessionClaims
 from fairline.errors import FairlineError, TicketExpired, TicketNotFound
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.web.api.people import gone_with_its_queue
 from fairline.web.api.wire import SessionAnswer, Strict, moment
 from fairline.web.context import Context
@@ -25,56 +25,58 @@ class Sites:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._room = context.room
+        self._service = context.service
 
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
         claims = self._claims(request)
         by = self._context.starting(request, claims)
-        asked = self._room.start(QueueId(claims.queue), claims.number, by, claims.joined)
+        asked = self._service.start(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._claims(request)
         by = self._context.visitor(request, claims)
-        asked = self._room.touch(QueueId(claims.queue), claims.number, by, claims.joined)
+        asked = self._service.touch(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, _told, recover=_gone)
 
     def leave(self, request: Request) -> Outcome:
         """Gone without having done what they came for: the room is free at once, and nothing is used up."""
         claims = self._claims(request)
         by = self._context.visitor(request, claims)
-        asked = self._room.leave(QueueId(claims.queue), claims.number, claims.joined, by)
+        asked = self._service.leave(QueueId(claims.queue), claims.number, claims.joined, by)
         return Pending(asked, _told, recover=_gone)
 
     def complete(self, request: Request) -> Outcome:
         """Done: the room is free at once."""
         claims = self._claims(request)
         by = self._context.visitor(request, claims)
-        asked = self._room.complete(QueueId(claims.queue), claims.number, claims.joined, by)
+        asked = self._service.complete(QueueId(claims.queue), claims.number, claims.joined, by)
         return Pending(asked, _told, recover=_gone)
 
     def _claims(self, request: Request) -> SessionClaims:
         request.decode(_nothing, default=Strict())
         return self._context.session_claims(request)
 
-    def _begun(self, request: Request, claims: SessionClaims, answer: Answer, by: str) -> Response:
+    def _begun(self, request: Request, claims: SessionClaims, answer: StatusAnswer, by: str) -> Response:
         token = self._context.handed_to(claims, by)
         return private(200, _content(answer, token), self._context.visitor_cookies(request, claims, by))
 
 
-def _told(answer: Answer) -> Response:
+def _told(answer: StatusAnswer) -> Response:
     return private(200, _content(answer))
 
 
-def _content(answer: Answer, token: str | UnsetType = UNSET) -> SessionAnswer:
-    standing = answer.standing
+def _content(answer: StatusAnswer, token: str | UnsetType = UNSET) -> SessionAnswer:
+    ticket_status = answer.ticket_status
     return SessionAnswer(
-        status=standing.status,
+        status=ticket_status.status,
         queue=answer.queue,
-        ticket=standing.number,
-        expires_at=moment(standing.deadline) if standing.status is Status.ACTIVE and standing.deadline else None,
+        ticket=ticket_status.number,
+        expires_at=moment(ticket_status.deadline)
+        if ticket_status.status is Status.ACTIVE and ticket_status.deadline
+        else None,
         session_token=token,
     )
 

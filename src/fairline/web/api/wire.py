@@ -41,7 +41,7 @@ class LeaveRequest(Strict, frozen=True):
     """The ticket's token, for `navigator.sendBeacon`, which cannot send headers."""
 
 
-class PassRequest(Strict, frozen=True):
+class StepBackRequest(Strict, frozen=True):
     """Letting others go first."""
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
@@ -118,7 +118,7 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """What the operator has to say."""
     desk: str | UnsetType = UNSET
     """Where to go, once called by a desk that said its name."""
-    held: bool | UnsetType = UNSET
+    on_hold: bool | UnsetType = UNSET
     """True while it is put aside: it waits without a position, and is not called."""
     transferred_to: TransferredTo | UnsetType = UNSET
     """Where it went on, once it was transferred: go on with the token there."""
@@ -262,12 +262,12 @@ __all__ = [
     "LeaveRequest",
     "MoveAnswer",
     "MovedRequest",
-    "PassRequest",
     "Problem",
     "QueueAnswer",
     "Readiness",
     "ServingAnswer",
     "SessionAnswer",
+    "StepBackRequest",
     "Strict",
     "TicketAnswer",
     "TransferredTo",

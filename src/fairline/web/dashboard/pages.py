@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_HELD, Status, goes_to
+from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
 from fairline.domain.webhook import Topic
 from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
 from fairline.service.admin_keys import KeyInvalid
@@ -73,9 +73,9 @@ class DashboardPages:
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
-        self._room = context.room
+        self._service = context.service
         self._access = Access(context)
-        self._ledger = Ledger(context.room.store.registry)
+        self._ledger = Ledger(context.service.store.registry)
         self._assets = assets
         self._environment = Environment(
             loader=PackageLoader("fairline.web.pages", "templates/admin"),
@@ -93,8 +93,8 @@ class DashboardPages:
             queue = request.params.get("queue", "")
             days: list[date] = []
             if queue:
-                view, settings = await self._room.view(named_queue(queue))
-                days = days_kept(settings, view.now)
+                snapshot, settings = await self._service.snapshot(named_queue(queue))
+                days = days_kept(settings, snapshot.now)
             return self._page(sheet, name, staff, queue, days)
         except QueueNotFound:
             return self._notice(404, "No such queue", "It was removed, or its name is another one.")
@@ -243,9 +243,9 @@ def _allows(staff: AdminKey, needs: Role) -> bool:
 
 def _actions() -> dict[str, list[str]]:
     """What can be done to a ticket in each state: the page shows no more, and no less."""
-    held = [action.value for at, action in TRANSITIONS if at is Status.WAITING and action in WHILE_HELD]
+    on_hold = [action.value for at, action in TRANSITIONS if at is Status.WAITING and action in WHILE_ON_HOLD]
     found = {state.value: [a.value for at, a in TRANSITIONS if at is state and goes_to(at, a)] for state in Status}
-    return found | {"held": held}
+    return found | {"on_hold": on_hold}
 
 
 def _next(path: str) -> str:

@@ -31,7 +31,7 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
 from fairline.errors import FairlineError, StoreError
 from fairline.keeper import mail, webhooks
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.web.metrics.metrics_folder import FOLDER
 
 #: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
@@ -43,7 +43,7 @@ DELAY_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SIZE_BUCKETS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 
 #: What the room groups.
-STORE_CALLS = ("join", "beat", "rank", "unload", "visit", "act")
+STORE_CALLS = ("join", "heartbeat", "status", "unload", "visit", "act")
 
 Labels = tuple[Any, ...]
 
@@ -133,14 +133,14 @@ class Metrics:
         self._limited = Tally(
             registry, "fairline_rate_limit_hits_total", "Requests refused for coming too often.", "call"
         )
-        self._beats = Tally(
+        self._heartbeats_received = Tally(
             registry,
             "waiting_room_heartbeats_received_total",
             "Signs of life received (heartbeats, and streams as they open), by where the ticket stood.",
             "queue_id",
             "status",
         )
-        self._beat_seconds = Spread(
+        self._heartbeat_seconds = Spread(
             registry,
             "waiting_room_heartbeat_latency_seconds",
             "From a heartbeat's arrival to its answer.",
@@ -204,9 +204,9 @@ class Metrics:
         self._open_streams: int | None = 0
         self._rounds: dict[str, tuple[float, float]] = {}
         self._plain = (
-            *(self._requests, self._limited, self._beats, self._store_errors, self._promoted),
+            *(self._requests, self._limited, self._heartbeats_received, self._store_errors, self._promoted),
             *(self._deliveries, self._lost),
-            *(self._beat_seconds, self._store_seconds, self._batch_size, self._push_seconds, self._round_seconds),
+            *(self._heartbeat_seconds, self._store_seconds, self._batch_size, self._push_seconds, self._round_seconds),
         )
         self._begin()
 
@@ -224,7 +224,7 @@ class Metrics:
         key: Any,
         began: float,
         asked: Sequence[float],
-        outcome: Sequence[Answer | FairlineError] | Exception,
+        outcome: Sequence[StatusAnswer | FairlineError] | Exception,
     ) -> None:
         """The room made a grouped call to the store."""
         now = time.monotonic()
@@ -235,18 +235,18 @@ class Metrics:
             return  # nothing is noted of a queue that is not there
         self._store_seconds.add(call, now - began)
         self._batch_size.add(call, len(asked))
-        if call == "beat":
+        if call == "heartbeat":
             self._heartbeats(key, now, asked, outcome)
         self._arm()
 
     def _heartbeats(
-        self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[Answer | FairlineError]
+        self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[StatusAnswer | FairlineError]
     ) -> None:
-        self._beat_seconds.add_all(queue, [now - since for since in asked])
+        self._heartbeat_seconds.add_all(queue, [now - since for since in asked])
         # The plain value: the hash of an enum's member is made in Python.
-        found = [each.standing.status._value_ if isinstance(each, Answer) else "expired" for each in results]
+        found = [each.ticket_status.status._value_ if isinstance(each, StatusAnswer) else "expired" for each in results]
         for status, times in Counts(found).items():
-            self._beats.counts[queue, status] += times
+            self._heartbeats_received.counts[queue, status] += times
 
     def pushed(self, kind: str, seconds: float, frames: int) -> None:
         """The hub wrote frames to streams."""
@@ -323,10 +323,10 @@ class Metrics:
                 self._deliveries.begin(kind, outcome)
 
     def _begin_queue(self, queue: str) -> None:
-        self._beat_seconds.begin(queue)
+        self._heartbeat_seconds.begin(queue)
         self._promoted.begin(queue)
         for status in (Status.WAITING, Status.ADMITTED, Status.EXPIRED):
-            self._beats.begin(queue, status)
+            self._heartbeats_received.begin(queue, status)
 
     async def told(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
         """The figures of the queues, and of all workers together; a queue that is not among `known` is left out."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 import fairline
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, webhooks
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import BoxCounts, Stats, Totals
 from fairline.web.metrics.measurements import Metrics
 from fairline.web.server.http import NO_STORE, Request, Response
@@ -27,8 +27,8 @@ AT_ONCE = 8
 class MetricsPage:
     """`GET /metrics`."""
 
-    def __init__(self, room: Room, metrics: Metrics) -> None:
-        self._room = room
+    def __init__(self, service: Fairline, metrics: Metrics) -> None:
+        self._service = service
         self._metrics = metrics
 
     async def metrics(self, request: Request) -> Response:
@@ -47,7 +47,7 @@ class MetricsPage:
 
     async def _outboxes(self) -> dict[str, BoxCounts]:
         """What there is to send by mail, and by all webhooks together: no label is needed that grows with them."""
-        store = self._room.store
+        store = self._service.store
         hooks = await store.registry.webhooks()
         letters, *counts = await store.outbox.counts([mail.BOX, *(hook.id for hook in hooks)])
         all_hooks = BoxCounts(sum(each.pending for each in counts), sum(each.dead for each in counts))
@@ -59,11 +59,11 @@ class MetricsPage:
         async def read(queue: QueueId) -> tuple[QueueId, QueueSettings, Stats] | None:
             async with places:
                 try:
-                    return queue, (await self._room.settings(queue)).settings, await self._room.stats(queue)
+                    return queue, (await self._service.settings(queue)).settings, await self._service.stats(queue)
                 except QueueNotFound:
                     return None  # deleted meanwhile
 
-        found = await asyncio.gather(*map(read, await self._room.queues()))
+        found = await asyncio.gather(*map(read, await self._service.queues()))
         return [each for each in found if each is not None]
 
 
@@ -98,19 +98,19 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     compared = counter("fairline_estimates_compared", "Waits shown at joining that were held against what came.")
     within = counter("fairline_estimates_within", "Those of them whose range held.")
     for queue, settings, stats in queues or ():
-        view, totals = stats.view, stats.totals
+        snapshot, totals = stats.snapshot, stats.totals
         joined.add_metric((queue,), totals.joined)
         admitted.add_metric((queue,), totals.admitted)
         returned.add_metric((queue,), totals.returned)
         completed.add_metric((queue,), totals.completed)
         for reason in Reason:
             expired.add_metric((queue, reason), totals.expired_by_reason.get(reason, 0))
-        waiting.add_metric((queue,), view.waiting)
-        beating.add_metric((queue,), view.waiting if settings.heartbeat_timeout_seconds else 0)
-        inside.add_metric((queue, Status.ADMITTED), view.admitted)
-        inside.add_metric((queue, Status.ACTIVE), view.active)
-        backlog.add_metric((queue,), _backlog(view, settings))
-        left = view.stock_left(settings.stock)
+        waiting.add_metric((queue,), snapshot.waiting)
+        beating.add_metric((queue,), snapshot.waiting if settings.heartbeat_timeout_seconds else 0)
+        inside.add_metric((queue, Status.ADMITTED), snapshot.admitted)
+        inside.add_metric((queue, Status.ACTIVE), snapshot.active)
+        backlog.add_metric((queue,), _backlog(snapshot, settings))
+        left = snapshot.stock_left(settings.stock)
         if left is not None:
             stock.add_metric((queue,), left)
         for status in QueueStatus:
@@ -136,15 +136,15 @@ def outbox_metrics(boxes: dict[str, BoxCounts] | None) -> list[Metric]:
     return [pending, dead]
 
 
-def _backlog(view: QueueView, settings: QueueSettings) -> int:
+def _backlog(snapshot: QueueSnapshot, settings: QueueSettings) -> int:
     """How many could be let in at once if there were no rate."""
     if settings.status is not QueueStatus.ACTIVE or settings.admission is not Admission.AUTO:
         return 0
-    room = settings.max_active - view.inside
-    left = view.stock_left(settings.stock)
+    free = settings.max_active - snapshot.inside
+    left = snapshot.stock_left(settings.stock)
     if left is None and settings.stock_url:
         left = 0  # not known yet: nobody is let in
-    return max(0, min(view.waiting, room if left is None else min(room, left)))
+    return max(0, min(snapshot.waiting, free if left is None else min(free, left)))
 
 
 def _wait_buckets(totals: Totals) -> list[tuple[str, float]]:

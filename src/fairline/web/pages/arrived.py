@@ -30,12 +30,12 @@ class ArrivalPages(Pages):
             claims = self._pass(request, queue)
             if SESSION_COOKIE in request.args:
                 by = self._context.arriving(request, claims, _cookie(queue))
-                await self._room.start(queue, claims.number, by, claims.joined)
+                await self._service.start(queue, claims.number, by, claims.joined)
                 token, lasts = self._context.handed_to(claims, by), claims.expires - time.time()
                 kept = cookie(_cookie(queue), token, lasts, secure=self._context.secure(request))
                 return see_other(arrival_url(queue, self._lang(request)), (kept,))
             by = claims.client or self._context.seen_as(request)
-            answer = await self._room.touch(queue, claims.number, by, claims.joined)
+            answer = await self._service.touch(queue, claims.number, by, claims.joined)
         except (QueueNotFound, StoreError, SessionTaken) as error:
             return await self._door.refuse(request, name, error, path=page_url(name))
         except FairlineError:
@@ -53,7 +53,7 @@ class ArrivalPages(Pages):
                 return see_other(arrival_url(queue, self._lang(request)))
             claims = self._pass(request, queue)
             by = claims.client or self._context.seen_as(request)
-            await self._room.leave(queue, claims.number, claims.joined, by)
+            await self._service.leave(queue, claims.number, claims.joined, by)
         except (QueueNotFound, StoreError) as error:
             return await self._door.refuse(request, name, error, path=arrival_url(name))
         except FairlineError:  # gone already, and the waiting page says so
@@ -62,7 +62,7 @@ class ArrivalPages(Pages):
 
     def _pass(self, request: Request, queue: QueueId) -> SessionClaims:
         token = other_token(request, _cookie(queue), SESSION_COOKIE)
-        claims: SessionClaims = self._room.keyring.sessions.check(token, time.time())
+        claims: SessionClaims = self._service.keyring.sessions.check(token, time.time())
         if claims.queue != queue:
             raise TokenInvalid("it is for another queue")
         return claims

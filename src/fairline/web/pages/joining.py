@@ -9,8 +9,8 @@ from urllib.parse import quote
 import msgspec
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue import QueueId, QueueSettings, QueueView
-from fairline.domain.ticket import LIVE, Standing
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.ticket import LIVE, TicketStatus
 from fairline.domain.tokens import MoveClaims
 from fairline.errors import (
     AlreadyInLine,
@@ -24,7 +24,7 @@ from fairline.errors import (
     TokenMoved,
     TransitionRefused,
 )
-from fairline.service.answers import Welcome
+from fairline.service.answers import JoinAnswer
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
@@ -63,15 +63,15 @@ class JoinPages(Pages):
                 return named
             if await self._has_number(request, queue):
                 return self._to_ticket(request, queue)
-            view, settings = await self._room.view(queue)
+            snapshot, settings = await self._service.snapshot(queue)
             if unnamed := self._door.unnamed(request, queue, settings):
                 raise unnamed
-            if refusal := self._door.refusal_now(queue, settings, view):
+            if refusal := self._door.refusal_now(queue, settings, snapshot):
                 raise refusal
             # Known before they send it: if the answer is lost on the way, they are known again when they come back.
             visitor = visitor_of(request)
             return await self._draw(
-                request, queue, settings, view, Filled.empty(), headers=self._known(request, visitor)
+                request, queue, settings, snapshot, Filled.empty(), headers=self._known(request, visitor)
             )
         except FairlineError as error:
             return await self._door.refuse(request, name, error, settings, path=_path(name))
@@ -85,23 +85,23 @@ class JoinPages(Pages):
             queue = named_queue(name)
             if await self._has_number(request, queue):
                 return self._to_ticket(request, queue)
-            view, settings = await self._room.view(queue)
-            return await self._take(request, queue, settings, view, Filled.of(fields_of(request)))
+            snapshot, settings = await self._service.snapshot(queue)
+            return await self._take(request, queue, settings, snapshot, Filled.of(fields_of(request)))
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=_path(name))
 
     async def _take(
-        self, request: Request, queue: QueueId, settings: QueueSettings, view: QueueView, filled: Filled
+        self, request: Request, queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot, filled: Filled
     ) -> Response:
         words = Language(preferred(request), settings.texts, walk_in=settings.is_walk_in)
         if wrong := mistakes(filled, settings, words):
             return await self._draw(
-                request, queue, settings, view, filled, wrong, status=PROBLEMS["invalid_request"][0]
+                request, queue, settings, snapshot, filled, wrong, status=PROBLEMS["invalid_request"][0]
             )
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor, form=True)
         try:
-            welcome = await self._room.join(queue, filled.request(settings), caller)
+            welcome = await self._service.join(queue, filled.request(settings), caller)
         except (RateLimited, AlreadyInLine, InvalidRequest) as error:
             if wants_json(request):
                 return failure(request, error)
@@ -110,16 +110,16 @@ class JoinPages(Pages):
             wrong = refusal_in_words(error, settings, words)
             again = error.retry_after
             headers: Headers = ((b"retry-after", str(max(1, math.ceil(again))).encode()),) if again else ()
-            return await self._draw(request, queue, settings, view, filled, wrong, PROBLEMS[error.code][0], headers)
+            return await self._draw(request, queue, settings, snapshot, filled, wrong, PROBLEMS[error.code][0], headers)
         request_log.joined(request, welcome, keyed=True)
         return self._to_ticket(request, queue, self._door.cookies(request, welcome, visitor))
 
     async def _has_number(self, request: Request, queue: QueueId) -> bool:
         try:
-            answer = await self._door.held(request, queue)
+            answer = await self._door.own_ticket(request, queue)
         except TokenMoved:
             return False
-        return answer is not None and answer.standing.status in LIVE
+        return answer is not None and answer.ticket_status.status in LIVE
 
     def _to_ticket(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
         return see_other(page_url(queue, preferred(request) if "lang" in request.args else ""), cookies)
@@ -134,13 +134,13 @@ class JoinPages(Pages):
         request: Request,
         queue: QueueId,
         settings: QueueSettings,
-        view: QueueView,
+        snapshot: QueueSnapshot,
         filled: Filled,
         wrong: dict[str, str] | None = None,
         status: int = 200,
         headers: Headers = (),
     ) -> Response:
-        sight = FormSight(queue, preferred(request), settings, filled.shown(), wrong or {}, view, path=_path(queue))
+        sight = FormSight(queue, preferred(request), settings, filled.shown(), wrong or {}, snapshot, path=_path(queue))
         return await self._door.drawing.draw(sight, status, settings, headers)
 
     # The code on the wall
@@ -149,7 +149,7 @@ class JoinPages(Pages):
         """The address of the form as a QR code."""
         queue = named_queue(request.params["queue"])
         size, colour = asked_size(request.args.get("size", "")), asked_colour(request.args.get("colour", ""))
-        await self._room.view(queue)  # a code on a wall must not lead nowhere
+        await self._service.snapshot(queue)  # a code on a wall must not lead nowhere
         body = picture(self._door.join_url(request, queue), size, colour)
         return Response(200, body, SVG, _SAME_FOR_ALL if self._context.settings.public_url else _BY_HOST)
 
@@ -158,7 +158,7 @@ class JoinPages(Pages):
         name = request.params["queue"]
         try:
             queue = named_queue(name)
-            _, settings = await self._room.view(queue)
+            _, settings = await self._service.snapshot(queue)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=_path(name))
         address = self._door.join_url(request, queue)
@@ -183,7 +183,7 @@ class JoinPages(Pages):
         name = request.params["queue"]
         try:
             queue = named_queue(name)
-            _, settings = await self._room.view(queue)
+            _, settings = await self._service.snapshot(queue)
             here = await self._number_here(request, queue)
         except FairlineError as error:
             return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
@@ -196,12 +196,12 @@ class JoinPages(Pages):
             return see_other(f"{_path(name)}/move")
         try:
             queue = named_queue(name)
-            _, settings = await self._room.view(queue)
+            _, settings = await self._service.snapshot(queue)
             code, visitor = fields_of(request).get("code", ""), visitor_of(request)
             if has := await self._moved_before(request, queue, code):
                 return self._to_ticket(request, has)
             try:
-                welcome: Welcome = await self._walk_in.moved(code, visitor)
+                welcome: JoinAnswer = await self._walk_in.moved(code, visitor)
             except AlreadyInLine:
                 return await self._draw_move(request, queue, settings, "move_taken", status=409)
             except (TokenError, TicketExpired, TicketNotFound, TransitionRefused, QueueNotFound):
@@ -216,7 +216,7 @@ class JoinPages(Pages):
         if not code:
             return queue if await self._number_here(request, queue) else None
         try:
-            claims = self._room.keyring.moves.check(code, 0)  # also one whose time is over
+            claims = self._service.keyring.moves.check(code, 0)  # also one whose time is over
         except TokenError:
             return None
         there = QueueId(claims.queue)
@@ -225,10 +225,10 @@ class JoinPages(Pages):
     async def _number_here(self, request: Request, queue: QueueId) -> str:
         """Which number this browser has, whatever became of it; empty where it has none."""
         try:
-            answer = await self._door.held(request, queue)
+            answer = await self._door.own_ticket(request, queue)
         except TokenMoved:
             return ""
-        return _number(answer.standing) if answer is not None else ""
+        return _number(answer.ticket_status) if answer is not None else ""
 
     async def _draw_move(
         self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200, here: str = ""
@@ -237,7 +237,7 @@ class JoinPages(Pages):
         return await self._door.drawing.draw(sight, status, settings)
 
 
-def _number(of: Standing | MoveClaims) -> str:
+def _number(of: TicketStatus | MoveClaims) -> str:
     """A ticket as the page tells it to its script, which finds the same in a code."""
     return f"{of.number}.{of.joined}"
 

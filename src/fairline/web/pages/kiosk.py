@@ -19,7 +19,7 @@ from fairline.domain.queue import Ask, QueueId, QueueSettings
 from fairline.domain.tokens import KioskClaims
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenError, TokenMissing
 from fairline.service.admin_keys import AdminKeys, Forbidden, KeyInvalid
-from fairline.service.answers import Welcome
+from fairline.service.answers import JoinAnswer
 from fairline.store import Role
 from fairline.web.api.people import named_queue
 from fairline.web.pages.form import Filled, mistakes, new_key
@@ -43,7 +43,7 @@ class KioskPages(Pages):
 
     def __init__(self, door: Door) -> None:
         super().__init__(door)
-        self._keys = AdminKeys(door.room)
+        self._keys = AdminKeys(door.service)
 
     async def show(self, request: Request) -> Response:
         """The start: one button, or one for each series. A link's token is put into a cookie first, so that it does not
@@ -68,8 +68,8 @@ class KioskPages(Pages):
         try:
             queue = named_queue(name)
             claims = await self._allowed(request, queue)
-            view, settings = await self._room.view(queue)
-            if refusal := self._door.refusal_now(queue, settings, view):
+            snapshot, settings = await self._service.snapshot(queue)
+            if refusal := self._door.refusal_now(queue, settings, snapshot):
                 return await self._start(request, queue, claims, refusal)
             filled = Filled.of(fields_of(request))
             return await self._take(request, queue, claims, settings, filled)
@@ -87,14 +87,14 @@ class KioskPages(Pages):
             return self._draw(sight, settings, claims, {"wrong": "".join(wrong.values())}, status=422)
         asked = filled.request(_without_person_asked(settings))
         try:
-            answer = await self._room.join(queue, asked, Caller(staff=claims.by, form=True))
+            answer = await self._service.join(queue, asked, Caller(staff=claims.by, form=True))
         except AlreadyInLine:  # it went along on a phone, and the next one stands here
             return see_other(_path(queue))
         except FairlineError as error:
             if error.code in PAGE_OF and not isinstance(error, InvalidRequest):
                 return await self._start(request, queue, claims, error)
             raise
-        ticket = answer.standing
+        ticket = answer.ticket_status
         log.info(
             "queue.created" if answer.created else "queue.idempotency_reuse",
             by=claims.by,
@@ -123,7 +123,7 @@ class KioskPages(Pages):
         return claims
 
     def _checked(self, queue: QueueId, token: str) -> KioskClaims:
-        claims = self._room.keyring.kiosks.check(token, time.time())
+        claims = self._service.keyring.kiosks.check(token, time.time())
         if claims.queue != queue:
             raise TokenMissing
         return claims
@@ -141,23 +141,23 @@ class KioskPages(Pages):
         self, request: Request, queue: QueueId, claims: KioskClaims, refusal: FairlineError | None = None
     ) -> Response:
         try:
-            view, settings = await self._room.view(queue)
+            snapshot, settings = await self._service.snapshot(queue)
         except FairlineError as error:
             return await self._door.refuse(request, queue, error, path=_path(queue))
-        refusal = refusal or self._door.refusal_now(queue, settings, view)
+        refusal = refusal or self._door.refusal_now(queue, settings, snapshot)
         if refusal:
             sight = self._door.refused(request, queue, refusal, settings, path=_path(queue))
         else:
             sight = self._sight(request, queue, settings)
-        more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(sight.words, settings, view)}
+        more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(sight.words, settings, snapshot)}
         status = PROBLEMS[refusal.code][0] if refusal and refusal.code in PROBLEMS else 200
         retry: Headers = ((b"retry-after", b"10"),) if status in (429, 503) else ()
         return self._draw(sight, settings, claims, more, status=status, headers=retry)
 
-    def _draw_ticket(self, request: Request, claims: KioskClaims, answer: Welcome, asked: JoinRequest) -> Response:
+    def _draw_ticket(self, request: Request, claims: KioskClaims, answer: JoinAnswer, asked: JoinRequest) -> Response:
         told = self._context.told(answer)
         link = f"{self._door.join_url(request, answer.queue)}/move"
-        link += f"#{self._walk_in.move_code(answer.queue, answer.standing, PAPER_SECONDS)}"
+        link += f"#{self._walk_in.move_code(answer.queue, answer.ticket_status, PAPER_SECONDS)}"
         sight = self._sight(request, answer.queue, answer.settings, "waiting", told)
         series = asked.series or next(iter(answer.settings.series), "")
         about = sight.words.series(series)

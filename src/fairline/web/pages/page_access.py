@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, unquote_plus
 
 from fairline.domain.branding import opening_time
-from fairline.domain.queue import QueueId, QueueSettings, QueueStatus, QueueView
+from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, QueueStatus
 from fairline.domain.ticket import LIVE
 from fairline.domain.tokens import TicketClaims
 from fairline.errors import (
@@ -26,7 +26,7 @@ from fairline.errors import (
     TokenMoved,
     UserTokenMissing,
 )
-from fairline.service.answers import Answer, Welcome
+from fairline.service.answers import JoinAnswer, StatusAnswer
 from fairline.service.join_calendar import refused_now
 from fairline.service.walk_in import WalkIn
 from fairline.web.api.people import People, named_queue
@@ -65,24 +65,24 @@ class Door:
 
     def __init__(self, context: Context, people: People, drawing: Drawing) -> None:
         self.context = context
-        self.room = context.room
+        self.service = context.service
         self.people = people
         self.drawing = drawing
 
     # Who comes
 
-    async def held(self, request: Request, queue: QueueId) -> Answer | None:
+    async def own_ticket(self, request: Request, queue: QueueId) -> StatusAnswer | None:
         """Where the ticket stands that the cookie proves; None where there is none, or its record is gone; TokenMoved
         where it has gone on to another device. To look is a sign of life: without scripts there is no other."""
         token = request.cookies.get(ticket_cookie(queue))
         if not token:
             return None
         try:
-            claims: TicketClaims = self.room.keyring.tickets.check(token, time.time())
+            claims: TicketClaims = self.service.keyring.tickets.check(token, time.time())
             if claims.queue != queue:
                 raise TokenInvalid("it is for another queue")
             answer = await self._seen(queue, claims)
-            if answer.standing.moved != claims.moved and answer.standing.status not in LIVE:
+            if answer.ticket_status.moved != claims.moved and answer.ticket_status.status not in LIVE:
                 return None  # it went on on another device, and is over there
             return same_ticket(claims, answer)
         except TokenMoved:
@@ -90,11 +90,11 @@ class Door:
         except (TokenError, TicketExpired):
             return None
 
-    async def _seen(self, queue: QueueId, claims: TicketClaims) -> Answer:
+    async def _seen(self, queue: QueueId, claims: TicketClaims) -> StatusAnswer:
         try:
-            return await self.room.beat(queue, claims.number, claims.joined)
+            return await self.service.heartbeat(queue, claims.number, claims.joined)
         except TicketExpired:
-            return await self.room.status(queue, claims.number)
+            return await self.service.status(queue, claims.number)
 
     def base_url(self, request: Request) -> str:
         """Where we are, for what is read off a screen or a wall: as set, or as the browser has found us."""
@@ -109,7 +109,7 @@ class Door:
         """The address of a queue's form, whole."""
         return f"{self.base_url(request)}/join/{quote(queue, safe='')}"
 
-    def cookies(self, request: Request, welcome: Welcome, visitor: str) -> Headers:
+    def cookies(self, request: Request, welcome: JoinAnswer, visitor: str) -> Headers:
         """What a browser needs to come back to the ticket it was given."""
         return self.people.cookies(request, welcome, visitor)
 
@@ -122,7 +122,7 @@ class Door:
         if token is None:
             return None
         kept = [each for each in request.query.decode("ascii", "replace").split("&") if not _names_user(each)]
-        lasts = self.room.identity.users.seconds(queue, token, time.time())
+        lasts = self.service.identity.users.seconds(queue, token, time.time())
         where = request.path + ("?" + "&".join(kept) if kept else "")
         cookies = (cookie(user_cookie(queue), token, lasts, secure=self.context.secure(request)),) if lasts else ()
         return see_other(quote(where, safe="/?&=%:@!$'()*+,;~-._"), cookies)
@@ -135,21 +135,21 @@ class Door:
         if token is None:
             return UserTokenMissing(queue)
         try:
-            self.room.identity.users.user(queue, token, time.time())
+            self.service.identity.users.user(queue, token, time.time())
         except FairlineError as error:
             return error
         return None
 
     # Who is not taken
 
-    def refusal_now(self, queue: QueueId, settings: QueueSettings, view: QueueView) -> FairlineError | None:
+    def refusal_now(self, queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot) -> FairlineError | None:
         """Why someone who came now would not be taken, as far as it can be told before they try."""
         if settings.status is QueueStatus.MAINTENANCE:
             return QueueMaintenance(queue)
-        if closed := refused_now(queue, settings, view):
+        if closed := refused_now(queue, settings, snapshot):
             return closed
-        if view.waiting >= settings.max_queue_size and not view.sold_out(settings.stock):
-            return QueueFull(queue, view.waiting)
+        if snapshot.waiting >= settings.max_queue_size and not snapshot.sold_out(settings.stock):
+            return QueueFull(queue, snapshot.waiting)
         return None
 
     async def refuse(
@@ -210,7 +210,7 @@ class Door:
 
     async def _settings(self, name: str) -> QueueSettings | None:
         try:
-            return (await self.room.view(named_queue(name)))[1]
+            return (await self.service.snapshot(named_queue(name)))[1]
         except (QueueNotFound, StoreError):
             return None
 
@@ -221,8 +221,8 @@ class Pages:
     def __init__(self, door: Door) -> None:
         self._door = door
         self._context = door.context
-        self._room = door.room
-        self._walk_in = WalkIn(door.room)
+        self._service = door.service
+        self._walk_in = WalkIn(door.service)
 
     def _is_foreign(self, request: Request) -> bool:
         """Whether another site's page sent a form: it must not take a place in a reader's name, nor give theirs up."""

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct
 
 from fairline.domain.branding import LANGUAGES, opening_time
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import Ask, QueueSettings, QueueView
+from fairline.domain.queue import Ask, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Reason, Status
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.form import Filled, phone_example
@@ -19,7 +19,7 @@ from fairline.web.pages.languages import Language, catalogue
 from fairline.web.pages.qr_codes import embedded
 
 #: In these someone is in line, or about to be: the page goes on living by its script.
-IN_LINE = frozenset({"joining", "waiting", "held", "paused", "admitted"})
+IN_LINE = frozenset({"joining", "waiting", "on_hold", "paused", "admitted"})
 #: In these it is worth looking again, and the page does so by itself.
 MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
 #: What the page's script says live, beside the titles.
@@ -29,8 +29,8 @@ _LIVE_WORDS = (
     "waiting_text",
     "paused_title",
     "paused_text",
-    "held_title",
-    "held_text",
+    "on_hold_title",
+    "on_hold_text",
     "back_in_line",
     "admitted_title",
     "admitted_called",
@@ -338,13 +338,13 @@ class FormSight(Sight):
         settings: QueueSettings,
         filled: Filled,
         wrong: dict[str, str],
-        view: QueueView,
+        snapshot: QueueSnapshot,
         *,
         path: str,
     ) -> None:
         super().__init__("form", queue, language, settings, path=path)
         self.message = settings.message
-        self.crowd = crowd(self.words, settings, view)
+        self.crowd = crowd(self.words, settings, snapshot)
         self.filled = filled
         self.wrong = wrong
         self.most = settings.max_party_size
@@ -376,10 +376,10 @@ class FormSight(Sight):
         return next((field for field in self._asks if field in self.wrong), "")
 
 
-def crowd(words: Language, settings: QueueSettings, view: QueueView) -> str:
+def crowd(words: Language, settings: QueueSettings, snapshot: QueueSnapshot) -> str:
     """How many wait, and how long someone would who came now."""
-    if not view.waiting:
+    if not snapshot.waiting:
         return words("crowd_none")
-    wait = Forecast(settings, view).wait(view.waiting + 1)
-    many = words.count("crowd", view.waiting)
+    wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
+    many = words.count("crowd", snapshot.waiting)
     return f"{many} · {words.wait((int(wait.low), int(wait.high) + 1))}" if wait else many

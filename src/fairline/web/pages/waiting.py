@@ -15,7 +15,7 @@ from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, Reason, Status
 from fairline.errors import FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.service.join_calendar import refused_now
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
@@ -44,21 +44,21 @@ class WaitingPages(Pages):
             if named := self._door.named(request, queue):
                 return named
             try:
-                answer = await self._door.held(request, queue)
+                answer = await self._door.own_ticket(request, queue)
             except TokenMoved:
                 return await self._draw_moved(request, queue)
             if answer is not None:
                 return self._follow(request, answer) or await self._draw_ticket(request, answer)
-            view, settings = await self._room.view(queue)
+            snapshot, settings = await self._service.snapshot(queue)
             if "taken" in request.args:
                 raise SessionTaken
             if _asks_first(settings):
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
-            if refusal := self._door.refusal_now(queue, settings, view):
+            if refusal := self._door.refusal_now(queue, settings, snapshot):
                 raise refusal
             if unnamed := self._door.unnamed(request, queue, settings):
                 raise unnamed
-            if view.sold_out(settings.stock):
+            if snapshot.sold_out(settings.stock):
                 return await self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
             return await self._draw(request, "joining", queue, settings)
         except FairlineError as error:
@@ -73,40 +73,42 @@ class WaitingPages(Pages):
         try:
             queue = named_queue(name)
             try:
-                answer = await self._door.held(request, queue)
+                answer = await self._door.own_ticket(request, queue)
             except TokenMoved:
                 answer = None
             if form.get("do") == "leave":
                 return await self._leave(request, queue, answer)
-            if form.get("do") == "pass":
-                return await self._let_pass(request, queue, answer, form.get("position", ""))
+            if form.get("do") == "step_back":
+                return await self._step_back(request, queue, answer, form.get("position", ""))
             return await self._join(request, queue, answer)
         except FairlineError as error:
             return await self._door.refuse(request, name, error)
 
-    async def _join(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
-        if answer is not None and answer.standing.status in LIVE:
+    async def _join(self, request: Request, queue: QueueId, answer: StatusAnswer | None) -> Response:
+        if answer is not None and answer.ticket_status.status in LIVE:
             return self._back(request, queue)
-        _, settings = await self._room.view(queue)
+        _, settings = await self._service.snapshot(queue)
         if _asks_first(settings):
             return see_other(form_url(queue, preferred(request)))
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
-        welcome = await self._room.join(queue, JoinRequest(), caller)
+        welcome = await self._service.join(queue, JoinRequest(), caller)
         request_log.joined(request, welcome)
         return self._back(request, queue, self._door.cookies(request, welcome, visitor))
 
-    async def _leave(self, request: Request, queue: QueueId, answer: Answer | None) -> Response:
-        if answer is not None and answer.standing.status in LIVE:
-            request_log.left(request, await self._room.leave(queue, answer.standing.number, answer.standing.joined))
+    async def _leave(self, request: Request, queue: QueueId, answer: StatusAnswer | None) -> Response:
+        if answer is not None and answer.ticket_status.status in LIVE:
+            request_log.left(
+                request, await self._service.leave(queue, answer.ticket_status.number, answer.ticket_status.joined)
+            )
         return self._back(request, queue)
 
-    async def _let_pass(self, request: Request, queue: QueueId, answer: Answer | None, seen: str) -> Response:
-        if answer is not None and answer.standing.position:
+    async def _step_back(self, request: Request, queue: QueueId, answer: StatusAnswer | None, seen: str) -> Response:
+        if answer is not None and answer.ticket_status.position:
             # With the position they saw, a second tap does nothing.
             known = seen.isascii() and seen.isdigit() and len(seen) < 10 and int(seen) > 0
             with suppress(TransitionRefused):  # they were called meanwhile, and the page says so
-                await self._walk_in.let_pass(queue, answer.standing.number, 1, int(seen) if known else None)
+                await self._walk_in.step_back(queue, answer.ticket_status.number, 1, int(seen) if known else None)
         return self._back(request, queue)
 
     def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
@@ -116,7 +118,7 @@ class WaitingPages(Pages):
 
     # What is shown
 
-    def _follow(self, request: Request, answer: Answer) -> Response | None:
+    def _follow(self, request: Request, answer: StatusAnswer) -> Response | None:
         """To the page of the queue that someone was sent on to."""
         there = self._context.told(answer).transferred_to
         if isinstance(there, UnsetType):
@@ -125,29 +127,29 @@ class WaitingPages(Pages):
         kept = self._context.ticket_cookies(request, queue, answer.settings, there.token)
         return self._back(request, queue, kept)
 
-    async def _draw_ticket(self, request: Request, answer: Answer) -> Response:
-        standing, settings = answer.standing, answer.settings
+    async def _draw_ticket(self, request: Request, answer: StatusAnswer) -> Response:
+        ticket_status, settings = answer.ticket_status, answer.settings
         told = self._context.told(answer)
-        if "move" in request.args and standing.status in LIVE and settings.is_walk_in:
+        if "move" in request.args and ticket_status.status in LIVE and settings.is_walk_in:
             return await self._draw_moving(request, answer, told)
         status, again = 200, None
-        if standing.status is Status.WAITING and answer.view.sold_out(settings.stock):
+        if ticket_status.status is Status.WAITING and answer.snapshot.sold_out(settings.stock):
             # To look again is also the sign of life of someone in line whose page has nothing more to show.
             state, again = "sold_out", settings.heartbeat_interval_seconds
-        elif standing.held:
-            state = "held"
-        elif standing.status is Status.WAITING:
+        elif ticket_status.on_hold:
+            state = "on_hold"
+        elif ticket_status.status is Status.WAITING:
             moves = settings.status is QueueStatus.ACTIVE and not settings.stock_unknown
             state = "waiting" if moves else "paused"
-        elif standing.status is Status.EXPIRED:
+        elif ticket_status.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
             # Staff can take a no-show back, and the page should know as soon as they do.
-            again = SOON_SECONDS if settings.is_walk_in and standing.reason is Reason.NO_SHOW else None
+            again = SOON_SECONDS if settings.is_walk_in and ticket_status.reason is Reason.NO_SHOW else None
         else:
-            state = _STATE_OF[standing.status]
+            state = _STATE_OF[ticket_status.status]
         go_url = self._go_url(answer, back_to(request))
         over = state in ("expired", "finished") and settings.is_walk_in
-        if closed := refused_now(answer.queue, settings, answer.view) if over else None:
+        if closed := refused_now(answer.queue, settings, answer.snapshot) if over else None:
             again = again or LONGEST_RETRY_SECONDS
         return await self._draw(
             request, state, answer.queue, settings, told, go_url=go_url, status=status, again=again, closed=closed
@@ -180,9 +182,9 @@ class WaitingPages(Pages):
         )
         return await self._door.drawing.draw(sight, status, settings)
 
-    async def _draw_moving(self, request: Request, answer: Answer, told: TicketAnswer) -> Response:
+    async def _draw_moving(self, request: Request, answer: StatusAnswer, told: TicketAnswer) -> Response:
         """The way to another device, as a code to be read by it."""
-        code = self._walk_in.move_code(answer.queue, answer.standing)
+        code = self._walk_in.move_code(answer.queue, answer.ticket_status)
         link = f"{self._door.join_url(request, answer.queue)}/move#{code}"
         sight = Sight(
             "moving", answer.queue, preferred(request), answer.settings, told, retry_after=SOON_SECONDS, link=link
@@ -191,12 +193,12 @@ class WaitingPages(Pages):
 
     async def _draw_moved(self, request: Request, queue: QueueId) -> Response:
         """The number is on another device now."""
-        _, settings = await self._room.view(queue)
+        _, settings = await self._service.snapshot(queue)
         return await self._draw(request, "moved", queue, settings, status=PROBLEMS["ticket_expired"][0])
 
-    def _go_url(self, answer: Answer, back_to: str) -> str:
+    def _go_url(self, answer: StatusAnswer, back_to: str) -> str:
         """The way in: to the address of the site that was asked for, or to its front door."""
-        if answer.standing.status not in (Status.ADMITTED, Status.ACTIVE):
+        if answer.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
         return redirect_url(answer.settings.target_url, self._context.session_token(answer), back_to)
 

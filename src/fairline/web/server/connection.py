@@ -56,12 +56,12 @@ class Connection(HttpToolsProtocol):
         "_ending",
         "_eof",
         "_going",
-        "_held",
         "_in_headers",
         "_length",
         "_lingering",
         "_size",
         "_unheard",
+        "_unread",
         "peer",
         "receiving",
         "resting",
@@ -96,7 +96,7 @@ class Connection(HttpToolsProtocol):
         self._size = self._length = self._unheard = 0
         """Bytes: of the headers so far, of the body as announced or so far, and since the parser last told anything."""
         self._encoding = b""
-        self._held = b""
+        self._unread = b""
         """What is not parsed yet: others have to be answered first."""
         self._going = self._deaf = self._lingering = self._eof = self._ending = False
         """At work; taking no more; only waiting for the client to read; nothing more to come; told to end."""
@@ -115,12 +115,12 @@ class Connection(HttpToolsProtocol):
         if not self.is_busy() and len(data) <= PIECE:
             self._take(data)
         else:
-            self._held = self._held + data if self._held else data
+            self._unread = self._unread + data if self._unread else data
             self._go_on()
 
     def is_busy(self) -> bool:
         """Whether what comes now has to wait."""
-        return self.turn is not None or bool(self._held or self.pipeline) or self.flow.write_paused or self._deaf
+        return self.turn is not None or bool(self._unread or self.pipeline) or self.flow.write_paused or self._deaf
 
     def begin(self) -> None:
         """The client begins a request."""
@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
             self._parse(data)
         finally:
             self._going = False
-        if self.turn is None or self._held or self.pipeline or self.flow.write_paused:
+        if self.turn is None or self._unread or self.pipeline or self.flow.write_paused:
             self._go_on()
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -156,7 +156,7 @@ class Connection(HttpToolsProtocol):
     def _let_go(self) -> None:
         """Hold on to nothing: objects that hold each other are freed late."""
         self._deaf = True
-        self._held = b""
+        self._unread = b""
         self.pipeline.clear()
         self.parser = self.cycle = self.turn = self.receiving = self.scope = None  # type: ignore[assignment]
 
@@ -189,12 +189,12 @@ class Connection(HttpToolsProtocol):
             return  # called from within the loop, which goes on
         self._going = True
         try:
-            while (self._held or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
+            while (self._unread or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
                 if self.pipeline:
                     self.since = monotonic()
                     self._start_asgi_task(*self.pipeline.pop())
                 else:
-                    piece, self._held = self._held[:PIECE], self._held[PIECE:]
+                    piece, self._unread = self._unread[:PIECE], self._unread[PIECE:]
                     self._parse(piece)
         finally:
             self._going = False
@@ -215,8 +215,8 @@ class Connection(HttpToolsProtocol):
 
     def _pause_or_rest(self) -> None:
         flow = self.flow
-        flow.held = self._stuck()
-        if flow.held:
+        flow.backlogged = self._stuck()
+        if flow.backlogged:
             flow.pause_reading()
         elif not self._eof:
             if flow.read_paused:
@@ -236,7 +236,7 @@ class Connection(HttpToolsProtocol):
         self.turn = None
         if self._going:
             return
-        if self._held or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
+        if self._unread or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
             self._go_on()
         elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
             self._rest()
@@ -280,7 +280,7 @@ class Connection(HttpToolsProtocol):
         except HttpParserUpgrade as upgrade:
             # There is nothing to upgrade to. The parser left the body unread, if there is one: it is shown the request
             # again without the wish.
-            self._held = self.without_upgrade() + data[upgrade.args[0] :] + self._held
+            self._unread = self.without_upgrade() + data[upgrade.args[0] :] + self._unread
         except HttpParserError as error:
             cause = error.__context__
             if cause is not None and not isinstance(cause, Refused):
@@ -317,7 +317,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         answer = response.whole(request.id, self._last_lines(request, keep_alive), bare=method == "HEAD")
-        more = self._going or self._held or self.pipeline or self._begun or self._eof
+        more = self._going or self._unread or self.pipeline or self._begun or self._eof
         if keep_alive and not (more or flow.write_paused or flow.read_paused):
             # What nearly always happens: there is nothing more to do on this connection.
             self.sending.add(self.transport, answer)
@@ -346,7 +346,7 @@ class Connection(HttpToolsProtocol):
             transport.close()
             return
         self.connections.discard(self)
-        self.flow.held = False
+        self.flow.backlogged = False
         self.flow.resume_reading()  # to notice when the client goes
         transport.set_protocol(Streaming(stream, self.connections))
         stream.opened(transport)
@@ -365,7 +365,7 @@ class Connection(HttpToolsProtocol):
             return
         self._deaf = True
         self.resting = False
-        self._held = b""
+        self._unread = b""
         cycle, self.receiving = self.receiving, None
         if not self._begun:
             self.headers, self.url = [], b""

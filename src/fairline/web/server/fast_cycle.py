@@ -104,10 +104,10 @@ class Flow(FlowControl):
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self.read_paused = self.write_paused = self.held = False
+        self.read_paused = self.write_paused = self.backlogged = False
 
     def resume_reading(self) -> None:
-        if not self.held:
+        if not self.backlogged:
             super().resume_reading()
 
     def pause_writing(self) -> None:

@@ -42,7 +42,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "queue_maintenance": (503, "The queue is in maintenance"),
     "queue_closed": (503, "The queue is closed"),
     "queue_paused": (409, "The queue is paused"),
-    "no_room": (409, "No room inside"),
+    "at_capacity": (409, "No room inside"),
     "already_in_line": (409, "Already in line"),
     "pass_invalid": (403, "The priority pass is not valid"),
     "user_token_missing": (403, "A user token is needed"),

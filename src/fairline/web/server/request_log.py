@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from fairline.errors import FairlineError
-from fairline.service.answers import Answer, Welcome
+from fairline.service.answers import JoinAnswer, StatusAnswer
 from fairline.web.server.http import Request
 from fairline.web.server.log_repeats import Repeats
 
@@ -25,10 +25,10 @@ LOOK_SECONDS = 1.0
 _repeats = Repeats()
 
 
-def joined(request: Request, answer: Welcome, *, keyed: bool = False) -> None:
+def joined(request: Request, answer: JoinAnswer, *, keyed: bool = False) -> None:
     """Someone took a place; or sent the same idempotency key again, and has the place it had."""
     if answer.created and answer.settings.by_hand:
-        ticket = answer.standing
+        ticket = answer.ticket_status
         _note(
             "queue.created",
             request,
@@ -39,13 +39,13 @@ def joined(request: Request, answer: Welcome, *, keyed: bool = False) -> None:
             priority=ticket.priority,
         )
     elif keyed and not answer.created and _repeats.is_first("queue.idempotency_reuse", queue=answer.queue):
-        _note("queue.idempotency_reuse", request, queue=answer.queue, ticket=answer.standing.number)
+        _note("queue.idempotency_reuse", request, queue=answer.queue, ticket=answer.ticket_status.number)
 
 
-def left(request: Request, answer: Answer) -> None:
+def left(request: Request, answer: StatusAnswer) -> None:
     """Someone left for good."""
     if answer.settings.by_hand:
-        ticket = answer.standing
+        ticket = answer.ticket_status
         _note(
             "queue.status_changed",
             request,

@@ -123,7 +123,7 @@ class Screens:
     """All streams of boards of one worker."""
 
     def __init__(self, context: Context) -> None:
-        self._room = context.room
+        self._service = context.service
         self._screens: dict[QueueId, list[Screen]] = {}
         self._followers: dict[QueueId, Follower] = {}
         self._open = OpenStreams(PER_ADDRESS, IN_ALL)
@@ -176,7 +176,7 @@ class Screens:
     async def _keep(self, queue: QueueId) -> None:
         follower = self._followers.get(queue)
         if follower is None:
-            follower = self._followers[queue] = Follower(self._room, queue)
+            follower = self._followers[queue] = Follower(self._service, queue)
         called = await follower.hear()
         waits = JOINED_SECONDS if follower.stirred else QUIET_SECONDS
         if called or time.monotonic() - follower.read_at >= waits:

@@ -7,7 +7,7 @@ import zlib
 from functools import lru_cache
 
 from fairline.domain.ticket import LIVE, Status
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
 from fairline.web.server.http import encode
 
@@ -19,13 +19,13 @@ class Frames:
 
     __slots__ = ("_context", "_encoded", "answer", "ended", "message", "state")
 
-    def __init__(self, context: Context, answer: Answer) -> None:
-        standing = answer.standing
+    def __init__(self, context: Context, answer: StatusAnswer) -> None:
+        ticket_status = answer.ticket_status
         self._context = context
         self._encoded: bytes | None = None
         self.answer = answer
-        self.ended = standing.status not in LIVE
-        self.state = f"{standing.status}-{standing.position or 0}{_wait(answer)}-{_rest(answer):x}"
+        self.ended = ticket_status.status not in LIVE
+        self.state = f"{ticket_status.status}-{ticket_status.position or 0}{_wait(answer)}-{_rest(answer):x}"
         text = answer.settings.message
         self.message = f"{zlib.crc32(text.encode()):x}" if text else ""
 
@@ -37,7 +37,7 @@ class Frames:
     def state_frame(self) -> bytes:
         """Where the ticket stands."""
         if self._encoded is None:
-            status = self.answer.standing.status
+            status = self.answer.ticket_status.status
             self._encoded = self._frame(_EVENT_OF.get(status, status.value))
         return self._encoded
 
@@ -57,25 +57,25 @@ class Frames:
         return b"%sevent: message\ndata: %s\n\n" % (self._id, data)
 
 
-def _wait(answer: Answer) -> str:
+def _wait(answer: StatusAnswer) -> str:
     """How long it will take, in steps of about a fifth: a wait that is only measured a little better is not worth
     telling."""
     wait = answer.wait
     return f"-{round(math.log(wait.seconds + 10) * 5)}" if wait else ""
 
 
-def _rest(answer: Answer) -> int:
+def _rest(answer: StatusAnswer) -> int:
     """What else is told of someone who does not move, such as whether anybody is let in, or which desk calls."""
-    standing, settings = answer.standing, answer.settings
+    ticket_status, settings = answer.ticket_status, answer.settings
     told = (
         settings.status,
-        answer.view.sold_out(settings.stock),
+        answer.snapshot.sold_out(settings.stock),
         settings.stock_unknown,
         settings.heartbeat_interval_seconds,
-        standing.priority,
-        standing.held,
-        standing.desk,
-        standing.deadline if standing.status is Status.ADMITTED else None,
+        ticket_status.priority,
+        ticket_status.on_hold,
+        ticket_status.desk,
+        ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
     )
     return _checksum(told)
 

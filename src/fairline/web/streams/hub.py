@@ -19,7 +19,7 @@ import structlog
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
-from fairline.service.answers import Answer
+from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
 from fairline.web.server.http import NO_STORE, Connection, Request, Response, Sent, Takeover
 from fairline.web.streams.frames import Frames
@@ -59,9 +59,9 @@ _MOVES_THE_LINE = frozenset(
         EventType.EXPIRED,
         EventType.RETURNED,
         EventType.PRIORITISED,
-        EventType.HELD,
+        EventType.PUT_ON_HOLD,
         EventType.RELEASED,
-        EventType.PASSED,
+        EventType.STEPPED_BACK,
         EventType.TRANSFERRED,
     }
 )
@@ -86,15 +86,15 @@ class Watcher:
         "started",
     )
 
-    def __init__(self, hub: Hub, address: str, seen: tuple[str, str], started: Answer) -> None:
+    def __init__(self, hub: Hub, address: str, seen: tuple[str, str], started: StatusAnswer) -> None:
         self.hub = hub
         self.address = address
         self.queue = started.queue
-        self.number = started.standing.number
+        self.number = started.ticket_status.number
         self.seen = seen
         """The state and the message this client has been told."""
-        self.joined, self.moved = started.standing.joined, started.standing.moved
-        self.started: Answer | None = started
+        self.joined, self.moved = started.ticket_status.joined, started.ticket_status.moved
+        self.started: StatusAnswer | None = started
         self.connection: Connection | None = None
         self.slow_since = 0.0
         self.ends_at = 0.0
@@ -125,10 +125,10 @@ class Watcher:
         connection = self.connection
         if connection is None or connection.is_closing() or self._slow(connection):
             return False
-        if frames.answer.standing.joined != self.joined:
+        if frames.answer.ticket_status.joined != self.joined:
             connection.close()  # somebody else's, in a queue made anew
             return False
-        if frames.answer.standing.moved != self.moved:
+        if frames.answer.ticket_status.moved != self.moved:
             connection.write(MOVED)
             connection.close()
             return True
@@ -137,7 +137,7 @@ class Watcher:
         if frames.message != message:
             connection.write(frames.message_frame)
             wrote = True
-        if recalled and state.partition("-")[0] == frames.answer.standing.status:
+        if recalled and state.partition("-")[0] == frames.answer.ticket_status.status:
             connection.write(frames.recalled_frame)  # which says all the rest, too
             wrote = True
         elif frames.state != state:
@@ -186,7 +186,7 @@ class Hub:
 
     # Streams
 
-    def open(self, request: Request, answer: Answer) -> Sent:
+    def open(self, request: Request, answer: StatusAnswer) -> Sent:
         """A stream for the ticket of `answer`, or TooManyStreams; what the client was told, by its Last-Event-ID, is
         not repeated."""
         last = request.text(b"last-event-id") or request.args.get("last_event_id", "")
@@ -194,7 +194,7 @@ class Hub:
         frames = Frames(self.context, answer)
         if frames.ended and state == frames.state:
             return Response(204, headers=NO_STORE)  # told already: the browser need not come back
-        if len(self._streams.get(answer.queue, {}).get(answer.standing.number, ())) >= PER_TICKET:
+        if len(self._streams.get(answer.queue, {}).get(answer.ticket_status.number, ())) >= PER_TICKET:
             raise TooManyStreams("ticket", PER_TICKET)
         address = self.context.counted_address(request)
         self._open.check(address)
@@ -248,7 +248,7 @@ class Hub:
     async def _keep(self, queue: QueueId) -> None:
         kept = self._kept.get(queue)
         if kept is None:
-            kept = _Kept(await self.context.room.last_event(queue), self.loop.time())
+            kept = _Kept(await self.context.service.last_event(queue), self.loop.time())
             if queue not in self._streams:
                 return  # the last one went meanwhile
             self._kept[queue] = kept
@@ -256,10 +256,10 @@ class Hub:
         await self._hear(queue, kept)
         now = self.loop.time()
         if now >= kept.beat_at:
-            last = await self._tell(queue, self._numbers(queue), kept.moved_at, beat=True)
+            last = await self._tell(queue, self._numbers(queue), kept.moved_at, heartbeat=True)
             kept.settle(now)
             kept.beat_at = now + (_until_next_beat(last.settings) if last else REFRESH_SECONDS)
-            kept.waiting = last.view.waiting if last else kept.waiting
+            kept.waiting = last.snapshot.waiting if last else kept.waiting
         elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
             await self._tell(queue, self._numbers(queue), kept.moved_at)
             kept.settle(now)
@@ -267,7 +267,7 @@ class Hub:
     async def _hear(self, queue: QueueId, kept: _Kept) -> None:
         """Read what happened; tell at once those it happened to. Where the store goes away in between, it is read again
         when it is back."""
-        events = await self.context.room.events(queue, kept.after, EVENTS_AT_ONCE)
+        events = await self.context.service.events(queue, kept.after, EVENTS_AT_ONCE)
         if not events:
             return
         moved_at = next((event.at for event in events if _moves(event)), 0)
@@ -295,15 +295,15 @@ class Hub:
         numbers: list[int],
         since: int | Mapping[int, int] = 0,
         *,
-        beat: bool = False,
+        heartbeat: bool = False,
         recalled: Container[int | None] = (),
-    ) -> Answer | None:
+    ) -> StatusAnswer | None:
         """Look up tickets in slices and tell their streams what is new to them; answers the last of them. `since` says
         when it happened, to each or to all, where it is known; `recalled`, who is called once more."""
         last = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
-            answers = await self.context.room.look(queue, part, beat=beat)
+            answers = await self.context.service.statuses(queue, part, heartbeat=heartbeat)
             read_at = self.loop.time()
             turn_ends = monotonic() + TURN_SECONDS
             for number, answer in zip(part, answers, strict=True):
@@ -319,7 +319,7 @@ class Hub:
                 if told and since and self._on_pushed:
                     kind, at = ("line", since) if isinstance(since, int) else ("own", since[number])
                     # By the store's clock, which is the event's, up to its answer; by ours from there.
-                    seconds = (answer.view.now - at) / 1000 + self.loop.time() - read_at
+                    seconds = (answer.snapshot.now - at) / 1000 + self.loop.time() - read_at
                     self._on_pushed(kind, max(0.0, seconds), told)
                 if monotonic() >= turn_ends:
                     await asyncio.sleep(0)

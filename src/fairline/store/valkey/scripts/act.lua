@@ -2,17 +2,17 @@
 -- reinstate.
 -- ARGV  1 now  2 action  then for each: number  joined (when it was taken; '' = any)  by (whose session it has to be, if
 -- there is one, digest; '' = anyone's)
--- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also no_room, held)  rank  due  record.
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line)  rank  due  record.
 --#include step
 local action, reply = ARGV[2], {}
 
--- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again.
-local function set_held(t, held)
+-- Put aside, or back to the old place: the line closes up behind whoever is on_hold, and opens again.
+local function set_on_hold(t, on_hold)
   call('ZREM', set_of(t), t.number)
-  t.held = held
+  t.on_hold = on_hold
   call('ZADD', set_of(t), t.place, t.number)
-  if not held then call('HDEL', ARRIVING, t.number) end
-  event(held and 'held' or 'released', t.number)
+  if not on_hold then call('HDEL', ARRIVING, t.number) end
+  event(on_hold and 'put_on_hold' or 'released', t.number)
   return save(t)
 end
 
@@ -35,8 +35,8 @@ end
 local function reinstate(t)
   local why = REASON[t.reason]
   if why ~= 'no_show' and why ~= 'claim_timeout' then return 'refused' end
-  if t.holder ~= '' and call('HEXISTS', HOLDERS, holder_field(t)) == 1 then return 'held' end
-  if room() < 1 then return 'no_room' end
+  if t.holder ~= '' and call('HEXISTS', HOLDERS, holder_field(t)) == 1 then return 'holder_in_line' end
+  if room() < 1 then return 'at_capacity' end
   uncount(t, 'expired')
   uncount(t, 'expired:' .. why)
   if why == 'no_show' and t.desk ~= '' then
@@ -59,7 +59,7 @@ local function act(t, joined, by)
   if action == 'reinstate' then return reinstate(t) end
   if action == 'hold' and t.state == STATUS.admitted then return_to_hold(t) end
   if action == 'hold' or action == 'release' then
-    set_held(t, action == 'hold')
+    set_on_hold(t, action == 'hold')
   else
     move(t, action, REASON_OF[action])
   end

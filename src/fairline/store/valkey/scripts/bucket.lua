@@ -7,13 +7,13 @@ end
 
 local function tokens_now(every)
   local tokens, limit = Q.tokens or burst(), burst()
-  if Q.held == 1 then limit = max(limit, min(1, tokens) + 2 * Q.admission_rate * every / 1000) end
+  if Q.token_bound == 1 then limit = max(limit, min(1, tokens) + 2 * Q.admission_rate * every / 1000) end
   return min(limit, tokens + Q.admission_rate * max(0, now - (Q.tokens_at or now)) / 1000)
 end
 
-local function keep_tokens(tokens, held)
-  Q.tokens, Q.tokens_at, Q.held = tokens, now, held and 1 or 0
-  call('HSET', QUEUE, 'tokens', tokens, 'tokens_at', now, 'held', Q.held)
+local function keep_tokens(tokens, token_bound)
+  Q.tokens, Q.tokens_at, Q.token_bound = tokens, now, token_bound and 1 or 0
+  call('HSET', QUEUE, 'tokens', tokens, 'tokens_at', now, 'token_bound', Q.token_bound)
 end
 
 local function lets_in()

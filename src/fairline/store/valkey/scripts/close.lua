@@ -7,7 +7,7 @@ local ends, many, cursor = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local reply = {''}
 
 if (tonumber(call('HGET', QUEUE, 'closed_day')) or 0) >= ends then return answer(reply) end
-local going_on = turn_page({LINE, HELD}, 1, 2, cursor, many, function(number)
+local going_on = turn_page({LINE, ON_HOLD}, 1, 2, cursor, many, function(number)
   local t = fetch(number)
   if t.joined <= ends then
     move(t, 'close', REASON_OF.close)

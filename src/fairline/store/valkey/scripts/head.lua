@@ -3,7 +3,7 @@
 -- reads the same. Included by ticket.lua and join.lua.
 --#include queue
 local HEAD, EXTRA = '<BBBBddBc0Bc0Bc0I2c0', '<BBc0'
-local IS_HELD, HAS_EXTRA = 2, 4
+local IS_ON_HOLD, HAS_EXTRA = 2, 4
 
 local function packed_head(state, reason, level, flags, place, joined, client, holder, key, person)
   return struct.pack(HEAD, state, reason, level, flags, place, joined, #client, client, #holder, holder, #key, key,

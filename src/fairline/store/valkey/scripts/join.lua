@@ -6,10 +6,10 @@
 --       (index in KEYS, 0 = none) and the persons (packed); then what only some tell: who (from 1), name, value:
 --       user, phone (digests)  phone_key, email_key (as that of the address)  key, fingerprint (of the idempotency key and the
 --       body)  level  pass (its id)  unlimited (the limits do not hold for them)  through (straight, or not at all)
---       series  held (to be put aside)  came (from where, as record.py packs it)  missing (the field they left out)
+--       series  on_hold (to be put aside)  came (from where, as record.py packs it)  missing (the field they left out)
 -- Returns for each: outcome  detail  number  rank  due  record; or for several who are new and stand in a row: row  how
--- many  number, rank, due and place of the first. Outcomes: joined, held (by its holder), again (by its
--- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room,
+-- many  number, rank, due and place of the first. Outcomes: joined, existing (of its holder), repeated (by its
+-- idempotency key), or why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), at_capacity,
 -- closed, closing, series, missing (detail: the field). Nothing at all where the terms are those of other settings.
 -- What a batch in a rush does not need is defined inside what needs it: a script is defined anew with each call.
 --#include head
@@ -124,7 +124,7 @@ for _, more in pairs(told) do
     fields[more.key_at] = 'j' .. more.key
   end
 end
-local held, held_by_now = MANY > 0 and call('HMGET', HOLDERS, unpack(fields)), {}
+local holding, holding_now = MANY > 0 and call('HMGET', HOLDERS, unpack(fields)), {}
 
 -- Who is given a ticket that is not written yet: in a rush nearly everyone joins behind all others, and all of them are
 -- written by one command for each key, told of by one event, and answered by one row. Whatever needs to find them has
@@ -140,13 +140,13 @@ local due_text = due and text(due) or ''
 
 local function note_holder(field, value)
   local holders = new.holders
-  held_by_now[field] = value
+  holding_now[field] = value
   holders[#holders + 1], holders[#holders + 2] = field, value
 end
 
 local function add_new(i, number, more)
   local place, field = next_place(number + moves, more.level), fields[i]
-  local flags = (more.held and IS_HELD or 0) + (has_serials and HAS_EXTRA or 0)
+  local flags = (more.on_hold and IS_ON_HOLD or 0) + (has_serials and HAS_EXTRA or 0)
   local record = packed_head(STATUS.waiting, 0, more.level, flags, place, now, ARGV[CLIENTS + i],
     string.sub(field, 1, 1) == 'c' and 'c' or field, more.key, ARGV[PERSONS + i])
   if has_serials then
@@ -159,7 +159,7 @@ local function add_new(i, number, more)
   records[at + 1], records[at + 2] = number, record
   if field ~= '' then note_holder(field, number) end
   if more.key ~= '' then note_holder(fields[more.key_at], number .. ' ' .. more.fingerprint) end
-  if more.held then new.set = HELD end
+  if more.on_hold then new.set = ON_HOLD end
   new.size = new.size + 1
 end
 
@@ -228,7 +228,7 @@ local function refusal(address_key, more)
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
   wait = more.email_key and per_email > 0 and blocked(more.email_key, per_email, AN_HOUR) or 0
   if wait > 0 then return 'limited', 'email ' .. text(wait) end
-  if more.through and not going_straight().is_free() then return 'no_room', '' end
+  if more.through and not going_straight().is_free() then return 'at_capacity', '' end
 end
 
 local function use_up(address_key, more)
@@ -242,7 +242,7 @@ local function use_up(address_key, more)
 end
 
 local function join(i, address_key, more)
-  local behind_all = more.level == 0 and not (more.held or more.through)
+  local behind_all = more.level == 0 and not (more.on_hold or more.through)
   if not behind_all then write_new(0) end
   last, waiting = last + 1, waiting + 1
   add_new(i, last, more)
@@ -256,13 +256,13 @@ end
 
 for i = 1, MANY do
   local more = told[i] or NOTHING
-  local again = more.key_at and (held_by_now[fields[more.key_at]] or held[more.key_at])
-  local before = held_by_now[fields[i]] or held[i]
+  local again = more.key_at and (holding_now[fields[more.key_at]] or holding[more.key_at])
+  local before = holding_now[fields[i]] or holding[i]
   if again then
     local number, fingerprint = string.match(again, '^(%d+) (.*)$')
-    if fingerprint == more.fingerprint then existing('again', number) else refused('conflict', '') end
+    if fingerprint == more.fingerprint then existing('repeated', number) else refused('conflict', '') end
   elseif before then
-    existing('held', before)
+    existing('existing', before)
   else
     local address_key = per_address > 0 and KEYS[tonumber(ARGV[ADDRESS_KEYS + i])]
     local outcome, detail = refusal(address_key, more)

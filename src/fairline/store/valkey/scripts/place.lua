@@ -12,7 +12,7 @@ local function skip(turns, level, share)
   end
 
   local function taken(place)
-    return call('ZCOUNT', LINE, place, place) + call('ZCOUNT', HELD, place, place) > 0
+    return call('ZCOUNT', LINE, place, place) + call('ZCOUNT', ON_HOLD, place, place) > 0
   end
 
   local waiting, turn = call('ZCARD', LINE), turns

@@ -1,14 +1,14 @@
 -- queue.lua: what every script on a queue begins with: its keys, its clock, what it is set to, and how it answers.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
---       12 passes  13 history  14 minutes  15 shown  16 held  17 desks  18 arriving  19 hours
+--       12 passes  13 history  14 minutes  15 estimates  16 on_hold  17 desks  18 arriving  19 hours
 --       20… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
 -- Whoever waits asks often, and this is all that is needed to answer them: what only a step needs is in step.lua.
 --#include states
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local REVOKED, PASSES, HISTORY, MINUTES, SHOWN = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local HELD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local REVOKED, PASSES, HISTORY, MINUTES, ESTIMATES = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local ON_HOLD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
 
 local unpack = table.unpack or unpack
 local call, floor, min, max = redis.call, math.floor, math.min, math.max
@@ -68,7 +68,7 @@ local function answer(reply)
   return {struct.pack('<ddddddddddddddddd',
     now, Q.stopped or 0, Q.version, waiting, admitted, active, Q.completed or 0,
     Q.stay_mean or 0, waited > 0 and (Q.flow_left or 0) / waited or 0, span > 0 and (Q.flow_called or 0) / span or 0,
-    inside > 0 and (Q.flow_out or 0) / inside or 0, Q.flow_out or 0, call('ZCARD', HELD), open, Q.cycle_count or 0,
+    inside > 0 and (Q.flow_out or 0) / inside or 0, Q.flow_out or 0, call('ZCARD', ON_HOLD), open, Q.cycle_count or 0,
     Q.cycle_mean or 0, Q.flow_called or 0), reply}
 end
 

@@ -1,6 +1,6 @@
 -- rebind.lua: a live ticket goes on to another device, whose client holds it from now on.
 -- ARGV  1 now  2 number  3 when it joined  4 how often it has moved, as the link says  5 client (digest)
--- Returns outcome (done, refused, missing, moved, held)  rank  due  record. Of two devices with one link, one has it.
+-- Returns outcome (done, refused, missing, moved, holder_in_line)  rank  due  record. Of two devices with one link, one has it.
 --#include step
 local number, joined, moved, client, reply = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], {}
 local t = fetch(number)
@@ -11,7 +11,7 @@ local function rebind()
   if t.moved ~= moved then return 'moved' end
   if t.holder == 'c' then
     local holds = call('HGET', HOLDERS, 'c' .. client)
-    if holds and holds ~= number then return 'held' end
+    if holds and holds ~= number then return 'holder_in_line' end
     free_holder(t)
     call('HSET', HOLDERS, 'c' .. client, number)
   end

@@ -1,5 +1,5 @@
 -- step.lua: what every script begins with that takes tickets along: the rest of the settings, and the transitions. The
--- tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and HELD_TRANSITIONS are made from ticket.py; the bounds
+-- tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and ON_HOLD_TRANSITIONS are made from ticket.py; the bounds
 -- HOURS_AT_HAND, HOURS_KEPT and MOST_DESKS from contract.py.
 --#include ticket
 --#include count
@@ -15,7 +15,7 @@ setmetatable(Q, {__index = function(_, name)
   setmetatable(Q, nil)
   read({
     'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
-    'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'held', 'stay_count', 'flow_at',
+    'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'token_bound', 'stay_count', 'flow_at',
     'stats_hour',
   })
   return Q[name]
@@ -36,12 +36,12 @@ end
 
 -- Where an action leads; nil where the table does not allow it.
 local function goes_to(t, action)
-  return (t.held and HELD_TRANSITIONS or TRANSITIONS[t.state])[action]
+  return (t.on_hold and ON_HOLD_TRANSITIONS or TRANSITIONS[t.state])[action]
 end
 
 -- The set a ticket is in.
 local function set_of(t)
-  return t.held and HELD or SET_OF[t.state]
+  return t.on_hold and ON_HOLD or SET_OF[t.state]
 end
 
 -- Count for the desk that called a ticket. A name that there was no room for any more is one of the others.
@@ -67,11 +67,11 @@ local function compare(wait, seconds, low, high)
 end
 
 local function compare_shown(number)
-  local shown = call('HGET', SHOWN, number)
+  local shown = call('HGET', ESTIMATES, number)
   if not shown then return end
   local joined, seconds, low, high = unpack(cmsgpack.unpack(shown))
   compare(max(0, clock - joined), seconds, low, high)
-  call('HDEL', SHOWN, number)
+  call('HDEL', ESTIMATES, number)
 end
 
 local function admitted_now(t)
@@ -98,7 +98,7 @@ local function ended_now(t, from, reason)
   free_holder(t)
   if from == STATUS.waiting then
     Q.flow_left = (Q.flow_left or 0) + 1
-    call('HDEL', SHOWN, t.number)
+    call('HDEL', ESTIMATES, t.number)
   else
     local seen = min((Q.stay_count or 0) + 1, STAYS_KEPT)
     Q.stay_count = seen
@@ -124,8 +124,8 @@ local function move(t, action, reason, detail)
     call('ZREM', set_of(t), t.number)
     call('ZADD', SET_OF[to], to == STATUS.waiting and t.place or t.number, t.number)
   end
-  if t.held then call('HDEL', ARRIVING, t.number) end
-  t.state, t.leaving, t.held = to, false, false
+  if t.on_hold then call('HDEL', ARRIVING, t.number) end
+  t.state, t.leaving, t.on_hold = to, false, false
   local due
   if to == STATUS.waiting then
     t.admitted, t.desk, due = 0, '', waiting_due()

@@ -13,7 +13,7 @@ local function unpack_ticket(number, record)
   local flags, at
   t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
-  t.leaving, t.held, t.nearly = flags % 2 == 1, flags % 4 >= IS_HELD, flags >= IS_NEARLY
+  t.leaving, t.on_hold, t.nearly = flags % 2 == 1, flags % 4 >= IS_ON_HOLD, flags >= IS_NEARLY
   if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
   if at <= #record then
     t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.desk, t.went = struct.unpack(TAIL, record, at)
@@ -51,7 +51,7 @@ end
 
 local function packed(t)
   local extra = t.moved > 0 or t.serial ~= ''
-  local flags = (t.leaving and LEAVING or 0) + (t.held and IS_HELD or 0) + (extra and HAS_EXTRA or 0)
+  local flags = (t.leaving and LEAVING or 0) + (t.on_hold and IS_ON_HOLD or 0) + (extra and HAS_EXTRA or 0)
     + (t.nearly and IS_NEARLY or 0)
   local record = packed_head(t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person)
   if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end

@@ -23,18 +23,18 @@ export const ACTS = {
 };
 
 /** What can be done with someone, by where they are; the first ones are at hand, the others behind "More". */
-const AT_HAND = { line: ["call"], held: ["release"], missed: ["reinstate"], called: [], serving: [] };
-const MORE = { line: ["hold", "pass", "prioritise", "transfer", "cancel"], held: ["transfer", "cancel"], missed: [], called: ["recall", "start", "no_show", "return", "hold", "transfer"], serving: ["complete", "transfer"] };
+const AT_HAND = { line: ["call"], on_hold: ["release"], missed: ["reinstate"], called: [], serving: [] };
+const MORE = { line: ["hold", "step_back", "prioritise", "transfer", "cancel"], on_hold: ["transfer", "cancel"], missed: [], called: ["recall", "start", "no_show", "return", "hold", "transfer"], serving: ["complete", "transfer"] };
 const CARD = { called: ["start", "recall", "no_show", "return", "hold", "transfer"], serving: ["done_next", "complete", "transfer"] };
 
 /** Who it is, in few words, as part of a sentence. */
 export const name = (ticket) => [ticket.label, ticket.name].filter(Boolean).map(isolated).join(" ");
-export const whereIs = (ticket) => (ticket.held ? "held" : { waiting: "line", admitted: "called", active: "serving", expired: "missed" }[ticket.status]);
+export const whereIs = (ticket) => (ticket.on_hold ? "on_hold" : { waiting: "line", admitted: "called", active: "serving", expired: "missed" }[ticket.status]);
 /** Minutes and seconds, as on a stopwatch. */
 const watch = (seconds) => `${Math.floor(Math.max(0, seconds) / 60)}:${String(Math.floor(Math.max(0, seconds)) % 60).padStart(2, "0")}`;
 
 /** Everything of a ticket that a row or card shows; positions are written without making it anew. */
-export const factsOf = (ticket) => JSON.stringify([ticket.label, ticket.status, ticket.held, ticket.reason, ticket.name, ticket.phone, ticket.party_size, ticket.priority, ticket.desk, ticket.joined_at, ticket.admitted_at, ticket.started_at, ticket.ended_at]);
+export const factsOf = (ticket) => JSON.stringify([ticket.label, ticket.status, ticket.on_hold, ticket.reason, ticket.name, ticket.phone, ticket.party_size, ticket.priority, ticket.desk, ticket.joined_at, ticket.admitted_at, ticket.started_at, ticket.ended_at]);
 
 function button(act, ticket, press, extra = "") {
   const { label, key, main, tone } = ACTS[act];

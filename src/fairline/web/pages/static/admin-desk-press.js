@@ -12,7 +12,7 @@ const unanswered = (error) => [0, 502, 504].includes(error.status) || error.code
 export const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** What a press changes of a ticket. Signs of life change none of it. */
-export const traits = (ticket) => JSON.stringify([ticket.status, ticket.held, ticket.desk, ticket.admitted_at, ticket.started_at, ticket.ended_at, ticket.priority, ticket.status === "admitted" ? ticket.deadline : null]);
+export const traits = (ticket) => JSON.stringify([ticket.status, ticket.on_hold, ticket.desk, ticket.admitted_at, ticket.started_at, ticket.ended_at, ticket.priority, ticket.status === "admitted" ? ticket.deadline : null]);
 
 /**
  * A press is `{title, path, body}`, and either `key` (the server knows a repeated press by it), or `ticket` and `seen` (a

@@ -39,7 +39,7 @@ class Desk {
     this.mine = new MyDesk(queue, { chosen: () => { this.draw(); this.next.focus(); }, set: (open) => this.setDesk(open) });
     const press = (act, ticket) => this.act(act, ticket), open = (ticket) => this.toggle(ticket);
     const rows = (where) => new Kept(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
-    this.lists = { mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf), line: rows("line"), elsewhere: rows("elsewhere"), held: rows("held"), missed: rows("missed") };
+    this.lists = { mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf), line: rows("line"), elsewhere: rows("elsewhere"), on_hold: rows("on_hold"), missed: rows("missed") };
   }
 
   begin() {
@@ -103,7 +103,7 @@ class Desk {
     this.epoch += 1;
     if (!this.floor) return;
     const gone = new Set(tickets.map((ticket) => ticket.ticket)), floor = { ...this.floor };
-    for (const where of ["line", "held", "called", "serving", "missed"]) floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
+    for (const where of ["line", "on_hold", "called", "serving", "missed"]) floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
     for (const ticket of tickets) {
       const where = whereIs(ticket);
       // The line is listed from its head on, so a place in the list is the position.
@@ -111,7 +111,7 @@ class Desk {
       else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where) floor[where] = [ticket, ...floor[where]];
     }
     floor.waiting += floor.line.length - this.floor.line.length;
-    floor.put_aside += floor.held.length - this.floor.held.length;
+    floor.on_hold_count += floor.on_hold.length - this.floor.on_hold.length;
     this.floor = floor;
     this.draw();
     this.read();
@@ -128,13 +128,13 @@ class Desk {
     this.lists.mine.draw(at.filter((ticket) => mine.has(ticket)).sort((one, other) => new Date(other.admitted_at) - new Date(one.admitted_at)));
     this.lists.line.draw(floor.line);
     this.section("elsewhere", at.filter((ticket) => !mine.has(ticket)));
-    this.section("held", floor.held);
+    this.section("on_hold", floor.on_hold);
     this.section("missed", floor.missed);
     this.more.hidden = floor.waiting <= floor.line.length || this.limit === MANY;
     const first = floor.line[0];
     write(show("next-who"), first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody waits");
     write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody waits");
-    write(show("put-aside"), number(floor.put_aside));
+    write(show("put-aside"), number(floor.on_hold_count));
     this.status(floor);
     guard(this.root);
     this.mark();
@@ -362,6 +362,6 @@ const joinedWords = ({ label, position }) => `${isolated(label)} is in line${pos
 
 /** What came of an action; where someone else was quicker, how it is now. */
 function told(act, ticket) {
-  const reached = { call: ["called"], recall: ["called"], start: ["serving"], complete: [undefined], no_show: ["missed"], return: ["line"], hold: ["held"], release: ["line"], reinstate: ["called"], pass: ["line"], prioritise: ["line"], transfer: ["missed"], cancel: ["missed"] }[act];
+  const reached = { call: ["called"], recall: ["called"], start: ["serving"], complete: [undefined], no_show: ["missed"], return: ["line"], hold: ["on_hold"], release: ["line"], reinstate: ["called"], pass: ["line"], prioritise: ["line"], transfer: ["missed"], cancel: ["missed"] }[act];
   return reached.includes(whereIs(ticket)) ? ACTS[act].said(ticket) : `${name(ticket)} was changed meanwhile: see where they are now.`;
 }

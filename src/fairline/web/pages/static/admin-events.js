@@ -15,7 +15,7 @@ export class Events {
     this.filter = show("event-filter");
     this.hold = document.querySelector('[data-do="hold-events"]');
     this.all = [];
-    this.held = 0;
+    this.pending = 0;
     this.filter.append(h("option", { value: "" }, "Everything"), ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)));
     this.filter.addEventListener("change", () => this.draw());
     this.hold.addEventListener("click", () => this.turn());
@@ -60,19 +60,19 @@ export class Events {
 
   soon() {
     if (this.hold.getAttribute("aria-pressed") === "true") {
-      this.held += 1;
-      this.hold.textContent = `Show ${number(this.held)} new`;
+      this.pending += 1;
+      this.hold.textContent = `Show ${number(this.pending)} new`;
       return;
     }
     this.timer ??= requestAnimationFrame(() => { this.timer = null; this.draw(); });
   }
 
   turn() {
-    const held = this.hold.getAttribute("aria-pressed") === "true";
-    this.hold.setAttribute("aria-pressed", String(!held));
+    const note = this.hold.getAttribute("aria-pressed") === "true";
+    this.hold.setAttribute("aria-pressed", String(!note));
     this.hold.textContent = "Hold";
-    this.held = 0;
-    if (held) this.draw();
+    this.pending = 0;
+    if (note) this.draw();
   }
 
   draw() {

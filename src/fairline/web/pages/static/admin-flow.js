@@ -141,8 +141,8 @@ export class Flow {
       this.said.replaceChildren(`${at}${room} the last person waits about `, h("b", {}, duration(wait)), dirty && now.last_wait_seconds !== null ? `, now ${duration(now.last_wait_seconds)}.` : ".");
       const range = then.last_wait_range ? `Most likely ${duration(then.last_wait_range[0], true)} to ${duration(then.last_wait_range[1], true)}` : "";
       const clears = then.clears_at ? `the line as it stands is in by ${new Date(then.clears_at) - Date.now() < 72_000_000 ? timeOfDay(then.clears_at) : dateTime(then.clears_at)}` : "";
-      const held = dirty && this.now.full && this.rate.amount > this.now.rate && this.room.amount <= this.now.room ? "The inside is full: room, not the rate, holds people back. " : "";
-      this.more.textContent = held + [range, clears].filter(Boolean).join("; ") + (range || clears ? "." : "");
+      const note = dirty && this.now.full && this.rate.amount > this.now.rate && this.room.amount <= this.now.room ? "The inside is full: room, not the rate, holds people back. " : "";
+      this.more.textContent = note + [range, clears].filter(Boolean).join("; ") + (range || clears ? "." : "");
     }
   }
 

@@ -25,12 +25,12 @@ const ACTS = {
   revoke: { label: "Revoke", ends: "The ticket and its pass stop working at once, and stay so.", fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }] },
 };
 
-const HELD = { label: "Put aside", tone: "warn" };
-const stateOf = (ticket) => (ticket.held ? HELD : STATE[ticket.status]);
+const ON_HOLD = { label: "Put aside", tone: "warn" };
+const stateOf = (ticket) => (ticket.on_hold ? ON_HOLD : STATE[ticket.status]);
 
 /** Whether something can be done to someone as they are; the server has the last word. */
 const can = (ticket, name) =>
-  page.actions[ticket.held ? "held" : ticket.status].includes(name) && (name !== "reinstate" || page.reinstated.includes(ticket.reason));
+  page.actions[ticket.on_hold ? "on_hold" : ticket.status].includes(name) && (name !== "reinstate" || page.reinstated.includes(ticket.reason));
 
 export class People {
   constructor(queue, panel) {

@@ -77,7 +77,7 @@ export const REASON = {
 
 /** Kinds of events for the filter, and the dot of each. */
 export const KINDS = {
-  join: { label: "Joins", types: ["joined", "prioritised", "held", "released", "passed", "moved"] },
+  join: { label: "Joins", types: ["joined", "prioritised", "put_on_hold", "released", "stepped_back", "moved"] },
   in: { label: "Let in and inside", types: ["admitted", "called", "recalled", "returned", "started", "reinstated"] },
   end: { label: "Done and gone", types: ["completed", "expired", "transferred"] },
   set: { label: "Settings and the rest", types: [] },
@@ -91,9 +91,9 @@ export function eventWords(event) {
   switch (event.type) {
     case "joined": return "joined the line";
     case "prioritised": return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
-    case "held": return "was put aside";
+    case "put_on_hold": return "was put aside";
     case "released": return "was put back in line";
-    case "passed": return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
+    case "stepped_back": return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
     case "moved": return "went on with another device";
     case "reinstated": return "came after all";
     case "transferred": return "went on to another queue";
@@ -101,9 +101,9 @@ export function eventWords(event) {
     case "called": return `was called${where}`;
     case "recalled": return `was called again${where}`;
     case "returned": return "was put back in line";
-    case "held": return "was put aside";
+    case "put_on_hold": return "was put aside";
     case "released": return "is back in line";
-    case "passed": return event.detail === "1" ? "let someone pass" : `let ${event.detail ?? "others"} pass`;
+    case "stepped_back": return event.detail === "1" ? "let someone pass" : `let ${event.detail ?? "others"} pass`;
     case "reinstated": return `came after all${event.detail ? `, to ${event.detail}` : ""}`;
     case "transferred": return event.detail ? `went on to ${event.detail.split(" ")[0]}` : "went on to another queue";
     case "started": return "is inside";

@@ -67,9 +67,9 @@ function draw(board) {
   const [now, ...others] = board.serving;
   const shown = new Set(board.serving.map(({label}) => label));
   say(part(section, "name"), board.name);
-  const held = {paused: texts.paused_title, maintenance: texts.maintenance_title}[board.status];
-  say(part(section, "held"), held ?? (board.open ? "" : texts.closed_title));
-  part(section, "held").hidden = !held && board.open;
+  const stopped = {paused: texts.paused_title, maintenance: texts.maintenance_title}[board.status];
+  say(part(section, "stopped"), stopped ?? (board.open ? "" : texts.closed_title));
+  part(section, "stopped").hidden = !stopped && board.open;
   drawNow(section, now);
   const past = board.called.filter(({label}) => !shown.has(label));
   const rows = Math.max(2, MOST_ROWS - Math.min(2, past.length));
@@ -77,7 +77,7 @@ function draw(board) {
   drawList(section, "called", past.slice(0, MOST_ROWS - Math.min(others.length, rows)));
   section.firstElementChild.classList.toggle("alone", others.length + past.length === 0);
   say(part(section, "waiting"), waiting(board.queue_length));
-  part(section, "wait-box").hidden = Boolean(held) || !board.open || !board.estimated_wait_range;
+  part(section, "wait-box").hidden = Boolean(stopped) || !board.open || !board.estimated_wait_range;
   say(part(section, "wait"), wait(board.estimated_wait_range));
   fit(section);
   hear(board);

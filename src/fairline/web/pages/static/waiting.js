@@ -64,14 +64,14 @@ let was = page.dataset.state;
 function drawLine(answer) {
   if (answer.sold_out) return reload();
   const paused = answer.queue_status !== "active" || answer.stock_unknown;
-  const state = answer.held ? "held" : paused ? "paused" : "waiting";
+  const state = answer.on_hold ? "on_hold" : paused ? "paused" : "waiting";
   page.dataset.state = state;
   say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
   say("text", texts[`${state}_text`]);
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
-  show("pass", !answer.held && answer.position < answer.queue_length);
-  if (answer.held) show("note", false); // whatever it says is of the line
+  show("step-back", !answer.on_hold && answer.position < answer.queue_length);
+  if (answer.on_hold) show("note", false); // whatever it says is of the line
   else if (was === "admitted") {
     say("note", texts.back_in_line);
     show("note");
@@ -79,7 +79,7 @@ function drawLine(answer) {
   }
   was = state;
   desk = undefined;
-  if (answer.held) return drawHeld();
+  if (answer.on_hold) return drawOnHold();
   say("position", number(answer.position));
   for (const field of document.querySelectorAll('input[name="position"]')) field.value = answer.position;
   each("position", (it) => it.classList.toggle("long", answer.position > 9999));
@@ -95,7 +95,7 @@ function drawLine(answer) {
 }
 
 /** Put aside: there is no position to show, and no wait to tell. */
-function drawHeld() {
+function drawOnHold() {
   if (!data.walk_in) show("place", false);
   forget();
   document.title = `${texts.held_title} · ${data.name}`;

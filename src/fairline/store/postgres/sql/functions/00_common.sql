@@ -82,7 +82,7 @@ $$;
 CREATE FUNCTION tokens_of(_q queues, _tallies tallies, _now bigint, _every bigint) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT least(
-    CASE WHEN _tallies.held
+    CASE WHEN _tallies.token_bound
       THEN greatest(burst_of(_q), least(1, coalesce(_tallies.tokens, burst_of(_q))) + 2 * _q.admission_rate * _every / 1000)
       ELSE burst_of(_q) END,
     coalesce(_tallies.tokens, burst_of(_q))
@@ -93,29 +93,29 @@ $$;
 CREATE FUNCTION allows(_t tickets, _action text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (
-    SELECT 1 FROM transitions tr WHERE tr.status = _t.status AND tr.held = _t.held AND tr.action = _action);
+    SELECT 1 FROM transitions tr WHERE tr.status = _t.status AND tr.on_hold = _t.on_hold AND tr.action = _action);
 END $$;
 
 -- The queue at this moment, as answers begin.
-CREATE FUNCTION view_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION snapshot_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _view json;
+  _snapshot json;
 BEGIN
   SELECT json_build_array(_now, c.stopped, q.version, c.waiting, c.admitted, c.active, c.completed, c.stay_mean,
     CASE WHEN c.flow_waited > 0 THEN c.flow_left / c.flow_waited ELSE 0 END,
     CASE WHEN c.flow_span > 0 THEN c.flow_called / c.flow_span ELSE 0 END,
     CASE WHEN c.flow_inside > 0 THEN c.flow_out / c.flow_inside ELSE 0 END, c.flow_out,
-    c.put_aside,
+    c.on_hold,
     CASE WHEN q.admission = 'manual' THEN (
       SELECT count(*) FROM desks d WHERE d.queue = _queue AND d.seen > _now - q.desk_idle_seconds * 1000) ELSE 0 END,
     cardinality(c.cycles),
     coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.flow_called)
-  INTO _view FROM tallies c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
+  INTO _snapshot FROM tallies c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
   -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the queue was removed' USING ERRCODE = 'FL001';
   END IF;
-  RETURN _view;
+  RETURN _snapshot;
 END $$;
 
 -- Lock tickets, always in the order of their numbers: beats do it without the lock of the queue. Answers where their rows
@@ -133,22 +133,22 @@ BEGIN
 END $$;
 
 -- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
-CREATE FUNCTION standing(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
+CREATE FUNCTION ticket_status(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.held, _t.serial, _t.moved)
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved)
 $$;
 
 CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.held, _t.serial, _t.moved, _t.place,
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved, _t.place,
     _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person, _t.went)
 $$;
 
 -- An answer: the queue, and each ticket asked for in order (null where there is none), all of one moment.
 CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN (SELECT json_build_array(view_of(_queue, _now), coalesce((
-    SELECT json_agg(CASE WHEN f.found THEN standing(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
+  RETURN (SELECT json_build_array(snapshot_of(_queue, _now), coalesce((
+    SELECT json_agg(CASE WHEN f.found THEN ticket_status(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
     FROM tallies c
     CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN LATERAL (

@@ -9,7 +9,7 @@ DECLARE
     SELECT t.place FROM unnest(_numbers) WITH ORDINALITY a(number, i)
     LEFT JOIN LATERAL (
       SELECT t.place FROM tickets t
-      WHERE t.queue = _queue AND t.number = a.number AND t.status = 'waiting' AND NOT t.held OFFSET 0
+      WHERE t.queue = _queue AND t.number = a.number AND t.status = 'waiting' AND NOT t.on_hold OFFSET 0
     ) t ON true ORDER BY a.i);
   _blocks bigint[];
   _ahead bigint[];
@@ -68,7 +68,7 @@ BEGIN
   -- Places within one turn run out after 2^24 arrivals (or a change from strict): take the next turn then.
   WHILE _turns - _turn >= (1 << 24) - 1 AND (
     EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = place_of(_turn, _turns))
-    OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.held AND t.place = place_of(_turn, _turns)))
+    OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.on_hold AND t.place = place_of(_turn, _turns)))
   LOOP
     _turn := _turn + 1;
   END LOOP;
@@ -101,7 +101,7 @@ BEGIN
 END $$;
 
 -- The next in the line. A row that someone outside of Fairline holds is passed over, and never holds up a desk; within
--- Fairline none is ever held here, since the steps of a queue follow each other.
+-- Fairline none is ever on_hold here, since the steps of a queue follow each other.
 CREATE FUNCTION next_in_line(_queue bigint, _many bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (

@@ -18,7 +18,7 @@ BEGIN
   SELECT * INTO _tallies FROM tallies WHERE queue = _q.key;
 
   WITH going AS MATERIALIZED (
-    SELECT a.i, t.row, t.number, t.status AS was, t.held AS was_held, tr.goes_to, a.why, t.place, t.joined,
+    SELECT a.i, t.row, t.number, t.status AS was, t.on_hold AS was_on_hold, tr.goes_to, a.why, t.place, t.joined,
       t.admitted AS admitted_at,
       CASE tr.goes_to
         WHEN 'waiting' THEN waiting_due(_q, _clock)
@@ -32,12 +32,12 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT t.ctid AS row, t.* FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
     ) t
-    JOIN transitions tr ON tr.status = t.status AND tr.held = t.held AND tr.action = _action
+    JOIN transitions tr ON tr.status = t.status AND tr.on_hold = t.on_hold AND tr.action = _action
   ), moved AS (
     UPDATE tickets t SET
       status = g.goes_to,
       leaving = false,
-      held = false,
+      on_hold = false,
       reason = CASE WHEN g.goes_to = 'expired' THEN g.why END,
       admitted = CASE WHEN g.goes_to = 'waiting' THEN 0
         WHEN g.goes_to = 'admitted' AND g.was = 'waiting' THEN _now ELSE t.admitted END,
@@ -50,7 +50,7 @@ BEGIN
       due = g.next_due,
       sweep_at = g.next_due
     FROM going g WHERE t.ctid = g.row
-    RETURNING g.i, t.number, g.was, g.was_held, t.status, t.reason, t.desk, t.place, t.holder, t.joined,
+    RETURNING g.i, t.number, g.was, g.was_on_hold, t.status, t.reason, t.desk, t.place, t.holder, t.joined,
       g.admitted_at, t.started
   ), out_of_line AS (
     DELETE FROM line WHERE ctid = ANY (ARRAY(
@@ -102,13 +102,13 @@ BEGIN
     array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
     (SELECT names FROM by_desk) AS desk_names,
     (SELECT counts FROM by_desk) AS desk_counts,
-    array_agg(place) FILTER (WHERE was = 'waiting' AND NOT was_held AND status <> 'waiting') AS places_left,
+    array_agg(place) FILTER (WHERE was = 'waiting' AND NOT was_on_hold AND status <> 'waiting') AS places_left,
     array_agg(place) FILTER (WHERE status = 'waiting' AND was <> 'waiting') AS places_taken,
     array_agg(greatest(0, _now - joined)) FILTER (WHERE was = 'waiting' AND status = 'admitted') AS waits,
     array_agg(greatest(0, _now - admitted_at) / 1000.0::double precision ORDER BY i)
       FILTER (WHERE was <> 'waiting' AND status IN ('completed', 'expired')) AS stays,
-    count(*) FILTER (WHERE status = 'waiting') - count(*) FILTER (WHERE was = 'waiting' AND NOT was_held) AS waiting,
-    count(*) FILTER (WHERE was_held) AS was_held,
+    count(*) FILTER (WHERE status = 'waiting') - count(*) FILTER (WHERE was = 'waiting' AND NOT was_on_hold) AS waiting,
+    count(*) FILTER (WHERE was_on_hold) AS was_on_hold,
     count(*) FILTER (WHERE status = 'admitted') - count(*) FILTER (WHERE was = 'admitted') AS admitted,
     count(*) FILTER (WHERE status = 'active') - count(*) FILTER (WHERE was = 'active') AS active,
     count(*) FILTER (WHERE status = 'completed') AS completed,
@@ -136,7 +136,7 @@ BEGIN
   END LOOP;
   UPDATE tallies SET
     waiting = waiting + _m.waiting,
-    put_aside = put_aside - _m.was_held,
+    on_hold = on_hold - _m.was_on_hold,
     empty_at = CASE WHEN waiting = 0 AND _m.waiting > 0 THEN _now ELSE empty_at END,
     admitted = admitted + _m.admitted,
     active = active + _m.active,

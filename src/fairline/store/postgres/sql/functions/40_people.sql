@@ -84,8 +84,8 @@ BEGIN
 END $$;
 
 -- join: give each arrival a ticket at its place in the line, or the one its holder has already.
--- Returns for each: outcome, detail, ticket. Outcomes: joined, held (by its holder), again (by its idempotency key), or
--- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), no_room (to go straight `_through`),
+-- Returns for each: outcome, detail, ticket. Outcomes: joined, existing (of its holder), repeated (by its idempotency key), or
+-- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), at_capacity (to go straight `_through`),
 -- closed, closing, series, missing (detail: the field). The terms are what was worked out from the settings at
 -- `_version` (null: none were): when `_days` begin, when it is open (`_from`, `_until`; null: always), and the longest
 -- line that can be served today. Nothing is done where the settings are others.
@@ -93,7 +93,7 @@ CREATE FUNCTION "join"(
   _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
   _clients bytea[], _users bytea[], _phones bytea[], _emails bytea[], _addresses bytea[],
   _keys bytea[], _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[],
-  _through boolean[], _series text[], _held boolean[], _came json[], _missing text[]
+  _through boolean[], _series text[], _on_hold boolean[], _came json[], _missing text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -122,13 +122,13 @@ DECLARE
   _places bigint[] := '{}';       -- taken, and not counted in the blocks yet
 BEGIN
   IF _version <> _q.version THEN
-    RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
+    RETURN json_build_array(snapshot_of(_q.key, _now), '[]'::json);
   END IF;
   FOR _a IN
     SELECT * FROM unnest(_clients, _users, _phones, _emails, _addresses, _keys, _fingerprints, _levels, _passes,
-      _limited, _people, _through, _series, _held, _came, _missing)
+      _limited, _people, _through, _series, _on_hold, _came, _missing)
       WITH ORDINALITY a(client, "user", phone, email, address, key, fingerprint, level, pass, limited, person,
-        through, series, held, came, missing, i)
+        through, series, on_hold, came, missing, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
@@ -150,13 +150,13 @@ BEGIN
         _items := _items || json_build_array('conflict', '', NULL);
         CONTINUE;
       ELSIF FOUND THEN
-        _item := '["again", "", null]';
+        _item := '["repeated", "", null]';
       END IF;
     END IF;
     IF _item IS NULL AND _holder IS NOT NULL THEN
       SELECT number INTO _found FROM holders WHERE queue = _q.key AND holder = _holder;
       IF FOUND THEN
-        _item := '["held", "", null]';
+        _item := '["existing", "", null]';
       END IF;
     END IF;
     IF _item IS NOT NULL THEN
@@ -173,7 +173,7 @@ BEGIN
     IF _item IS NULL AND _a.through AND NOT (
       lets_in(_q) AND _waiting = 0 AND room_of(_q, _tallies) > 0 AND tokens_of(_q, _tallies, _now, 0) >= 1
     ) THEN
-      _item := '["no_room", "", null]';
+      _item := '["at_capacity", "", null]';
     END IF;
     IF _item IS NOT NULL THEN
       _items := _items || _item;
@@ -198,7 +198,7 @@ BEGIN
     _t.status := CASE WHEN _a.through THEN 'admitted' ELSE 'waiting' END;
     _t.level := _a.level;
     _t.leaving := false;
-    _t.held := _a.held;
+    _t.on_hold := _a.on_hold;
     _t.serial := next_serial(_q, _now, _days, _a.series, _tallies.number);
     _t.moved := 0;
     _t.nearly := false;
@@ -227,7 +227,7 @@ BEGIN
     IF _a.through THEN
       _tallies.tokens := tokens_of(_q, _tallies, _now, 0) - 1;
       _tallies.tokens_at := _now;
-      _tallies.held := false;
+      _tallies.token_bound := false;
       _tallies.admitted := _tallies.admitted + 1;
       _tallies.admitted_at := _now;
       _tallies.flow_called := _tallies.flow_called + 1;
@@ -236,8 +236,8 @@ BEGIN
       _details := _details || NULL::text;
       _went := _went || 0::bigint;
       _item := json_build_array('joined', '', whole(_t, NULL, _tallies.stopped));
-    ELSIF _a.held THEN
-      _tallies.put_aside := _tallies.put_aside + 1;
+    ELSIF _a.on_hold THEN
+      _tallies.on_hold := _tallies.on_hold + 1;
       _item := json_build_array('joined', '', whole(_t, NULL, _tallies.stopped));
     ELSIF _a.level > 0 THEN
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
@@ -265,10 +265,10 @@ BEGIN
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
   IF _joined > 0 THEN
-    UPDATE tallies SET number = _tallies.number, turns = _tallies.turns, waiting = _waiting, put_aside = _tallies.put_aside,
+    UPDATE tallies SET number = _tallies.number, turns = _tallies.turns, waiting = _waiting, on_hold = _tallies.on_hold,
       empty_at = CASE WHEN _tallies.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END, admitted = _tallies.admitted,
       admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called, tokens = _tallies.tokens, tokens_at = _tallies.tokens_at,
-      held = _tallies.held
+      token_bound = _tallies.token_bound
     WHERE queue = _q.key;
     PERFORM tell(_q.key, _now, _types, _told_of, _details);
     PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[_joined], _waiting);
@@ -277,7 +277,7 @@ BEGIN
     PERFORM tally_moved(_q.key, _now, _went, 0, 0, 0, NULL, _waiting);
   END IF;
   _items := told(_q.key, _items, _standing_at, _standing_for);
-  RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
+  RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
 -- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
@@ -322,9 +322,9 @@ BEGIN
   RETURN _items;
 END $$;
 
--- beat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up.
+-- heartbeat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up.
 -- It does not wait for the steps of the queue: what it changes is the deadline alone.
-CREATE FUNCTION beat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION heartbeat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := seen(_id);
   _q queues := settings_of(_tallies.queue);
@@ -338,9 +338,9 @@ BEGIN
   RETURN standings(_q.key, _now, _numbers);
 END $$;
 
--- keep: people who wait gave a sign of life a moment ago; their deadline moves on. Whoever does not wait any more, or has
+-- record_heartbeats: people who wait gave a sign of life a moment ago; their deadline moves on. Whoever does not wait any more, or has
 -- closed the page since, is left as they are.
-CREATE FUNCTION keep(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION record_heartbeats(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := seen(_id);
   _q queues := settings_of(_tallies.queue);
@@ -366,21 +366,21 @@ BEGIN
   RETURN standings(_q.key, _now, _numbers);
 END $$;
 
--- look: tickets as they are now, changing nothing. `_whole` answers all that is kept of them.
-CREATE FUNCTION look(_id text, _at bigint, _numbers bigint[], _whole boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- look_up: tickets as they are now, changing nothing. `_whole` answers all that is kept of them.
+CREATE FUNCTION look_up(_id text, _at bigint, _numbers bigint[], _whole boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _tallies tallies := seen(_id);
   _now bigint := moment(_at);
 BEGIN
   IF _whole THEN
-    RETURN json_build_array(view_of(_tallies.queue, _now), whole_tickets(_tallies.queue, _numbers));
+    RETURN json_build_array(snapshot_of(_tallies.queue, _now), whole_tickets(_tallies.queue, _numbers));
   END IF;
   RETURN standings(_tallies.queue, _now, _numbers);
 END $$;
 
--- note_shown: keep what some people were told of their wait (in ms), to be compared with it once they are let in.
+-- record_estimates: keep what some people were told of their wait (in ms), to be compared with it once they are let in.
 -- Whoever was let in meanwhile is compared at once; whoever has gone is left out.
-CREATE FUNCTION note_shown(
+CREATE FUNCTION record_estimates(
   _id text, _at bigint, _numbers bigint[], _seconds bigint[], _low bigint[], _high bigint[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -437,5 +437,5 @@ BEGIN
     UPDATE tallies SET moves = moves + 1, turns = _tallies.turns WHERE queue = _q.key;
     PERFORM tell(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
   END IF;
-  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;

@@ -1,11 +1,11 @@
 -- 41_places.sql: people who change places by themselves: they let others pass, or go on to another device; and who has
 -- come to the front.
 
--- let_pass: someone who waits lets others go first: each of them takes the place of the one before, and they take the
+-- step_back: someone who waits lets others go first: each of them takes the place of the one before, and they take the
 -- last one's. No place is new, so nobody else is overtaken or overtakes. `_seen` is the position it was asked at: whoever
 -- is further back has done so already.
 -- Returns outcome (done, refused, missing) and the ticket.
-CREATE FUNCTION let_pass(_id text, _at bigint, _number bigint, _many int, _seen bigint) RETURNS json
+CREATE FUNCTION step_back(_id text, _at bigint, _number bigint, _many int, _seen bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -14,19 +14,19 @@ DECLARE
   _t tickets;
   _places bigint[];
   _numbers bigint[];
-  _passed int;
+  _others int;
 BEGIN
   SELECT * INTO _t FROM tickets WHERE queue = _tallies.queue AND number = _number;
   IF NOT FOUND THEN
     _outcome := 'missing';
-  ELSIF NOT allows(_t, 'pass') THEN
+  ELSIF NOT allows(_t, 'step_back') THEN
     _outcome := 'refused';
   ELSIF _seen IS NULL OR (ranks(_tallies.queue, ARRAY[_number]))[1] <= _seen THEN
     SELECT array_agg(l.place ORDER BY l.place), array_agg(l.number ORDER BY l.place) INTO _places, _numbers FROM (
       SELECT place, number FROM line WHERE queue = _tallies.queue AND place >= _t.place ORDER BY place LIMIT _many + 1) l;
-    _passed := cardinality(_numbers) - 1;
+    _others := cardinality(_numbers) - 1;
   END IF;
-  IF _passed > 0 THEN
+  IF _others > 0 THEN
     _numbers := _numbers[2:] || _number;
     PERFORM hold_tickets(_tallies.queue, _numbers);
     FOR _i IN 1 .. cardinality(_numbers) LOOP
@@ -34,18 +34,18 @@ BEGIN
       UPDATE tickets SET place = _places[_i] WHERE queue = _tallies.queue AND number = _numbers[_i];
     END LOOP;
     IF _t.level > 0 THEN -- an equal who comes later stays behind
-      UPDATE tallies SET turns[_t.level] = greatest(turns[_t.level], _places[_passed + 1] >> 24)
+      UPDATE tallies SET turns[_t.level] = greatest(turns[_t.level], _places[_others + 1] >> 24)
       WHERE queue = _tallies.queue;
     END IF;
-    PERFORM tell(_tallies.queue, _now, ARRAY['passed'], ARRAY[_number], ARRAY[_passed::text]);
+    PERFORM tell(_tallies.queue, _now, ARRAY['stepped_back'], ARRAY[_number], ARRAY[_others::text]);
   END IF;
   RETURN json_build_array(
-    view_of(_tallies.queue, _now), json_build_array(_outcome, whole_tickets(_tallies.queue, ARRAY[_number]) -> 0));
+    snapshot_of(_tallies.queue, _now), json_build_array(_outcome, whole_tickets(_tallies.queue, ARRAY[_number]) -> 0));
 END $$;
 
 -- rebind: a live ticket goes on to another device, whose client holds it from now on. Of two devices with one link, one
 -- has it: it has moved as often as the link says (`_moved`) only once.
--- Returns outcome (done, refused, missing, moved, held) and the ticket.
+-- Returns outcome (done, refused, missing, moved, holder_in_line) and the ticket.
 CREATE FUNCTION rebind(_id text, _at bigint, _number bigint, _joined bigint, _moved int, _client bytea) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -64,7 +64,7 @@ BEGIN
   ELSIF _t.moved <> _moved THEN
     _outcome := 'moved';
   ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _tallies.queue AND holder = _holder AND number <> _number) THEN
-    _outcome := 'held';
+    _outcome := 'holder_in_line';
   ELSE
     UPDATE holders SET holder = _holder WHERE queue = _tallies.queue AND holder = _t.holder;
     -- The key it joined with stays, so that the same form makes no second ticket; whoever comes with it is told that it
@@ -73,7 +73,7 @@ BEGIN
     WHERE queue = _tallies.queue AND number = _number;
     PERFORM tell(_tallies.queue, _now, ARRAY['moved'], ARRAY[_number]);
   END IF;
-  RETURN json_build_array(view_of(_tallies.queue, _now), json_build_array(
+  RETURN json_build_array(snapshot_of(_tallies.queue, _now), json_build_array(
     _outcome, CASE WHEN _outcome <> 'missing' THEN whole_tickets(_tallies.queue, ARRAY[_number]) -> 0 END));
 END $$;
 

@@ -14,18 +14,18 @@ DECLARE
   _tokens double precision := tokens_of(_q, _tallies, _now, _every);
   _free bigint := room_of(_q, _tallies);
   _going bigint := 0;
-  _held boolean := false;
+  _token_bound boolean := false;
   _admitted bigint[] := '{}';
 BEGIN
   -- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
   IF _now >= _tallies.flow_at AND _now - _tallies.flow_at < _lease THEN
-    RETURN json_build_array(view_of(_q.key, _now), '[]'::json);
+    RETURN json_build_array(snapshot_of(_q.key, _now), '[]'::json);
   END IF;
 
   IF lets_in(_q) THEN
     _going := least(floor(_tokens)::bigint, _free, _tallies.waiting, _at_most);
     _tokens := _tokens - _going;
-    _held := _tallies.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
+    _token_bound := _tallies.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
   ELSE
     _tokens := least(_tokens, burst_of(_q));
   END IF;
@@ -34,7 +34,7 @@ BEGIN
   IF _seconds > 60 THEN _seconds := 0; END IF;
   _fade := exp(-_seconds / 600);
   UPDATE tallies SET
-    tokens = _tokens, tokens_at = _now, held = _held, flow_at = _now,
+    tokens = _tokens, tokens_at = _now, token_bound = _token_bound, flow_at = _now,
     flow_waited = flow_waited * _fade + waiting * _seconds,
     flow_inside = flow_inside + (admitted + active) * _seconds,
     flow_span = flow_span * _fade + CASE WHEN waiting > 0 THEN _seconds ELSE 0 END,
@@ -44,7 +44,7 @@ BEGIN
   IF _going > 0 THEN
     _admitted := move(_q, _now, clock_of(_tallies, _now), next_in_line(_q.key, _going), 'admit');
   END IF;
-  RETURN json_build_array(view_of(_q.key, _now), array_to_json(_admitted));
+  RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_admitted));
 END $$;
 
 -- call_next: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
@@ -72,7 +72,7 @@ BEGIN
   ELSIF _q.status <> 'active' THEN
     _outcome := 'paused';
   ELSIF _desk <> '' AND cardinality(_q.desks) > 0 AND _desk <> ALL (_q.desks) THEN
-    RETURN json_build_array(view_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
+    RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
   ELSIF _number IS NULL THEN
     _numbers := next_in_line(_q.key, least(_many, room_of(_q, _tallies)));
   ELSE
@@ -96,7 +96,7 @@ BEGIN
       VALUES (_q.key, _key, _fingerprint, _numbers, _clock + 86400000);
     END IF;
   END IF;
-  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
 END $$;
 
 -- A desk that calls is open. How long it took since its last call is kept if people waited all the while: the newest of

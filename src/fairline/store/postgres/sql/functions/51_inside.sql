@@ -42,7 +42,7 @@ BEGIN
       CONTINUE;
     END IF;
     IF _t.joined <> _joined[_i] THEN
-      _items := _items || json_build_array('another', standing(_t, rank_of(_t), _tallies.stopped));
+      _items := _items || json_build_array('another', ticket_status(_t, rank_of(_t), _tallies.stopped));
       CONTINUE;
     END IF;
     IF _t.status = 'admitted' AND _what <> 'touch' THEN
@@ -62,9 +62,9 @@ BEGIN
         WHERE queue = _q.key AND number = _t.number;
       END IF;
     END IF;
-    _items := _items || json_build_array(_outcome, standing(_t, rank_of(_t), _tallies.stopped));
+    _items := _items || json_build_array(_outcome, ticket_status(_t, rank_of(_t), _tallies.stopped));
   END LOOP;
-  RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
+  RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
 -- Whether a session is that of `_by`: who started it, or the end of that, which is the browser at its address.
@@ -76,7 +76,7 @@ $$;
 -- The position of one ticket, null where it does not wait.
 CREATE FUNCTION rank_of(_t tickets) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF _t.status <> 'waiting' OR _t.held THEN
+  IF _t.status <> 'waiting' OR _t.on_hold THEN
     RETURN NULL;
   END IF;
   RETURN (ranks(_t.queue, ARRAY[_t.number]))[1];
@@ -84,7 +84,7 @@ END $$;
 
 -- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release, reinstate.
 -- `_joined` is that of visit; `_by` says whose session it has to be, if there is one ('': anyone's).
--- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also no_room, held) and where it stands.
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line) and where it stands.
 CREATE FUNCTION act(
   _id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[], _by bytea[]
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -130,7 +130,7 @@ BEGIN
       ) THEN
         PERFORM move(_q, _now, _clock, _batch, 'return');
       END IF;
-      _outcome := set_held(_q, _now, _batch[1], _action = 'hold');
+      _outcome := set_on_hold(_q, _now, _batch[1], _action = 'hold');
     ELSE
       _moved := move(_q, _now, _clock, _theirs, _action, array_fill(_why, ARRAY[cardinality(_theirs)]));
     END IF;
@@ -140,39 +140,39 @@ BEGIN
           WHEN a.number <> ALL (_theirs) THEN 'another'
           WHEN _outcome IS NOT NULL THEN _outcome
           WHEN a.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
-        CASE WHEN f.found THEN standing(f.ticket, rank_of(f.ticket), _tallies.stopped) END) ORDER BY a.i)
+        CASE WHEN f.found THEN ticket_status(f.ticket, rank_of(f.ticket), _tallies.stopped) END) ORDER BY a.i)
       FROM unnest(_batch) WITH ORDINALITY a(number, i)
       LEFT JOIN LATERAL (
         SELECT true AS found, t AS ticket FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
       ) f ON true);
     _first := _last + 1;
   END LOOP;
-  RETURN json_build_array(view_of(_q.key, _now), array_to_json(_items));
+  RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
--- Put aside, or back to the old place: the line closes up behind whoever is held, and opens again. Whoever was called
+-- Put aside, or back to the old place: the line closes up behind whoever is on_hold, and opens again. Whoever was called
 -- has gone back to the line before, in the same step, so that no desk can call them in between.
-CREATE FUNCTION set_held(_q queues, _now bigint, _number bigint, _held boolean) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION set_on_hold(_q queues, _now bigint, _number bigint, _on_hold boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   _t tickets;
-  _by int := CASE WHEN _held THEN 1 ELSE -1 END;
+  _by int := CASE WHEN _on_hold THEN 1 ELSE -1 END;
 BEGIN
   SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
-  IF NOT FOUND OR NOT allows(_t, CASE WHEN _held THEN 'hold' ELSE 'release' END) THEN
+  IF NOT FOUND OR NOT allows(_t, CASE WHEN _on_hold THEN 'hold' ELSE 'release' END) THEN
     RETURN 'refused';
   END IF;
-  UPDATE tickets SET held = _held, came = NULL WHERE queue = _q.key AND number = _number;
-  IF _held THEN
+  UPDATE tickets SET on_hold = _on_hold, came = NULL WHERE queue = _q.key AND number = _number;
+  IF _on_hold THEN
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;
     PERFORM blocks_lose(_q.key, ARRAY[_t.place]);
   ELSE
     INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _number);
     PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
   END IF;
-  UPDATE tallies SET waiting = waiting - _by, put_aside = put_aside + _by,
-    empty_at = CASE WHEN waiting = 0 AND NOT _held THEN _now ELSE empty_at END
+  UPDATE tallies SET waiting = waiting - _by, on_hold = on_hold + _by,
+    empty_at = CASE WHEN waiting = 0 AND NOT _on_hold THEN _now ELSE empty_at END
   WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY[CASE WHEN _held THEN 'held' ELSE 'released' END], ARRAY[_number]);
+  PERFORM tell(_q.key, _now, ARRAY[CASE WHEN _on_hold THEN 'put_on_hold' ELSE 'released' END], ARRAY[_number]);
   RETURN 'done';
 END $$;
 
@@ -189,9 +189,9 @@ BEGIN
   IF NOT FOUND OR NOT allows(_t, 'reinstate') OR _t.reason NOT IN ('no_show', 'claim_timeout') THEN
     RETURN 'refused';
   ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _q.key AND holder = _t.holder) THEN
-    RETURN 'held';
+    RETURN 'holder_in_line';
   ELSIF room_of(_q, _tallies) < 1 THEN
-    RETURN 'no_room';
+    RETURN 'at_capacity';
   END IF;
   _gone := ARRAY['expired', 'expired:' || _t.reason];
   IF _t.reason = 'no_show' AND _t.desk <> '' THEN
@@ -234,7 +234,7 @@ BEGIN
       _outcome := 'refused';
     END IF;
   END IF;
-  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
 -- revoke: end a ticket, and remember why for as long as its pass would have lived.
@@ -255,7 +255,7 @@ BEGIN
     INSERT INTO revoked (queue, number, reason, due)
     VALUES (_q.key, _number, _reason, _clock + _q.session_max_seconds * 1000);
   END IF;
-  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
 -- all_revoked: what is revoked, and why, by number.

@@ -19,7 +19,7 @@ DECLARE
   _why reason[];
 BEGIN
   IF _away >= 0 AND _away < _lease THEN
-    RETURN json_build_array(view_of(_q.key, _now), json_build_array(0, '[]'::json));
+    RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(0, '[]'::json));
   END IF;
   IF _away < 0 OR _stalled THEN
     -- The store's clock was set back, or nobody can be reached: the queue's goes on from where it was.
@@ -47,7 +47,7 @@ BEGIN
   END IF;
   PERFORM trim_stats(_tallies, _now);
   PERFORM tally_minute(_q.key, _now, '{}', '{}', 0); -- quiet minutes have a line too
-  RETURN json_build_array(view_of(_q.key, _now), json_build_array(_due.many, coalesce((
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_due.many, coalesce((
     SELECT json_agg(json_build_array(number, why) ORDER BY i)
     FROM unnest(_lapsed, _why) WITH ORDINALITY l(number, why, i)), '[]')));
 END $$;
@@ -136,7 +136,7 @@ BEGIN
 END $$;
 
 -- close_day: at the end of the day, end everyone who still waits and joined before it; once for each day.
--- `_part` and `_after` are where to go on: 1 the line, 2 who is held, and the place seen.
+-- `_part` and `_after` are where to go on: 1 the line, 2 who is on_hold, and the place seen.
 -- Returns the part and the place to go on from (null where all is done), and the numbers of those that were ended.
 CREATE FUNCTION close_day(_id text, _at bigint, _ends bigint, _many bigint, _part int, _after bigint) RETURNS json
 LANGUAGE plpgsql AS $$
@@ -158,7 +158,7 @@ BEGIN
       (SELECT number, place FROM line WHERE _part = 1 AND queue = _q.key
         AND place > coalesce(_after, -9223372036854775808) ORDER BY place LIMIT _many)
       UNION ALL
-      (SELECT number, place FROM tickets WHERE _part = 2 AND queue = _q.key AND held
+      (SELECT number, place FROM tickets WHERE _part = 2 AND queue = _q.key AND on_hold
         AND place > coalesce(_after, -9223372036854775808) ORDER BY place LIMIT _many)
     ) page CROSS JOIN LATERAL (
       SELECT t.number, t.joined FROM tickets t WHERE t.queue = _q.key AND t.number = page.number OFFSET 0

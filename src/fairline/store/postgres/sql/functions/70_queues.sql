@@ -114,8 +114,8 @@ BEGIN
   RETURN to_json(_q.version);
 END $$;
 
--- list_tickets: tickets in order, a page at a time: by place those who wait, then those who are held, by number the
--- others. `_part` and `_after` are where to go on: 1 in line, 2 held, 3 admitted, 4 active, 5 ended, and the place or
+-- list_tickets: tickets in order, a page at a time: by place those who wait, then those who are on_hold, by number the
+-- others. `_part` and `_after` are where to go on: 1 in line, 2 on_hold, 3 admitted, 4 active, 5 ended, and the place or
 -- number seen.
 -- A page looks at a bounded number of tickets, so one that filters may be short and still not be the last.
 -- Returns the part and the place or number to go on from (null at the end), and the tickets.
@@ -141,7 +141,7 @@ BEGIN
         ORDER BY place LIMIT _many + 1) page;
     ELSIF _part = 2 THEN
       SELECT array_agg(number ORDER BY place) AS numbers, array_agg(place ORDER BY place) AS keys INTO _found FROM (
-        SELECT number, place FROM tickets WHERE queue = _tallies.queue AND held
+        SELECT number, place FROM tickets WHERE queue = _tallies.queue AND on_hold
           AND place > coalesce(_after, -9223372036854775808)
         ORDER BY place LIMIT _many + 1) page;
     ELSIF _part < 5 THEN
@@ -195,7 +195,7 @@ DECLARE
   _came json;
 BEGIN
   SELECT array_agg(number ORDER BY number), json_agg(came ORDER BY number) INTO _numbers, _came FROM (
-    SELECT number, came FROM tickets WHERE queue = _tallies.queue AND held AND came IS NOT NULL ORDER BY number LIMIT _many
+    SELECT number, came FROM tickets WHERE queue = _tallies.queue AND on_hold AND came IS NOT NULL ORDER BY number LIMIT _many
   ) page;
   RETURN json_build_array(whole_tickets(_tallies.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
 END $$;
@@ -245,7 +245,7 @@ CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STAB
 DECLARE
   _tallies tallies := seen(_id);
 BEGIN
-  RETURN json_build_array(view_of(_tallies.queue, moment(_at)), _tallies.admitted_at, (
+  RETURN json_build_array(snapshot_of(_tallies.queue, moment(_at)), _tallies.admitted_at, (
     SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _tallies.queue),
     minutes_from(_tallies.queue, moment(_at) / 60000 - 1));
 END $$;
@@ -264,5 +264,5 @@ DECLARE
   _tallies tallies := seen(_id);
   _now bigint := moment(_at);
 BEGIN
-  RETURN json_build_array(view_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / 60000 - _many + 1));
+  RETURN json_build_array(snapshot_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / 60000 - _many + 1));
 END $$;

@@ -57,7 +57,7 @@ CREATE TABLE tallies (
   swept_at bigint NOT NULL,
   tokens double precision,                   -- in the bucket when they were counted
   tokens_at bigint,
-  held boolean NOT NULL DEFAULT false,       -- people waited for nothing but the next token
+  token_bound boolean NOT NULL DEFAULT false,       -- people waited for nothing but the next token
   admitted_at bigint,
   stay_mean double precision NOT NULL DEFAULT 0,
   stay_count integer NOT NULL DEFAULT 0,

@@ -19,22 +19,22 @@ ALTER TABLE queues
   ADD COLUMN max_party_size integer NOT NULL DEFAULT 20;
 
 ALTER TABLE tallies
-  ADD COLUMN put_aside bigint NOT NULL DEFAULT 0 CHECK (put_aside >= 0),  -- who waits but is held
+  ADD COLUMN on_hold bigint NOT NULL DEFAULT 0 CHECK (on_hold >= 0),  -- who waits but is on_hold
   ADD COLUMN empty_at bigint NOT NULL DEFAULT 0,                          -- until when nobody waited, the last time
   ADD COLUMN cycles bigint[] NOT NULL DEFAULT '{}',                       -- ms a desk took for one call, newest first
   ADD COLUMN closed_day bigint NOT NULL DEFAULT 0;                        -- the last end of a day that was cleared
 
 ALTER TABLE tickets
-  ADD COLUMN held boolean NOT NULL DEFAULT false,
+  ADD COLUMN on_hold boolean NOT NULL DEFAULT false,
   ADD COLUMN serial text NOT NULL DEFAULT '',
   ADD COLUMN moved smallint NOT NULL DEFAULT 0,
   ADD COLUMN went json;
-CREATE INDEX tickets_held ON tickets (queue, place) WHERE held;
+CREATE INDEX tickets_on_hold ON tickets (queue, place) WHERE on_hold;
 
--- Whoever is held has rules of their own.
-ALTER TABLE transitions ADD COLUMN held boolean NOT NULL DEFAULT false;
+-- Whoever is on_hold has rules of their own.
+ALTER TABLE transitions ADD COLUMN on_hold boolean NOT NULL DEFAULT false;
 ALTER TABLE transitions DROP CONSTRAINT transitions_pkey;
-ALTER TABLE transitions ADD PRIMARY KEY (status, action, held);
+ALTER TABLE transitions ADD PRIMARY KEY (status, action, on_hold);
 
 -- The counts that labels are made from, each with the day it is of (0 where days do not matter) and the last ticket
 -- that had one.

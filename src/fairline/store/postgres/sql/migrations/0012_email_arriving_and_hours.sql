@@ -4,7 +4,7 @@
 ALTER TABLE queues ADD COLUMN ask_email text NOT NULL DEFAULT 'no';
 
 ALTER TABLE tickets ADD COLUMN came json;
-CREATE INDEX tickets_arriving ON tickets (queue, number) WHERE held AND came IS NOT NULL;
+CREATE INDEX tickets_arriving ON tickets (queue, number) WHERE on_hold AND came IS NOT NULL;
 
 -- The counts of each hour, by name, once it is not at hand in `stats` any more.
 CREATE TABLE hours (

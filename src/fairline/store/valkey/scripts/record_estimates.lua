@@ -1,4 +1,4 @@
--- note_shown.lua: keep what some people were told of their wait, to be compared with it once they are let in.
+-- record_estimates.lua: keep what some people were told of their wait, to be compared with it once they are let in.
 -- ARGV  1 now  then for each: number  the wait  the least  the most (in ms)
 -- Returns nothing. Whoever was let in meanwhile is compared at once; whoever has gone is left out.
 --#include step
@@ -6,7 +6,7 @@ for i = 2, #ARGV, 4 do
   local t = fetch(ARGV[i])
   local seconds, low, high = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
   if t and t.state == STATUS.waiting then
-    call('HSET', SHOWN, t.number, cmsgpack.pack({t.joined - (Q.stopped or 0), seconds, low, high}))
+    call('HSET', ESTIMATES, t.number, cmsgpack.pack({t.joined - (Q.stopped or 0), seconds, low, high}))
   elseif t and t.admitted > 0 then
     compare(max(0, t.admitted - t.joined), seconds, low, high)
   end

@@ -8,41 +8,43 @@ import pytest
 
 from fairline.aio.grouping import Grouping
 from fairline.domain.tokens import Keyring
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from fairline.store import Store, open_store
 from fairline.store.valkey import client
 from tests.backends import FakeClock
-from tests.room.people import OpenRoom
+from tests.service.people import OpenService
 
 SECRET = b"a secret that all workers share."
 
 
 @pytest.fixture
-async def open_room(valkey_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenRoom]:
+async def open_service(
+    valkey_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[OpenService]:
     """Opens rooms on the same store, each with connections of its own, as workers are. They send nobody away, however
     busy the machine is."""
     monkeypatch.setitem(client._LIMITS, "socket_timeout", 60.0)
-    rooms: list[Room] = []
+    services: list[Fairline] = []
 
-    async def open_another() -> Room:
-        rooms.append(Room(await open_store(valkey_url, clock=clock), Keyring(SECRET)))
-        for each in vars(rooms[-1]).values():
+    async def open_another() -> Fairline:
+        services.append(Fairline(await open_store(valkey_url, clock=clock), Keyring(SECRET)))
+        for each in vars(services[-1]).values():
             if isinstance(each, Grouping):
                 each._patience = 60.0
-        return rooms[-1]
+        return services[-1]
 
     yield open_another
-    for room in rooms:
-        await room.close()
-        await room.store.close()
+    for service in services:
+        await service.close()
+        await service.store.close()
 
 
 @pytest.fixture
-async def room(open_room: OpenRoom) -> Room:
-    return await open_room()
+async def service(open_service: OpenService) -> Fairline:
+    return await open_service()
 
 
 @pytest.fixture
-def store(room: Room) -> Store:
+def store(service: Fairline) -> Store:
     """What `make_queue` makes queues in."""
-    return room.store
+    return service.store

@@ -1,4 +1,4 @@
--- keep.lua: people who wait gave a sign of life a moment ago; their deadline moves on.
+-- record_heartbeats.lua: people who wait gave a sign of life a moment ago; their deadline moves on.
 -- ARGV  1 now  2… numbers
 -- Returns nothing of them. Whoever does not wait any more, or has closed the page since, is left as they are.
 --#include ticket

@@ -1,4 +1,4 @@
--- look.lua: tickets as they are now, changing nothing.
+-- look_up.lua: tickets as they are now, changing nothing.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''.
 --#include queue

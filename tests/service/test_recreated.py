@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from fairline.domain.queue import QueueSettings
-from fairline.service.fairline import Room
+from fairline.service.fairline import Fairline
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue
-from tests.room.people import OpenRoom, admit, join
+from tests.service.people import OpenService, admit, join
 
 
 async def test_page_views_of_the_queue_before_are_counted_for_nobody(
-    open_room: OpenRoom, make_queue: MakeQueue, clock: FakeClock
+    open_service: OpenService, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
-    noting, other = await open_room(), await open_room()
+    noting, other = await open_service(), await open_service()
 
-    async def goes_in(room: Room) -> None:
-        await join(room, queue, client_id="client-ann")
-        assert await admit(room, queue) == [1]
-        await room.start(queue, 1, "a browser")
+    async def goes_in(service: Fairline) -> None:
+        await join(service, queue, client_id="client-ann")
+        assert await admit(service, queue) == [1]
+        await service.start(queue, 1, "a browser")
 
     queue = await make_queue(admission_rate=100)
     await goes_in(noting)

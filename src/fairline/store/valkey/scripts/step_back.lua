@@ -1,4 +1,4 @@
--- let_pass.lua: someone who waits lets others go first: each of them takes the place of the one before, and they take
+-- step_back.lua: someone who waits lets others go first: each of them takes the place of the one before, and they take
 -- the last one's. No place is new, so nobody else is overtaken or overtakes.
 -- ARGV  1 now  2 number  3 how many others  4 the position it was asked at ('' = any): further back, it is done already
 -- Returns outcome (done, refused, missing)  rank  due  record.
@@ -6,7 +6,7 @@
 local number, many, seen = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local t, reply = fetch(number), {}
 
-local function let_pass()
+local function step_back()
   local rank = call('ZRANK', LINE, number)
   if seen and rank + 1 > seen then return end
   local behind = call('ZRANGE', LINE, rank + 1, rank + many)
@@ -26,16 +26,16 @@ local function let_pass()
     local turn = floor(free / 2 ^ 24)
     if not last or turn > last then call('HSET', QUEUE, 'turn:' .. t.level, turn) end
   end
-  event('passed', number, #behind)
+  event('stepped_back', number, #behind)
 end
 
 if not t then
   reply[1] = 'missing'
-elseif not goes_to(t, 'pass') then
+elseif not goes_to(t, 'step_back') then
   reply[1] = 'refused'
 else
   reply[1] = 'done'
-  let_pass()
+  step_back()
 end
 put(reply, number, call('HGET', TICKETS, number))
 return answer(reply)

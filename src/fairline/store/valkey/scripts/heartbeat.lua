@@ -1,4 +1,4 @@
--- beat.lua: a sign of life from people who wait; their deadline moves on.
+-- heartbeat.lua: a sign of life from people who wait; their deadline moves on.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''. Whoever does not wait is only looked up.
 --#include ticket
