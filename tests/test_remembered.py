@@ -4,7 +4,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fairline.caches import MOST, SHARES, Remembered, remembering, weight
+from fairline.caches import MOST, SHARES, BoundedCache, remembering, weight
 from fairline.domain.tokens import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
 from fairline.web.server.http import Head
 
@@ -33,7 +33,7 @@ def test_all_that_is_remembered_has_its_share_of_32_mb() -> None:
 
 
 def test_so_many_bytes_are_remembered_and_what_is_used_stays() -> None:
-    remembered = Remembered[str, str](100_000)
+    remembered = BoundedCache[str, str](100_000)
     for number in range(10_000):
         remembered.put(str(number), "x" * (number % 500), 50 + 49 + number % 500)
         assert number == 0 or remembered.get("0") is not None, number
@@ -49,7 +49,7 @@ def test_so_many_bytes_are_remembered_and_what_is_used_stays() -> None:
 
 
 def test_what_is_put_again_counts_once() -> None:
-    remembered = Remembered[str, str](100_000)
+    remembered = BoundedCache[str, str](100_000)
     for _ in range(10_000):
         remembered.put("same", "value", 200)
         remembered.put("other", "value", 200)

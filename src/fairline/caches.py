@@ -31,7 +31,7 @@ SHARES = {
 ENTRY = 150
 
 
-class Remembered(Generic[K, V]):
+class BoundedCache(Generic[K, V]):
     """Values by key, of at most so many bytes. There are a young and an old half: what is asked for is young again, and
     when the young half is full, the old one is forgotten. So what is used stays, and to ask for it costs little."""
 
@@ -83,7 +83,7 @@ class Remembered(Generic[K, V]):
 
 def remembering(most: int, work: Callable[[K], V], size: Callable[[K, V], int] | None = None) -> Callable[[K], V]:
     """The same function, whose results are remembered."""
-    remembered, measure = Remembered[K, V](most), size or _size
+    remembered, measure = BoundedCache[K, V](most), size or _size
 
     def known(key: K) -> V:
         found = remembered.get(key)

@@ -114,7 +114,7 @@ class TicketNotFound(NotFound):
         self.number = number
 
 
-class PassNotFound(NotFound):
+class PriorityPassNotFound(NotFound):
     """No priority pass has this id."""
 
     code = "pass_not_found"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from fairline.aio import grouping
-from fairline.aio.grouping import Asked, Grouping
+from fairline.aio.grouping import GroupedCall, Grouping
 from fairline.errors import FairlineError, StoreOverloaded, StoreUnavailable
 from tests.grouping.fake_store import FakeStore, answered, group, outcomes
 
@@ -221,7 +221,7 @@ async def test_one_that_fails_to_take_its_answer_does_not_stop_the_others(store:
 
 async def test_nothing_is_asked_before_someone_wants_the_answer(store: FakeStore) -> None:
     calls = group(store)
-    asked = Asked(calls, "a", 1)
+    asked = GroupedCall(calls, "a", 1)
     await store.has(0)
     store.let()
     assert await asked == "a1"

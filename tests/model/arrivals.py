@@ -11,14 +11,14 @@ from fairline.errors import (
     IdempotencyConflict,
     InvalidRequest,
     PassInvalid,
-    PassNotFound,
+    PriorityPassNotFound,
     QueueFull,
     QueueMaintenance,
     RateLimited,
 )
-from fairline.store.contract import Arrival, Joined, Pass
+from fairline.store.contract import Arrival, Joined, PriorityPass
 from tests.model.moves import Moves
-from tests.model.records import Entry, Holder, Issued
+from tests.model.records import AuditEntry, Holder, Issued
 
 A_MINUTE, AN_HOUR = 60_000, 3_600_000
 
@@ -65,7 +65,7 @@ class Arrivals(Moves):
             return AtCapacity(self.queue)
         return None
 
-    def _enter(self, a: Arrival, holder: Holder | None) -> Entry:
+    def _enter(self, a: Arrival, holder: Holder | None) -> AuditEntry:
         issued = self.passes_issued.get(a.pass_id)
         if issued:
             issued.used += 1
@@ -74,7 +74,7 @@ class Arrivals(Moves):
                 self.hits[name].append(self.now())
         self.number += 1
         level = issued.level if issued else a.priority
-        t = Entry(
+        t = AuditEntry(
             number=self.number,
             level=level,
             place=self._next_place([other.place for other in self.line()], level),
@@ -125,15 +125,15 @@ class Arrivals(Moves):
 
     # Passes
 
-    def issue_pass(self, pass_id: str, level: int, uses: int, seconds: float) -> None:
+    def issue_priority_pass(self, pass_id: str, level: int, uses: int, seconds: float) -> None:
         lasts = round(seconds * 1000)
         self.passes_issued[pass_id] = Issued(level, uses, self.now() + lasts, self.clock + lasts)
 
-    def passes(self) -> list[Pass]:
+    def passes(self) -> list[PriorityPass]:
         valid = [(name, p) for name, p in sorted(self.passes_issued.items()) if p.expires > self.now()]
-        return [Pass(name, p.level, p.uses, p.used, p.expires) for name, p in valid]
+        return [PriorityPass(name, p.level, p.uses, p.used, p.expires) for name, p in valid]
 
-    def withdraw_pass(self, pass_id: str) -> None:
+    def withdraw_priority_pass(self, pass_id: str) -> None:
         issued = self.passes_issued.pop(pass_id, None)
         if not issued or issued.expires <= self.now():
-            raise PassNotFound(self.queue, pass_id)
+            raise PriorityPassNotFound(self.queue, pass_id)

@@ -16,9 +16,9 @@ from fairline.domain.queue import QueueId
 from fairline.domain.webhook import Topic
 from fairline.errors import DeliveryNotFound
 from fairline.keeper import dispatch
-from fairline.keeper.delivery import AT_ONCE, Courier, Outcome, Patience
+from fairline.keeper.delivery import AT_ONCE, DeliveryWorker, Outcome, Patience
 from fairline.keeper.dispatch import Dispatch
-from fairline.store import Delivery, DeliveryState, Parcel, Store
+from fairline.store import Delivery, DeliveryState, NewDelivery, Store
 from fairline.store.postgres import client as postgres
 from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
@@ -70,7 +70,7 @@ async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be
             assert await desk.replay_all(hook.id) == 2
             await holds(store, hook, 0, 0)
     assert len(set(receiver.ids)) == 3
-    assert len({letter.body for letter in receiver.letters}) == 3  # a try is like the one before it, to the byte
+    assert len({letter.body for letter in receiver.dead_letters}) == 3  # a try is like the one before it, to the byte
     assert "hunter2" not in str(logs)
     assert {log["event"] for log in logs} >= {"delivery.retried", "delivery.dead"}
 
@@ -81,7 +81,7 @@ async def test_gone_is_gone_at_once(store: Store, queue: QueueId, receiver: Rece
     async with kept(store):
         await join(store, queue)
         await holds(store, hook, 0, 1)
-    assert len(receiver.letters) == 1
+    assert len(receiver.dead_letters) == 1
 
 
 async def test_whoever_asks_for_a_pause_gets_it(store: Store, queue: QueueId, receiver: Receiver) -> None:
@@ -112,7 +112,7 @@ async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
             await join(store, queue, 5)
             assert len((await store.admit(queue, 5)).items) == 5
         await holds(store, fast, 0, 0)  # one receiver does not wait for another
-        await until(lambda: len(quick.letters) == 100)
+        await until(lambda: len(quick.dead_letters) == 100)
         assert await on_hold(store, hook) == (100, 0)
         await until(lambda: receiver.most_at_once == AT_ONCE)
         receiver.gate.set()
@@ -200,7 +200,7 @@ async def test_what_a_killed_keeper_had_in_its_hands_is_sent_by_another(
     await Dispatch(service_of(store), private=True).take()
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, backend, hook.id)
     try:
-        await until(lambda: len(receiver.letters) == 3)
+        await until(lambda: len(receiver.dead_letters) == 3)
     finally:
         process.kill()
         await process.wait()
@@ -214,7 +214,7 @@ async def test_what_a_killed_keeper_had_in_its_hands_is_sent_by_another(
 async def test_a_channel_is_a_plain_function(store: Store) -> None:
     box, sent = secrets.token_hex(6), []
     await store.outbox.open(box, {})
-    await store.outbox.take(box, QueueId("any"), None, "1", [Parcel("a", "Dear Ada"), Parcel("b", "?")], 10)
+    await store.outbox.take(box, QueueId("any"), None, "1", [NewDelivery("a", "Dear Ada"), NewDelivery("b", "?")], 10)
 
     async def by_pigeon(delivery: Delivery) -> Outcome:
         sent.append(delivery.payload)
@@ -222,10 +222,10 @@ async def test_a_channel_is_a_plain_function(store: Store) -> None:
             raise ValueError("the pigeon does not understand")
         return Outcome(sent=True)
 
-    courier = Courier(store.outbox, "pigeon", patience=Patience(tries=1))
+    delivery_worker = DeliveryWorker(store.outbox, "pigeon", patience=Patience(tries=1))
     with capture_logs() as logs:
-        await courier.round({box: by_pigeon})
-        await courier.idle()
+        await delivery_worker.round({box: by_pigeon})
+        await delivery_worker.idle()
     assert sorted(sent) == ["?", "Dear Ada"]
     assert [log["event"] for log in logs] == ["delivery.failed", "delivery.dead"]
     assert (await store.outbox.counts([box])) == [(0, 1)]

@@ -22,7 +22,7 @@ from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
 from fairline.keeper.notices import MOST_NOTICES
 from fairline.service.answers import JoinAnswer
-from fairline.service.dead_letters import Letters
+from fairline.service.dead_letters import DeadLetters
 from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn as Desk
 from fairline.store import DeliveryState, Store
@@ -92,7 +92,7 @@ async def join(service: Fairline, queue: QueueId, who: str, *, staff: bool = Fal
 
 
 def told(receiver: Receiver) -> list[tuple[str, int]]:
-    return [(letter.told["notice"], letter.told["ticket"]) for letter in receiver.letters]
+    return [(letter.told["notice"], letter.told["ticket"]) for letter in receiver.dead_letters]
 
 
 async def test_everyone_is_told_once_in_their_language(
@@ -116,7 +116,7 @@ async def test_everyone_is_told_once_in_their_language(
         {("called", 1): 2, ("returned", 1): 1}
         | {(kind, number): 1 for kind in ("joined", "nearly") for number in (1, 2, 3)}
     )
-    called = next(letter.told for letter in receiver.letters if letter.told["notice"] == "called")
+    called = next(letter.told for letter in receiver.dead_letters if letter.told["notice"] == "called")
     assert called["text"] == (
         f"The Bakery: RDEMO-000001, Sie sind an der Reihe. Bitte gehen Sie zu: Desk 2. {PUBLIC}/q/{queue}"
     )
@@ -154,7 +154,7 @@ async def test_nobody_hears_that_it_is_nearly_their_turn_before_they_hear_their_
     for number in range(1, 9):  # both are due at once: nobody looked yet
         await join(service, queue, f"p{number}", phone=f"+4144668180{number}")
     async with kept(service, 3):
-        await until(lambda: len(receiver.letters) == 16)
+        await until(lambda: len(receiver.dead_letters) == 16)
     heard = told(receiver)
     assert [n for n in range(1, 9) if heard.index(("nearly", n)) < heard.index(("joined", n))] == []
 
@@ -180,7 +180,7 @@ async def test_one_mailbox_and_one_phone_are_told_so_often_an_hour_over_all_queu
         await until(lambda: mailbox.texts("bob@example.com") and mailbox.texts(f"{name}@example.com"))
         await until(lambda: outcomes["webhook", "sent"] == MOST_NOTICES + 2)
         await until_empty(service.store, BOX)
-    assert len(mailbox.mails) == len(receiver.letters) == MOST_NOTICES + 2
+    assert len(mailbox.mails) == len(receiver.dead_letters) == MOST_NOTICES + 2
     await service.store.delete(queues[1])
 
 
@@ -268,18 +268,18 @@ async def test_nearly_is_told_late_rather_than_never_but_once_across_restarts(
         await join(service, queue, f"p{number}", phone=f"+4144668180{number}")
     for _ in range(3):  # keepers come and go
         async with kept(service, 2):
-            await until(lambda: len(receiver.letters) == 2)
+            await until(lambda: len(receiver.dead_letters) == 2)
     assert sorted(told(receiver)) == [("nearly", 1), ("nearly", 2)]
     await service.act(queue, Action.HOLD, 1)
     async with kept(service):
-        await until(lambda: len(receiver.letters) == 3)
+        await until(lambda: len(receiver.dead_letters) == 3)
         await service.act(queue, Action.RELEASE, 1)
         await service.configure(queue, {"notice_place": 3})
         await join(service, queue, "p4", phone="+41446681804")
         await service.call_next(queue)
         await until(lambda: ("nearly", 4) in told(receiver))
     assert sorted(told(receiver)) == [("nearly", 1), ("nearly", 2), ("nearly", 3), ("nearly", 4)]
-    positions = {letter.told["ticket"]: letter.told["position"] for letter in receiver.letters}
+    positions = {letter.told["ticket"]: letter.told["position"] for letter in receiver.dead_letters}
     assert positions == {1: 1, 2: 2, 3: 2, 4: 3}
 
 
@@ -313,14 +313,14 @@ async def test_whom_staff_put_in_line_takes_up_the_ticket_by_the_link(
     async with kept(service):
         await join(service, queue, "Ada", staff=True, phone="+41446681800")
         await until(lambda: ("joined", 1) in told(receiver))
-        url = receiver.letters[0].told["url"]
+        url = receiver.dead_letters[0].told["url"]
         assert url.startswith(f"{PUBLIC}/join/{queue}/move#")
-        assert receiver.letters[0].told["text"].endswith(url)
+        assert receiver.dead_letters[0].told["text"].endswith(url)
         taken = await Desk(service).moved(url.partition("#")[2], "her phone")
         assert taken.ticket_status.number == 1
         await service.call_next(queue)
         await until(lambda: ("called", 1) in told(receiver))
-    assert receiver.letters[-1].told["url"] == f"{PUBLIC}/q/{queue}"
+    assert receiver.dead_letters[-1].told["url"] == f"{PUBLIC}/q/{queue}"
 
 
 async def test_who_is_sent_on_is_told_where_to(service: Fairline, queue: QueueId, receiver: Receiver) -> None:
@@ -333,7 +333,7 @@ async def test_who_is_sent_on_is_told_where_to(service: Fairline, queue: QueueId
             await until(lambda: ("joined", 1) in told(receiver))
             await Desk(service).transfer(queue, 1, other)
             await until(lambda: ("transferred", 1) in told(receiver))
-        letter = receiver.letters[-1].told
+        letter = receiver.dead_letters[-1].told
         assert letter["text"].startswith("The Bakery: le hemos enviado a The Café. Su número allí es RCAFE-000001.")
         taken = await Desk(service).moved(letter["url"].partition("#")[2], "her phone")
         assert (taken.queue, taken.ticket_status.number) == (other, 1)
@@ -347,10 +347,10 @@ async def test_without_personal_data_a_notice_says_neither_who_nor_the_link(
     await gateway(service.store, receiver, Topic.NOTICE, Topic.JOINED, person=False)
     async with kept(service):
         await join(service, queue, "Ada", staff=True, phone="+41446681800")
-        await until(lambda: len(receiver.letters) == 3)
+        await until(lambda: len(receiver.dead_letters) == 3)
     assert sorted(receiver.types()) == ["joined", "notice", "notice"]
-    assert all(b"4466818" not in letter.body and b"move" not in letter.body for letter in receiver.letters)
-    notice = next(letter.told for letter in receiver.letters if letter.told["type"] == "notice")
+    assert all(b"4466818" not in letter.body and b"move" not in letter.body for letter in receiver.dead_letters)
+    notice = next(letter.told for letter in receiver.dead_letters if letter.told["type"] == "notice")
     assert (notice["to"], notice["url"], notice["label"]) == (None, None, "RDEMO-000001")
 
 
@@ -367,7 +367,7 @@ async def test_only_who_asks_for_notices_has_them_and_only_of_what_the_queue_tel
         await service.call_next(queue)
         await until(lambda: "notice" in receiver.types() and "called" in receiver.types())
     assert Counter(receiver.types())["notice"] == 1
-    (notice,) = [letter.told for letter in receiver.letters if letter.told["type"] == "notice"]
+    (notice,) = [letter.told for letter in receiver.dead_letters if letter.told["type"] == "notice"]
     assert notice["text"] == f"Los, RDEMO-000001! {{nonsense}} {{}} {PUBLIC}/q/{queue}"
 
 
@@ -382,7 +382,7 @@ async def test_mail_refused_for_now_is_tried_again_and_refused_for_good_is_a_dea
         return "451 later, ada@example.com" if line.startswith("RCPT") and mailbox.tries < 4 else None
 
     mailbox.refuse = refuse
-    letters = Letters(service.store)
+    dead_letters = DeadLetters(service.store)
     with capture_logs() as logs:
         async with kept(service, mailer=mailer(mailbox)) as outcomes:
             await join(service, queue, "Bob", email="bob@example.com")
@@ -390,10 +390,10 @@ async def test_mail_refused_for_now_is_tried_again_and_refused_for_good_is_a_dea
             await until(lambda: len(mailbox.mails) == 1 and outcomes["mail", "dead"] == 1)
             await until_empty(service.store, BOX)
             assert outcomes["mail", "retried"] >= 1
-            (dead,) = (await letters.page(BOX, DeliveryState.DEAD, None, 10)).deliveries
+            (dead,) = (await dead_letters.page(BOX, DeliveryState.DEAD, None, 10)).deliveries
             assert (dead.error, dead.tries) == ("answered 550", 1)
             mailbox.refuse = lambda _: None
-            assert await letters.replay_all(BOX) == 1
+            assert await dead_letters.replay_all(BOX) == 1
             await until(lambda: len(mailbox.mails) == 2)
     assert [mail.to for mail in mailbox.mails] == ["ada@example.com", "bob@example.com"]
     assert "example.com" not in str(logs)
@@ -405,15 +405,15 @@ async def test_what_is_not_true_any_more_is_not_sent_again_from_the_dead(
     hook = await gateway(service.store, receiver)
     await service.configure(queue, {"notices": ("joined", "called")})
     receiver.answer = lambda _: (410, {}, b"")
-    letters = Letters(service.store)
+    dead_letters = DeadLetters(service.store)
     async with kept(service) as outcomes:
         await join(service, queue, "Ada", phone="+41446681800")
         await service.call_next(queue)
         await until(lambda: outcomes["webhook", "dead"] == 2)
         await service.begin(queue, 1)
         receiver.answer = lambda _: FINE
-        receiver.letters.clear()
-        await letters.replay_all(hook.id)
+        receiver.dead_letters.clear()
+        await dead_letters.replay_all(hook.id)
         await until(lambda: told(receiver) == [("joined", 1)])
         await until_empty(service.store, hook.id)
     assert told(receiver) == [("joined", 1)]

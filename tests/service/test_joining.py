@@ -13,7 +13,14 @@ from fairline.domain.join_request import Caller
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Status
 from fairline.domain.tokens import Keyring, PriorityClaims
-from fairline.errors import AlreadyInLine, IdempotencyConflict, InvalidRequest, PassInvalid, PassNotFound, RateLimited
+from fairline.errors import (
+    AlreadyInLine,
+    IdempotencyConflict,
+    InvalidRequest,
+    PassInvalid,
+    PriorityPassNotFound,
+    RateLimited,
+)
 from fairline.service import identity as identity_module
 from fairline.service.answers import JoinAnswer
 from fairline.service.fairline import Fairline
@@ -130,7 +137,7 @@ async def test_a_pass_goes_ahead_as_often_as_it_may(service: Fairline, make_queu
     queue = await make_queue(one_per="client")
     for _ in range(4):
         await join(service, queue)
-    pass_id, text = await service.issue_pass(queue, 3, uses=2)
+    pass_id, text = await service.issue_priority_pass(queue, 3, uses=2)
     ahead = await join(service, queue, client_id="client-vip", priority_pass=text)
     assert (ahead.ticket_status.position, ahead.ticket_status.priority) == (1, 3)
     on_hold = await join(service, queue, client_id="client-vip", priority_pass=text)
@@ -150,7 +157,7 @@ async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
     queue = await make_queue()
     other = QueueId(f"{queue}-2")
     await service.create(other, {})
-    pass_id, text = await service.issue_pass(queue, 3, seconds=3600)
+    pass_id, text = await service.issue_priority_pass(queue, 3, seconds=3600)
     claims = service.keyring.priorities.check(text, 0)
     stranger = Keyring(b"the secret of some other server.").priorities
     never_issued = PriorityClaims(queue=queue, expires=claims.expires, id="0" * 16, level=3)
@@ -158,7 +165,7 @@ async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
         text[:-1] + ("A" if text[-1] != "A" else "B"): "token_invalid",
         "let me in": "token_invalid",
         stranger.sign(claims): "token_invalid",
-        (await service.issue_pass(other, 3))[1]: "for another queue",
+        (await service.issue_priority_pass(other, 3))[1]: "for another queue",
         service.keyring.priorities.sign(never_issued): "withdrawn",
     }
     for forged, problem in bad.items():
@@ -169,18 +176,18 @@ async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
         later.setattr(identity_module, "time", SimpleNamespace(time=lambda: float(claims.expires)))
         with pytest.raises(PassInvalid, match="token_expired"):
             await join(service, queue, priority_pass=text)
-    await service.withdraw_pass(queue, pass_id)
+    await service.withdraw_priority_pass(queue, pass_id)
     with pytest.raises(PassInvalid, match="withdrawn"):
         await join(service, queue, priority_pass=text)
-    with pytest.raises(PassNotFound):
-        await service.withdraw_pass(queue, pass_id)
+    with pytest.raises(PriorityPassNotFound):
+        await service.withdraw_priority_pass(queue, pass_id)
     assert await joined_total(service, queue) == 0
     assert (await join(service, queue)).ticket_status.number == 1
 
 
 async def test_a_pass_refused_in_a_batch_refuses_nobody_else(service: Fairline, make_queue: MakeQueue) -> None:
     queue = await make_queue()
-    _, text = await service.issue_pass(queue, 2)
+    _, text = await service.issue_priority_pass(queue, 2)
     outcomes = await asyncio.gather(
         *(join(service, queue, priority_pass=text if n % 2 else None) for n in range(8)), return_exceptions=True
     )

@@ -22,7 +22,7 @@ from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor
 from fairline.store.contract import ACTS
 from tests.backends import START, FakeClock
 from tests.model.queue import Model
-from tests.model.records import Entry
+from tests.model.records import AuditEntry
 from tests.store.chances import FAR, Pick, arrivals, changes, levels, one_of, picks, some, waiting_picks
 from tests.store.remains import left_over
 
@@ -112,7 +112,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         if moved and moved.status is Status.WAITING and not moved.on_hold:
             self.keeps_the_promises(moved, before, level)
 
-    def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
+    def keeps_the_promises(self, t: AuditEntry, before: list[AuditEntry], level: int | None = None) -> None:
         """Whoever came or moved up has passed only those of a lower level, and no more of them than promised."""
         level = t.level if level is None else level
         after, others = self.model.line(), [other for other in before if other is not t]
@@ -259,10 +259,15 @@ class StoreBesideModel(RuleBasedStateMachine):
     @rule(pass_id=one_of("gold", "silver"), level=st.none() | st.integers(0, 3), uses=st.integers(1, 3))
     def issue_or_withdraw_a_pass(self, pass_id: str, level: int | None, uses: int) -> None:
         if level is None:
-            self.both(self.store.withdraw_pass(self.queue, pass_id), lambda: self.model.withdraw_pass(pass_id))
+            self.both(
+                self.store.withdraw_priority_pass(self.queue, pass_id),
+                lambda: self.model.withdraw_priority_pass(pass_id),
+            )
         else:
             issued = (pass_id, level, uses, 100.0 * uses)
-            self.both(self.store.issue_pass(self.queue, *issued), lambda: self.model.issue_pass(*issued))
+            self.both(
+                self.store.issue_priority_pass(self.queue, *issued), lambda: self.model.issue_priority_pass(*issued)
+            )
 
     # Windows are long against the time an example takes: the store clears away old hits by its own clock.
     @rule(name=one_of("ip:1", "user:2"), limit=st.integers(1, 3), seconds=one_of(60.0, 3600.0))

@@ -10,7 +10,7 @@ from redis.asyncio import RedisCluster
 
 from fairline.domain.queue import queue_id
 from fairline.domain.ticket import Action, Came, Went
-from fairline.store import Deed, EstimateSample, Parcel, Role, Store, Visitor
+from fairline.store import AuditedAction, EstimateSample, NewDelivery, Role, Store, Visitor
 from fairline.store.outbox import DeliveryState
 from fairline.store.valkey.scripts import script
 from fairline.store.valkey.store import ValkeyStore
@@ -60,7 +60,7 @@ async def test_queues_are_found_on_whatever_node_they_are(venue: OpenVenue, stor
 async def a_day(v: Venue) -> None:
     """Something of everything happens to a queue."""
     store, queue = v.store, v.queue
-    await store.issue_pass(queue, "vip", 2, 1, 60)
+    await store.issue_priority_pass(queue, "vip", 2, 1, 60)
     await v.join(client=b"me", address=b"home", key=b"k", fingerprint=b"f")
     await v.joins(9)
     assert (await v.join(pass_id="vip")).ticket.number == 11
@@ -104,7 +104,7 @@ async def what_is_delivered(store: Store) -> None:
     """An outbox from its opening to its end."""
     outbox, sale = store.outbox, queue_id("sale")
     await outbox.open("all-servers", {sale: "0"})
-    assert await outbox.take("all-servers", sale, "0", "1", [Parcel(each, "{}") for each in ("a", "b", "c")], 10)
+    assert await outbox.take("all-servers", sale, "0", "1", [NewDelivery(each, "{}") for each in ("a", "b", "c")], 10)
     assert await outbox.due(["all-servers"]) == ["all-servers"]
     first, second, third = await outbox.claim("all-servers", 10, 30)
     assert await outbox.settle_sent("all-servers", first)
@@ -123,7 +123,7 @@ async def what_belongs_to_the_server(store: Store) -> None:
     await registry.mark_alive("web", "one:1")
     assert "one:1" in [each.name for each in await registry.workers()]
     assert await registry.rotate() == await registry.generation()
-    await registry.record(Deed(key="k", name="Ops", role=Role.OPERATOR, action="queue.created", queue="sale"))
+    await registry.record(AuditedAction(key="k", name="Ops", role=Role.OPERATOR, action="queue.created", queue="sale"))
     assert await registry.audit("sale", None, 1)
     assert await registry.limit("address:all", "sign-in", 1, 60) == 0
     assert await registry.limit("address:all", "sign-in", 1, 60) == 60

@@ -76,7 +76,7 @@ async def test_what_is_not_done_is_not_told(venue: OpenVenue) -> None:
     await v.heartbeat(1)
     await v.admit()
     await v.sweep()
-    await v.store.issue_pass(v.queue, "vip", 1, 1, 60)
+    await v.store.issue_priority_pass(v.queue, "vip", 1, 1, 60)
     assert await v.events() == before
 
 

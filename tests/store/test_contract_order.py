@@ -141,5 +141,5 @@ async def test_a_level_that_does_not_exist_is_refused_and_changes_nothing(venue:
         with pytest.raises(InvalidRequest):
             await v.store.join(v.queue, [Arrival(), Arrival(priority=level)])
         with pytest.raises(InvalidRequest):
-            await v.store.issue_pass(v.queue, "vip", level, 1, 60)
+            await v.store.issue_priority_pass(v.queue, "vip", level, 1, 60)
         assert await v.everything() == before, level

@@ -11,7 +11,7 @@ from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.webhook import Topic, Webhook
 from fairline.errors import InvalidRequest
-from fairline.store import BoxCounts, Delivery, DeliveryState, Parcel, Store
+from fairline.store import BoxCounts, Delivery, DeliveryState, NewDelivery, Store
 from fairline.store.outbox import DEAD_SECONDS
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue, OpenStore
@@ -28,13 +28,13 @@ async def box(store: Store) -> str:
     return name
 
 
-def parcels(*ids: str) -> list[Parcel]:
-    return [Parcel(each, f'{{"id":"{each}","name":"Zoë \N{PARTY POPPER}"}}') for each in ids]
+def new_deliveries(*ids: str) -> list[NewDelivery]:
+    return [NewDelivery(each, f'{{"id":"{each}","name":"Zoë \N{PARTY POPPER}"}}') for each in ids]
 
 
 async def put(store: Store, box: str, *ids: str) -> None:
     seen = await store.outbox.cursor(box, Q)
-    assert await store.outbox.take(box, Q, seen, secrets.token_hex(4), parcels(*ids), MANY)
+    assert await store.outbox.take(box, Q, seen, secrets.token_hex(4), new_deliveries(*ids), MANY)
 
 
 async def claim(store: Store, box: str, at_most: int = MANY, seconds: float = 30) -> list[Delivery]:
@@ -53,7 +53,7 @@ async def test_what_is_taken_is_claimed_once_and_gone_when_it_was_sent(
     await put(store, box, "a", "b")
     assert await store.outbox.due(["nobody", box]) == [box]
     first, second = await claim(store, box)
-    assert (first.id, first.payload, "") == parcels("a")[0]
+    assert (first.id, first.payload, "") == new_deliveries("a")[0]
     assert (first.tries, first.made, first.error, second.id) == (1, clock.now, "", "b")
     assert await claim(store, box) == []
     assert await store.outbox.due([box]) == []
@@ -66,10 +66,10 @@ async def test_the_cursor_begins_where_it_was_told_and_moves_with_what_is_taken(
     outbox = store.outbox
     assert await outbox.cursor(box, Q) == "7"
     assert await outbox.cursor(box, QueueId("new")) is None
-    assert not await outbox.take(box, Q, "6", "9", parcels("a"), MANY)
+    assert not await outbox.take(box, Q, "6", "9", new_deliveries("a"), MANY)
     assert await outbox.take(box, Q, "7", "9", [], MANY)
     assert await outbox.cursor(box, Q) == "9"
-    assert await outbox.take(box, QueueId("new"), None, "3", parcels("a"), MANY)
+    assert await outbox.take(box, QueueId("new"), None, "3", new_deliveries("a"), MANY)
     assert await counts(store, box) == (1, 0)
     await outbox.open(box, {Q: "1"})
     assert await outbox.cursor(box, Q) == "9"
@@ -78,7 +78,7 @@ async def test_the_cursor_begins_where_it_was_told_and_moves_with_what_is_taken(
 async def test_of_many_who_take_the_same_events_one_does(store: Store, another_store: OpenStore, box: str) -> None:
     others = [store, await another_store(), await another_store()]
     taken = await asyncio.gather(
-        *(each.outbox.take(box, Q, "7", "9", parcels("a", "b"), MANY) for each in others for _ in range(4))
+        *(each.outbox.take(box, Q, "7", "9", new_deliveries("a", "b"), MANY) for each in others for _ in range(4))
     )
     assert sorted(taken) == [False] * 11 + [True]
     assert await counts(store, box) == (2, 0)
@@ -93,10 +93,10 @@ async def test_no_two_claim_the_same(store: Store, another_store: OpenStore, box
 
 
 async def test_a_full_outbox_takes_no_more_and_its_cursor_waits(store: Store, box: str) -> None:
-    assert await store.outbox.take(box, Q, "7", "9", parcels("a", "b"), 3)
-    assert not await store.outbox.take(box, Q, "9", "11", parcels("c", "d"), 3)
+    assert await store.outbox.take(box, Q, "7", "9", new_deliveries("a", "b"), 3)
+    assert not await store.outbox.take(box, Q, "9", "11", new_deliveries("c", "d"), 3)
     assert await store.outbox.cursor(box, Q) == "9"
-    assert await store.outbox.take(box, Q, "9", "10", parcels("c"), 3)
+    assert await store.outbox.take(box, Q, "9", "10", new_deliveries("c"), 3)
     assert await store.outbox.take(box, Q, "10", "12", [], 3)
 
 
@@ -120,7 +120,7 @@ async def test_those_of_one_thread_are_tried_one_after_the_other(store: Store, b
 
     async def put_in(*ids: str, thread: str = "sale 1") -> None:
         seen = await outbox.cursor(box, Q)
-        some = [parcel._replace(thread=thread) for parcel in parcels(*ids)]
+        some = [new_delivery._replace(thread=thread) for new_delivery in new_deliveries(*ids)]
         assert await outbox.take(box, Q, seen, secrets.token_hex(4), some, MANY)
 
     async def claimed() -> list[Delivery]:
@@ -234,7 +234,7 @@ async def test_one_that_was_dropped_takes_nothing_any_more(store: Store, box: st
     (delivery,) = await claim(store, box)
     await store.outbox.drop(box)
     assert not await store.outbox.settle_retry(box, delivery, 1, "late")
-    assert not await store.outbox.take(box, Q, None, "9", parcels("b"), MANY)
+    assert not await store.outbox.take(box, Q, None, "9", new_deliveries("b"), MANY)
     assert await store.outbox.replay(box, MANY) == 0
     assert await counts(store, box) == (0, 0)
 

@@ -210,7 +210,7 @@ async def test_queues_know_nothing_of_each_other(venue: OpenVenue) -> None:
     other = queue_id(f"{v.queue}-other")
     await v.store.create(other, QueueSettings())
     await v.store.join(other, [Arrival(client=b"me", key=b"k", fingerprint=b"f")])
-    await v.store.issue_pass(other, "vip", 1, 1, 60)
+    await v.store.issue_priority_pass(other, "vip", 1, 1, 60)
     joined = await v.join(client=b"me", key=b"k", fingerprint=b"g")
     assert (joined.created, joined.ticket.number) == (True, 1)
     assert await v.store.passes(v.queue) == []
@@ -224,7 +224,7 @@ async def test_nothing_of_a_removed_queue_comes_back_with_its_name(venue: OpenVe
     for status in Status:
         await v.one(status, client=status.encode(), key=status.encode(), fingerprint=b"f")
     await v.store.revoke(v.queue, 1, "abuse")
-    await v.store.issue_pass(v.queue, "vip", 1, 1, 60)
+    await v.store.issue_priority_pass(v.queue, "vip", 1, 1, 60)
     await v.call(key=b"press")
     await v.store.delete(v.queue)
     assert v.queue not in await v.store.queues()
@@ -313,9 +313,9 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "revoked": lambda s, q: s.revoked(q),
     "sweep": lambda s, q: s.sweep(q, 1),
     "limit": lambda s, q: s.limit(q, "ip:1", "try", 1, 60),
-    "issue_pass": lambda s, q: s.issue_pass(q, "vip", 1, 1, 60),
+    "issue_pass": lambda s, q: s.issue_priority_pass(q, "vip", 1, 1, 60),
     "passes": lambda s, q: s.passes(q),
-    "withdraw_pass": lambda s, q: s.withdraw_pass(q, "vip"),
+    "withdraw_pass": lambda s, q: s.withdraw_priority_pass(q, "vip"),
     "tickets": lambda s, q: s.tickets(q, None, None, 1),
     "events": lambda s, q: s.events(q, None, 1),
     "calls": lambda s, q: s.calls(q, 1),

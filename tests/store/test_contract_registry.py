@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairline.errors import InvalidRequest
-from fairline.store import AdminKey, Alive, Deed, Entry, Role, Store
+from fairline.store import AdminKey, AuditedAction, AuditEntry, ProcessSeen, Role, Store
 from fairline.store.postgres import registry as postgres_registry
 from fairline.store.valkey import registry as valkey_registry
 from tests.backends import START, FakeClock
@@ -129,47 +129,49 @@ async def test_each_process_is_listed_until_it_has_not_been_seen_for_a_minute(
     await other.registry.mark_alive("web", new)
     await other.registry.mark_alive("web", new)
 
-    async def ours() -> list[Alive]:
+    async def ours() -> list[ProcessSeen]:
         return [each for each in await store.registry.workers() if each.name in (old, new)]
 
     assert await ours() == [
-        Alive("keeper", old, seen - 50_000),
-        Alive("web", new, seen),
-        Alive("web", old, seen - 50_000),
+        ProcessSeen("keeper", old, seen - 50_000),
+        ProcessSeen("web", new, seen),
+        ProcessSeen("web", old, seen - 50_000),
     ]
     clock.advance(11)
-    assert await ours() == [Alive("web", new, seen)]
+    assert await ours() == [ProcessSeen("web", new, seen)]
     clock.advance(60)
     await store.registry.mark_alive("keeper", old)
-    assert await ours() == [Alive("keeper", old, clock())]
+    assert await ours() == [ProcessSeen("keeper", old, clock())]
     assert await store.registry.last_alive("web") == seen  # which the keepers go by, however long ago it was
 
 
 # The audit log
 
 
-def deed(action: str = "queue.configured", queue: str | None = None, **more: Any) -> Deed:
-    return Deed(key="k1", name="Ops – Nacht", role=Role.OPERATOR, action=action, queue=queue, **more)
+def entry_action(action: str = "queue.configured", queue: str | None = None, **more: Any) -> AuditedAction:
+    return AuditedAction(key="k1", name="Ops – Nacht", role=Role.OPERATOR, action=action, queue=queue, **more)
 
 
 async def test_a_deed_is_kept_as_it_was_done(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
-    done = deed(queue="sale", ticket=7, detail={"settings": ["stock"], "stock": None, "ü": 1.5}, request_id="r-1")
+    done = entry_action(
+        queue="sale", ticket=7, detail={"settings": ["stock"], "stock": None, "ü": 1.5}, request_id="r-1"
+    )
     await store.registry.record(done)
     (entry,) = await (await another_store()).registry.audit(None, None, 1)
-    assert entry == Entry(entry.id, clock(), done)
+    assert entry == AuditEntry(entry.id, clock(), done)
 
 
 async def test_the_audit_log_is_read_newest_first_of_one_queue_or_of_all(store: Store) -> None:
     one, two = (f"q-{secrets.token_hex(6)}" for _ in range(2))
     for number in range(6):
-        await store.registry.record(deed(queue=(one, two, None)[number % 3], ticket=number))
+        await store.registry.record(entry_action(queue=(one, two, None)[number % 3], ticket=number))
 
     async def pages(queue: str | None, limit: int) -> list[int | None]:
         found: list[int | None] = []
         before = None
         while len(found) < 6 and (page := await store.registry.audit(queue, before, limit)):
             assert len(page) <= limit
-            found += [entry.deed.ticket for entry in page]
+            found += [entry.entry_action.ticket for entry in page]
             before = page[-1].id
         return found
 
@@ -187,16 +189,16 @@ async def test_what_is_no_entry_of_the_audit_log_is_refused(store: Store) -> Non
 
 async def test_the_audit_log_keeps_the_last_of_what_was_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (valkey_registry, postgres_registry):
-        monkeypatch.setattr(module, "DEEDS_KEPT", 20)
+        monkeypatch.setattr(module, "AUDIT_ENTRIES_KEPT", 20)
     for number in range(30):
-        await store.registry.record(deed(ticket=number))
+        await store.registry.record(entry_action(ticket=number))
     kept = await store.registry.audit(None, None, 500)
-    assert [entry.deed.ticket for entry in kept] == [*range(29, 9, -1)]
+    assert [entry.entry_action.ticket for entry in kept] == [*range(29, 9, -1)]
 
 
 async def test_one_queue_is_found_far_back_among_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(valkey_registry, "SLICE", 3)
     queue = f"q-{secrets.token_hex(6)}"
     for number in range(10):
-        await store.registry.record(deed(queue=queue if number in (0, 5) else "other", ticket=number))
-    assert [entry.deed.ticket for entry in await store.registry.audit(queue, None, 10)] == [5, 0]
+        await store.registry.record(entry_action(queue=queue if number in (0, 5) else "other", ticket=number))
+    assert [entry.entry_action.ticket for entry in await store.registry.audit(queue, None, 10)] == [5, 0]

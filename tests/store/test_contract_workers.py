@@ -125,7 +125,7 @@ async def test_of_twenty_who_want_the_last_five_exactly_five_get_one(venue: Open
     ]
     for settings, arrival, refusal in scarce:
         v = await venue(**settings)
-        await v.store.issue_pass(v.queue, "vip", 1, 5, 60)
+        await v.store.issue_priority_pass(v.queue, "vip", 1, 5, 60)
         items = await all_join(v, await workers(20), arrival)
         assert Counter(type(item) for item in items) == {Joined: 5, refusal: 15}
 

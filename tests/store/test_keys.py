@@ -39,7 +39,7 @@ async def busy(valkey_url: str, queue: QueueId, clock: FakeClock) -> AsyncIterat
     await v.act(Action.HOLD, (await v.join()).ticket.number)
     await v.join(on_hold=True, came=Came("elsewhere", 1, 1))
     await store.set_desk(queue, "Desk 1", is_open=True)
-    await store.issue_pass(queue, "vip", 1, 1, 60)
+    await store.issue_priority_pass(queue, "vip", 1, 1, 60)
     await store.revoke(queue, 1, "abuse")
     await store.record_estimates(queue, [EstimateSample(6, 1, 1, 1)])
     clock.advance(3 * 86_400)

@@ -22,7 +22,7 @@ from psycopg import AsyncConnection
 from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.domain.ticket import Action
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
-from fairline.store import Arrival, Joined, Parcel, Store, open_store
+from fairline.store import Arrival, Joined, NewDelivery, Store, open_store
 from fairline.store.postgres import client as postgres_client
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
@@ -314,7 +314,7 @@ async def test_the_next_of_a_thread_is_due_though_the_one_before_is_settled_mean
 ) -> None:
     box, outbox = secrets.token_hex(6), store.outbox
     await outbox.open(box, {QUEUE: "0"})
-    assert await outbox.take(box, QUEUE, "0", "1", [Parcel("joined", "{}", "someone")], 10)
+    assert await outbox.take(box, QUEUE, "0", "1", [NewDelivery("joined", "{}", "someone")], 10)
     (joined,) = await outbox.claim(box, 10, 30)
     take = "SELECT fairline.outbox_take(%s, NULL, %s, '1', '2', 10, 20000, '{called}', '{text}', '{someone}')"
     settle = "SELECT fairline.outbox_settle(%s, NULL, %s, 1, 'sent', 0, '')"
@@ -324,7 +324,9 @@ async def test_the_next_of_a_thread_is_due_though_the_one_before_is_settled_mean
             second = asyncio.create_task(outbox.settle_sent(box, joined))
         else:
             await other.execute(settle, [box, joined.id])
-            second = asyncio.create_task(outbox.take(box, QUEUE, "1", "2", [Parcel("called", "{}", "someone")], 10))
+            second = asyncio.create_task(
+                outbox.take(box, QUEUE, "1", "2", [NewDelivery("called", "{}", "someone")], 10)
+            )
         await wait_for_locks(watch, 1)
     assert await second
     assert [each.id for each in await outbox.claim(box, 10, 30)] == ["called"]
@@ -336,7 +338,9 @@ async def test_an_outbox_can_be_removed_while_what_became_of_a_delivery_is_noted
 ) -> None:
     box, outbox = secrets.token_hex(6), store.outbox
     await outbox.open(box, {QUEUE: "0"})
-    assert await outbox.take(box, QUEUE, "0", "1", [Parcel(each, "{}", "someone") for each in ("joined", "called")], 10)
+    assert await outbox.take(
+        box, QUEUE, "0", "1", [NewDelivery(each, "{}", "someone") for each in ("joined", "called")], 10
+    )
     (joined,) = await outbox.claim(box, 10, 30)
     async with await connect(server.url) as watch, await connect(server.url) as other, other.transaction():
         await other.execute("SELECT 1 FROM fairline.deliveries WHERE id = 'called' FOR UPDATE")

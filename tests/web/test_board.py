@@ -18,7 +18,7 @@ from tests.web.crowd import join, make_queue, operator
 from tests.web.running import RunningServer
 
 
-class Screen:
+class BoardStream:
     """A board that is open: what each queue shows, and the frames that told it."""
 
     def __init__(self) -> None:
@@ -52,9 +52,9 @@ class Screen:
 
 
 @asynccontextmanager
-async def screen(client: httpx.AsyncClient, *queues: str) -> AsyncIterator[Screen]:
+async def screen(client: httpx.AsyncClient, *queues: str) -> AsyncIterator[BoardStream]:
     """A board that has been told of all its queues."""
-    shown = Screen()
+    shown = BoardStream()
     async with client.stream("GET", f"/api/v1/queues/{','.join(queues)}/board/stream") as answer:
         assert answer.status_code == 200, await answer.aread()
         assert answer.headers["content-type"].startswith("text/event-stream")

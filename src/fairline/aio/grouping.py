@@ -32,7 +32,7 @@ Done: TypeAlias = Callable[[Result | Exception], None]
 OnSent: TypeAlias = Callable[[Key, float, Sequence[float], Sequence[Result | FairlineError] | Exception], None]
 
 
-class Asked(Struct, Generic[Result], frozen=True, eq=False):
+class GroupedCall(Struct, Generic[Result], frozen=True, eq=False):
     """One call that is to be grouped: await it, or have `then` called with what comes, which takes no turn of the event
     loop for each. Nothing is asked before that. Two that ask for the same are two calls."""
 

@@ -34,7 +34,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct, field
 
-from fairline.caches import SHARES, Remembered
+from fairline.caches import SHARES, BoundedCache
 from fairline.errors import TokenExpired, TokenInvalid
 
 #: Bytes of verified tokens remembered for each kind, so that the next call with the same one costs a look-up.
@@ -199,7 +199,7 @@ class Signer(Generic[C]):
         self._decode = msgspec.json.Decoder(claims).decode
         self._keys = {self._header(key): key for key in keys}
         self._begin, self._signs = self._header(keys[0]).encode(), keys[0].sign
-        self._verified = Remembered[str, C](REMEMBERED.get(kind, OTHERS_REMEMBERED))
+        self._verified = BoundedCache[str, C](REMEMBERED.get(kind, OTHERS_REMEMBERED))
 
     def sign(self, claims: C) -> str:
         """A token that says `claims`."""

@@ -20,7 +20,7 @@ import structlog
 
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
-from fairline.keeper.idle_queues import Quiet
+from fairline.keeper.idle_queues import IdleQueues
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
 from fairline.store import Lapsed, Store
@@ -74,8 +74,8 @@ class Keeper:
         self._on_round = on_round
         self._schedules = Schedules(store)
         self._transfers = Transfers(store)
-        self._empty = Quiet(int(EMPTY_SECONDS / tick_seconds))
-        self._settled = Quiet(int(SETTLED_SECONDS / sweep_seconds))
+        self._empty = IdleQueues(int(EMPTY_SECONDS / tick_seconds))
+        self._settled = IdleQueues(int(SETTLED_SECONDS / sweep_seconds))
         self.ticked_at = 0.0
         self.swept_at = 0.0
 

@@ -68,7 +68,7 @@ class Patience(Struct, frozen=True):
         return max(usual, min(retry_after or 0.0, self.most))
 
 
-class Courier:
+class DeliveryWorker:
     """Sends from outboxes. `kind` names them in logs and figures; `on_outcome` hears `sent`, `overtaken`, `limited`,
     `retried` or `dead`."""
 

@@ -16,12 +16,12 @@ from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, webhooks
-from fairline.keeper.delivery import ROUND_SECONDS, Channel, Courier, Outcome, Patience
+from fairline.keeper.delivery import ROUND_SECONDS, Channel, DeliveryWorker, Outcome, Patience
 from fairline.keeper.mail import MailBox, Mailer
-from fairline.keeper.notices import Scribe
+from fairline.keeper.notices import NoticeWriter
 from fairline.keeper.webhooks import HookBox
 from fairline.service.fairline import Fairline
-from fairline.store import Delivery, Parcel
+from fairline.store import Delivery, NewDelivery
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class Box(Protocol):
     def hears(self, queue: QueueId) -> bool:
         """Whether it wants to know of a queue."""
 
-    async def parcels(self, queue: QueueId, events: Sequence[Event]) -> list[Parcel]:
+    async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
         """What is to be sent of some events."""
 
     async def send(self, delivery: Delivery) -> Outcome:
@@ -75,8 +75,8 @@ class Dispatch:
         self._private = private
         self._round_seconds = round_seconds
         self._on_lost = on_lost
-        self._scribe = Scribe(service, public_url)
-        self._mail = MailBox(mailer, self._scribe) if mailer else None
+        self._notice_writer = NoticeWriter(service, public_url)
+        self._mail = MailBox(mailer, self._notice_writer) if mailer else None
         self._mail_open = False
         self._boxes: list[Box] = []
         self._taken: dict[tuple[str, QueueId], str] = {}
@@ -84,7 +84,7 @@ class Dispatch:
         self._looked: dict[QueueId, str] = {}
         """The last event after which the front of the line was looked at."""
         self._couriers = {
-            kind: Courier(
+            kind: DeliveryWorker(
                 self._store.outbox, kind, round_seconds=round_seconds, patience=patience, on_outcome=on_outcome
             )
             for kind in ((webhooks.KIND, mail.KIND) if mailer else (webhooks.KIND,))
@@ -94,8 +94,8 @@ class Dispatch:
         """Take and send until cancelled. An outage of the store is waited out."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._rounds())
-            for kind, courier in self._couriers.items():
-                tasks.create_task(courier.run(lambda kind=kind: self._channels(kind)))  # type: ignore[misc]
+            for kind, delivery_worker in self._couriers.items():
+                tasks.create_task(delivery_worker.run(lambda kind=kind: self._channels(kind)))  # type: ignore[misc]
 
     def _channels(self, kind: str) -> Mapping[str, Channel]:
         return {box.id: box.send for box in self._boxes if box.kind == kind}
@@ -139,7 +139,7 @@ class Dispatch:
 
     async def _open_boxes(self) -> list[Box]:
         hooks = [hook for hook in await self._store.registry.webhooks() if hook.active]
-        boxes: list[Box] = [HookBox(hook, self._store, self._scribe, private=self._private) for hook in hooks]
+        boxes: list[Box] = [HookBox(hook, self._store, self._notice_writer, private=self._private) for hook in hooks]
         if self._mail is None:
             return boxes
         if not self._mail_open:  # from now on: nobody is written to about what is long over
@@ -149,7 +149,7 @@ class Dispatch:
 
     async def _take_queue(self, queue: QueueId, newest: str) -> None:
         if self._looked.get(queue) != newest:  # only where something happened can anyone have moved up
-            await self._scribe.note_nearly(queue)
+            await self._notice_writer.note_nearly(queue)
             self._looked[queue] = newest
         for box in self._boxes:
             if box.hears(queue) and self._taken.get((box.id, queue)) != newest:
@@ -165,9 +165,9 @@ class Dispatch:
                     self._taken[box.id, queue] = seen
                 return
             lost = await self._are_lost(queue, seen, events)
-            parcels = await box.parcels(queue, events)
+            new_deliveries = await box.new_deliveries(queue, events)
             last = events[-1].id
-            if not await outbox.take(box.id, queue, seen, last, parcels, PENDING):
+            if not await outbox.take(box.id, queue, seen, last, new_deliveries, PENDING):
                 return  # another keeper has done it, or there is no room: look again in the next round
             self._taken[box.id, queue] = last
             if lost:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fairline.domain.queue import QueueId
 
 
-class Quiet:
+class IdleQueues:
     """The queues that needed nothing when they were last looked at. One rests until something happens in it, which the
     id of its newest event tells; at the latest it is looked at again after so many rounds."""
 

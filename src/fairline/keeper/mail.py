@@ -17,8 +17,8 @@ from fairline.domain.mail import Relay, Security, mailbox, message
 from fairline.domain.notices import unpacked
 from fairline.domain.queue import QueueId
 from fairline.keeper.delivery import Outcome
-from fairline.keeper.notices import Scribe
-from fairline.store import Delivery, Parcel
+from fairline.keeper.notices import NoticeWriter
+from fairline.store import Delivery, NewDelivery
 
 KIND = "mail"
 #: The name of the outbox. Those of webhooks are their ids, in hexadecimal.
@@ -103,21 +103,23 @@ class MailBox:
     kind = KIND
     id = BOX
 
-    def __init__(self, mailer: Mailer, scribe: Scribe) -> None:
+    def __init__(self, mailer: Mailer, notice_writer: NoticeWriter) -> None:
         self._mailer = mailer
-        self._scribe = scribe
+        self._notice_writer = notice_writer
 
     def hears(self, queue: QueueId) -> bool:
         """Every queue: its settings say what is told."""
         return True
 
-    async def parcels(self, queue: QueueId, events: Sequence[Event]) -> list[Parcel]:
+    async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
         """The notices of events, to those who left an address."""
-        return await self._scribe.parcels(self.id, queue, events, lambda person: bool(person.email), whole=True)
+        return await self._notice_writer.new_deliveries(
+            self.id, queue, events, lambda person: bool(person.email), whole=True
+        )
 
     async def send(self, delivery: Delivery) -> Outcome:
         """Send one, if it is still true and not one too many."""
         notice = unpacked(delivery.payload)
         to = mailbox(notice.to.email) if notice.to and notice.to.email else ""
-        unsent = await self._scribe.unsent(self.id, delivery, notice, to)
+        unsent = await self._notice_writer.unsent(self.id, delivery, notice, to)
         return unsent or await self._mailer.send(message(notice, self._mailer.sender))

@@ -18,7 +18,7 @@ from fairline.keeper.delivery import Outcome
 from fairline.service.answers import printed
 from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn, move_path
-from fairline.store import Delivery, Parcel
+from fairline.store import Delivery, NewDelivery
 
 #: The most notices that one phone or mailbox is sent in an hour, over all queues, of tickets that people took
 #: themselves: a stranger who names somebody else's could do so in every queue.
@@ -30,7 +30,7 @@ LINK_SECONDS = 86_400
 _CALLS = frozenset({EventType.CALLED, EventType.RECALLED})
 
 
-class Scribe:
+class NoticeWriter:
     """Writes the notices of a room. Without `public_url` they have no links: nobody would know where to."""
 
     def __init__(self, service: Fairline, public_url: str = "") -> None:
@@ -45,9 +45,9 @@ class Scribe:
         if NoticeKind.NEARLY in settings.notices:
             await self._store.note_nearly(queue, settings.notice_place)
 
-    async def parcels(
+    async def new_deliveries(
         self, box: str, queue: QueueId, events: Sequence[Event], reaches: Callable[[Person], bool], *, whole: bool
-    ) -> list[Parcel]:
+    ) -> list[NewDelivery]:
         """The notices of some events, to those whom the box reaches. Only if `whole` do they say who it is, and have
         the link, which is theirs alone."""
         settings = (await self._store.settings(queue)).settings
@@ -57,13 +57,13 @@ class Scribe:
         numbers = sorted({event.ticket for event in wanted if event.ticket is not None})
         found = (await self._store.look_up(queue, numbers)).items
         tickets = {ticket.number: ticket for ticket in found if ticket and reaches(ticket.person)}
-        parcels = []
+        new_deliveries = []
         for event in wanted:
             if ticket := tickets.get(event.ticket or 0):
                 notice = await self._written(box, queue, settings, event, ticket, whole)
                 # Nobody is told that it is nearly their turn before they are told their number.
-                parcels.append(Parcel(notice.id, notice.packed(), f"{queue} {ticket.number}"))
-        return parcels
+                new_deliveries.append(NewDelivery(notice.id, notice.packed(), f"{queue} {ticket.number}"))
+        return new_deliveries
 
     async def unsent(self, box: str, delivery: Delivery, notice: Notice, to: str) -> Outcome | None:
         """What became of a notice that is not to be sent: it is not true any more, or this box has sent enough to the

@@ -76,13 +76,13 @@ async def send(
 ) -> Answer:
     """Make one call, or raise ServiceFailed. `private` says whether private addresses may be called. An answer whose
     head came in time counts, also where its body does not end."""
-    door = _door(url)
+    access = _access(url)
     reading = _Reading()
     try:
         async with asyncio.timeout(seconds):
-            reader, writer = await _connected(door, await _looked_up(door, private), tls)
+            reader, writer = await _connected(access, await _looked_up(access, private), tls)
             try:
-                writer.write(_head(method, door, headers or {}, body) + body)
+                writer.write(_head(method, access, headers or {}, body) + body)
                 await writer.drain()
                 await reading.read(reader)
             finally:
@@ -134,7 +134,7 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def _door(url: str) -> _Door:
+def _access(url: str) -> _Door:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -146,36 +146,36 @@ def _door(url: str) -> _Door:
     return _Door(parts, host, port or (443 if tls else 80), tls)
 
 
-async def _looked_up(door: _Door, private: bool) -> list[str]:
+async def _looked_up(access: _Door, private: bool) -> list[str]:
     """All addresses of a host. One that may not be called makes them all suspect."""
-    if (literal := _literal(door.host)) is not None:
+    if (literal := _literal(access.host)) is not None:
         found = [str(literal)]
     else:
         loop = asyncio.get_running_loop()
         try:
             rows = await loop.run_in_executor(
-                _lookups(), lambda: socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)
+                _lookups(), lambda: socket.getaddrinfo(access.host, access.port, type=socket.SOCK_STREAM)
             )
         except (socket.gaierror, UnicodeError) as error:
             problem = error.strerror if isinstance(error, socket.gaierror) else "the name is not a proper one"
             raise ServiceFailed(f"no address: {problem}") from None
         found = list(dict.fromkeys(str(row[4][0]) for row in rows))
     if not private and not all(is_public(ip_address(address)) for address in found):
-        raise AddressRefused(door.host)
+        raise AddressRefused(access.host)
     return found
 
 
 async def _connected(
-    door: _Door, addresses: list[str], tls: ssl.SSLContext | None
+    access: _Door, addresses: list[str], tls: ssl.SSLContext | None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to the first address that answers. Nothing was sent to those before it."""
-    context = (tls or _context()) if door.tls else None
-    name = door.host if door.tls else None
+    context = (tls or _context()) if access.tls else None
+    name = access.host if access.tls else None
     trouble: OSError = ConnectionError("no address")
     for address in addresses:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                return await asyncio.open_connection(address, door.port, ssl=context, server_hostname=name)
+                return await asyncio.open_connection(address, access.port, ssl=context, server_hostname=name)
         except OSError as error:  # also a time-out of ours; the caller's passes through as a cancellation
             trouble = error
     if isinstance(trouble, TimeoutError):
@@ -183,12 +183,12 @@ async def _connected(
     raise trouble
 
 
-def _head(method: str, door: _Door, headers: Mapping[str, str], body: bytes) -> bytes:
-    parts = door.parts
+def _head(method: str, access: _Door, headers: Mapping[str, str], body: bytes) -> bytes:
+    parts = access.parts
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     if parts.query:
         path += "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._[]")
-    host = f"[{door.host}]" if ":" in door.host else door.host.encode("idna").decode("ascii")
+    host = f"[{access.host}]" if ":" in access.host else access.host.encode("idna").decode("ascii")
     if parts.port is not None:
         host += f":{parts.port}"
     lines = {"host": host, "user-agent": USER_AGENT, "accept-encoding": "identity", "connection": "close", **headers}

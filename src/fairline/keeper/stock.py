@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, ServiceFailed, StoreError
-from fairline.keeper.idle_queues import Quiet
+from fairline.keeper.idle_queues import IdleQueues
 from fairline.keeper.outbound import send
 from fairline.service.fairline import Fairline
 
@@ -62,7 +62,7 @@ class Stocktaker:
         self._service = service
         self._round_seconds = round_seconds
         self._retry_seconds = retry_seconds
-        self._settled = Quiet(int(SETTLED_SECONDS / round_seconds))
+        self._settled = IdleQueues(int(SETTLED_SECONDS / round_seconds))
         self._asking: dict[QueueId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:

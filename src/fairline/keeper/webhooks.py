@@ -17,9 +17,9 @@ from fairline.domain.ticket import Person, Ticket, label
 from fairline.domain.webhook import Webhook, body_of, signature
 from fairline.errors import ServiceFailed
 from fairline.keeper.delivery import Outcome
-from fairline.keeper.notices import Scribe
+from fairline.keeper.notices import NoticeWriter
 from fairline.keeper.outbound import send
-from fairline.store import Delivery, Parcel, Store
+from fairline.store import Delivery, NewDelivery, Store
 
 KIND = "webhook"
 #: What a receiver has for its whole answer.
@@ -70,24 +70,24 @@ class HookBox:
 
     kind = KIND
 
-    def __init__(self, hook: Webhook, store: Store, scribe: Scribe, *, private: bool) -> None:
+    def __init__(self, hook: Webhook, store: Store, notice_writer: NoticeWriter, *, private: bool) -> None:
         self.id = hook.id
         self._hook = hook
         self._store = store
-        self._scribe = scribe
+        self._notice_writer = notice_writer
         self._private = private
 
     def hears(self, queue: QueueId) -> bool:
         """Whether it wants to know of a queue."""
         return self._hook.hears(queue)
 
-    async def parcels(self, queue: QueueId, events: Sequence[Event]) -> list[Parcel]:
+    async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
         """What it is told of events: of themselves, and the notices that people are sent, as it wishes."""
-        parcels = await self._told(queue, [event for event in events if self._hook.wants(event)])
+        new_deliveries = await self._told(queue, [event for event in events if self._hook.wants(event)])
         if self._hook.wants_notices:
             whole = self._hook.include_person
-            parcels += await self._scribe.parcels(self.id, queue, events, _reached, whole=whole)
-        return parcels
+            new_deliveries += await self._notice_writer.new_deliveries(self.id, queue, events, _reached, whole=whole)
+        return new_deliveries
 
     async def send(self, delivery: Delivery) -> Outcome:
         """Post one; a notice only while it is still true, and not one too many."""
@@ -96,21 +96,21 @@ class HookBox:
 
     async def _unsent(self, delivery: Delivery) -> Outcome | None:
         notice = unpacked(delivery.payload)
-        return await self._scribe.unsent(self.id, delivery, notice, _counted(notice.to))
+        return await self._notice_writer.unsent(self.id, delivery, notice, _counted(notice.to))
 
-    async def _told(self, queue: QueueId, events: list[Event]) -> list[Parcel]:
+    async def _told(self, queue: QueueId, events: list[Event]) -> list[NewDelivery]:
         if not events:
             return []
         hook = self._hook
         prefix = (await self._store.settings(queue)).settings.ticket_prefix or queue.upper()
         tickets = await self._tickets(queue, events)
-        parcels = []
+        new_deliveries = []
         for event in events:
             number, ticket = event.ticket, tickets.get(event.ticket or 0)
             printed = None if number is None else label(prefix, number, ticket.serial if ticket else "")
             told = body_of(hook, queue, event, printed, ticket.person if ticket and hook.include_person else None)
-            parcels.append(Parcel(told.id, told.text()))
-        return parcels
+            new_deliveries.append(NewDelivery(told.id, told.text()))
+        return new_deliveries
 
     async def _tickets(self, queue: QueueId, events: list[Event]) -> dict[int, Ticket]:
         numbers = sorted({event.ticket for event in events if event.ticket is not None})

@@ -25,7 +25,7 @@ from fairline.domain.tokens import Keyring
 from fairline.errors import InvalidSettings, StoreError
 from fairline.process.secrets import ADMIN_KEY, SECRET, make_secret, read_secret
 from fairline.process.sockets import Listening
-from fairline.process.worker_settings import GRACE_SECONDS, orders_of
+from fairline.process.worker_settings import GRACE_SECONDS, worker_settings_of
 from fairline.service.admin_keys import AdminKeys
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerRole, ServerSettings
@@ -86,7 +86,7 @@ class Supervisor:
             self._embedded = embedded_server(settings.store, settings.data)
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._furnish(settings, secret.encode()))
-        self._orders = partial(orders_of, settings, secret.encode())
+        self._orders = partial(worker_settings_of, settings, secret.encode())
         self._metrics.made()
         return prepared
 

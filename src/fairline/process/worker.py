@@ -24,7 +24,7 @@ from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import Mailer
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
-from fairline.process.worker_settings import GRACE_SECONDS, read_orders
+from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
@@ -35,7 +35,7 @@ from fairline.web.server import request_log
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_path import FastLane, lane_for
 from fairline.web.server.operations import call_name, fast_route
-from fairline.web.streams.board_streams import Screens
+from fairline.web.streams.board_streams import BoardStreams
 from fairline.web.streams.hub import Hub
 
 log = structlog.get_logger()
@@ -116,8 +116,8 @@ class Worker:
         stack.push_async_callback(context.renderer.close)
         context.hub = Hub(context, on_pushed=self._metrics.pushed, on_streams=self._metrics.streams)
         await stack.enter_async_context(_running(context.hub.run()))
-        context.screens = Screens(context)
-        await stack.enter_async_context(_running(context.screens.run()))
+        context.board_streams = BoardStreams(context)
+        await stack.enter_async_context(_running(context.board_streams.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
         await stack.enter_async_context(_running(request_log.tell_repeats()))
         rows = operations(context, keeper, self._metrics)
@@ -205,7 +205,7 @@ def _spare_collections() -> None:
 
 def main() -> None:
     """The entry of a worker process."""
-    orders = read_orders(sys.stdin.buffer)
+    orders = read_worker_settings(sys.stdin.buffer)
     settings = orders.settings
     set_up_logs(settings.log_format)
     _spare_collections()

@@ -13,7 +13,7 @@ from fairline.settings import ServerSettings
 GRACE_SECONDS = 10
 
 
-class Orders(msgspec.Struct):
+class WorkerSettings(msgspec.Struct):
     """The settings, and what differs between the workers of a server: `listening` is the socket that it inherits,
     `place` its number among them."""
 
@@ -23,11 +23,11 @@ class Orders(msgspec.Struct):
     place: int
 
 
-def orders_of(settings: ServerSettings, secret: bytes, listening: int | None, place: int) -> bytes:
+def worker_settings_of(settings: ServerSettings, secret: bytes, listening: int | None, place: int) -> bytes:
     """The orders for a worker."""
-    return msgspec.json.encode(Orders(settings, secret, listening, place), enc_hook=str) + b"\n"
+    return msgspec.json.encode(WorkerSettings(settings, secret, listening, place), enc_hook=str) + b"\n"
 
 
-def read_orders(given: BinaryIO) -> Orders:
+def read_worker_settings(given: BinaryIO) -> WorkerSettings:
     """The orders, by the worker. One line: the pipe stays open as long as the supervisor lives."""
-    return msgspec.json.decode(given.readline(), type=Orders, dec_hook=lambda kind, value: kind(value))
+    return msgspec.json.decode(given.readline(), type=WorkerSettings, dec_hook=lambda kind, value: kind(value))

@@ -35,12 +35,12 @@ T = TypeVar("T")
 #: A place or a session that ends within so many milliseconds is kept at once, not a little later.
 URGENT_MS = 5000
 #: Who wants to join: what they say, who they are, and whether they want to go straight through.
-Asking = tuple[JoinRequest, Caller, bool]
+JoinCall = tuple[JoinRequest, Caller, bool]
 #: A ticket by its number, and by when it was taken where whoever asks holds its token: in a queue made anew the number
 #: is somebody else's.
-Whose = tuple[int, int | None]
+TicketCall = tuple[int, int | None]
 #: The same, and who asks, where only their own session may be ended (see fairline.store.Visitor).
-Acting = tuple[int, int | None, bytes]
+ActionCall = tuple[int, int | None, bytes]
 #: So many times a join is worked out anew where the settings change under it.
 TRIES = 5
 
@@ -63,7 +63,7 @@ class Batches:
         await self._heartbeats.close()
         await self._estimate_samples.close()
 
-    async def joins(self, queue: QueueId, asking: list[Asking]) -> list[JoinAnswer | FairlineError]:
+    async def joins(self, queue: QueueId, asking: list[JoinCall]) -> list[JoinAnswer | FairlineError]:
         """People who want a place in the line, or to come back to the one they hold."""
         arrivals, reply = await self._arrivals(queue, asking)
         settings = await self._settings_cache.at(queue, reply.snapshot)
@@ -105,7 +105,7 @@ class Batches:
         return welcomes
 
     async def _arrivals(
-        self, queue: QueueId, asking: list[Asking], tries: int = TRIES
+        self, queue: QueueId, asking: list[JoinCall], tries: int = TRIES
     ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
         """Those who want to join, as the store is told of them, and what it answers for those who may."""
         calendar, settings = await self._join_calendar(queue)
@@ -158,7 +158,7 @@ class Batches:
             ):
                 self._estimate_samples.note(queue, each.ticket_status.number, wait)
 
-    async def heartbeats(self, queue: QueueId, tickets: list[Whose]) -> list[StatusAnswer | FairlineError]:
+    async def heartbeats(self, queue: QueueId, tickets: list[TicketCall]) -> list[StatusAnswer | FairlineError]:
         """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
         written a little later (see activity), but at once where it changes more than a deadline far away."""
         reply = await self._store.status(queue, [number for number, _ in tickets])
@@ -222,7 +222,7 @@ class Batches:
         visitors = [Visitor(number, by, count, joined) for (number, by, joined), count in views.items()]
         await self._store.visit(queue, "touch", visitors)
 
-    async def acts(self, key: tuple[QueueId, Action], tickets: list[Acting]) -> list[StatusAnswer | FairlineError]:
+    async def acts(self, key: tuple[QueueId, Action], tickets: list[ActionCall]) -> list[StatusAnswer | FairlineError]:
         """One action on many tickets."""
         queue, action = key
         await self._page_views.write(queue)  # of those who go now nothing could be written later

@@ -9,7 +9,7 @@ from fairline.store import BoxCounts, DeliveryPage, DeliveryState, Store
 STEP = 500
 
 
-class Letters:
+class DeadLetters:
     """The letters in the outboxes of a store, each by its name."""
 
     def __init__(self, store: Store) -> None:

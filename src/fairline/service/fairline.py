@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.aio.grouping import Asked, Grouping
+from fairline.aio.grouping import GroupedCall, Grouping
 from fairline.domain.desk_name import desk_name
 from fairline.domain.events import Event
 from fairline.domain.join_request import Caller, JoinRequest, check_join
@@ -33,7 +33,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.service.answers import JoinAnswer, StatusAnswer, printed
-from fairline.service.batches import Acting, Asking, Batches, Whose
+from fairline.service.batches import ActionCall, Batches, JoinCall, TicketCall
 from fairline.service.history import Past, past, settings_at
 from fairline.service.identity import Identity
 from fairline.service.search import search
@@ -43,8 +43,8 @@ from fairline.store import (
     Configured,
     Hour,
     Page,
-    Pass,
     Point,
+    PriorityPass,
     Report,
     Stats,
     Store,
@@ -78,12 +78,12 @@ class Fairline:
         def heard(call: str) -> Any:
             return partial(on_sent, call) if on_sent else None
 
-        self._joins = Grouping[QueueId, Asking, JoinAnswer](batches.joins, on_sent=heard("join"))
-        self._heartbeats = Grouping[QueueId, Whose, StatusAnswer](batches.heartbeats, on_sent=heard("heartbeat"))
+        self._joins = Grouping[QueueId, JoinCall, JoinAnswer](batches.joins, on_sent=heard("join"))
+        self._heartbeats = Grouping[QueueId, TicketCall, StatusAnswer](batches.heartbeats, on_sent=heard("heartbeat"))
         self._statuses = Grouping[QueueId, int, StatusAnswer](batches.statuses, on_sent=heard("status"))
         self._unloads = Grouping[QueueId, int, StatusAnswer](batches.unloads, on_sent=heard("unload"))
         self._visits = Grouping[tuple[QueueId, Visit], Visitor, StatusAnswer](batches.visits, on_sent=heard("visit"))
-        self._acts = Grouping[tuple[QueueId, Action], Acting, StatusAnswer](batches.acts, on_sent=heard("act"))
+        self._acts = Grouping[tuple[QueueId, Action], ActionCall, StatusAnswer](batches.acts, on_sent=heard("act"))
 
     async def close(self) -> None:
         """Let everything that was asked for be done."""
@@ -93,30 +93,32 @@ class Fairline:
 
     # People who wait. Whoever has a token says when its ticket was taken, too: `joined`.
 
-    def join(self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False) -> Asked[JoinAnswer]:
+    def join(
+        self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False
+    ) -> GroupedCall[JoinAnswer]:
         """Take a place in the line, or come back to the one held already. With `through`, be let in at once or not at
         all: AtCapacity."""
         check_join(request)
         if not 0 <= caller.priority <= 3:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {caller.priority}")
-        return Asked(self._joins, queue, (request, caller, through))
+        return GroupedCall(self._joins, queue, (request, caller, through))
 
-    def heartbeat(self, queue: QueueId, number: int, joined: int | None = None) -> Asked[StatusAnswer]:
+    def heartbeat(self, queue: QueueId, number: int, joined: int | None = None) -> GroupedCall[StatusAnswer]:
         """Give a sign of life; TicketExpired if the place is gone. It is none of a ticket that was taken at another
         time, which is answered all the same."""
-        return Asked(self._heartbeats, queue, (number, joined))
+        return GroupedCall(self._heartbeats, queue, (number, joined))
 
-    def status(self, queue: QueueId, number: int) -> Asked[StatusAnswer]:
+    def status(self, queue: QueueId, number: int) -> GroupedCall[StatusAnswer]:
         """Where a ticket stands; ended ones too, while they are kept."""
-        return Asked(self._statuses, queue, number)
+        return GroupedCall(self._statuses, queue, number)
 
-    def unload(self, queue: QueueId, number: int) -> Asked[StatusAnswer]:
+    def unload(self, queue: QueueId, number: int) -> GroupedCall[StatusAnswer]:
         """The page was closed: they have the grace to come back."""
-        return Asked(self._unloads, queue, number)
+        return GroupedCall(self._unloads, queue, number)
 
-    def leave(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[StatusAnswer]:
+    def leave(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> GroupedCall[StatusAnswer]:
         """Leave for good, from the line or from inside; a session only by the client `by`, where that is said."""
-        return Asked(self._acts, (queue, Action.LEAVE), (number, joined, self.identity.session(by)))
+        return GroupedCall(self._acts, (queue, Action.LEAVE), (number, joined, self.identity.session(by)))
 
     async def statuses(
         self, queue: QueueId, numbers: list[int], *, heartbeat: bool = False
@@ -126,21 +128,23 @@ class Fairline:
 
     # Inside
 
-    def start(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[StatusAnswer]:
+    def start(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> GroupedCall[StatusAnswer]:
         """Begin the session; `by` says which client, and no other may use it from then on."""
-        return Asked(self._visits, (queue, "start"), Visitor(number, self.identity.session(by), joined=joined))
+        return GroupedCall(self._visits, (queue, "start"), Visitor(number, self.identity.session(by), joined=joined))
 
-    def touch(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[StatusAnswer]:
+    def touch(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> GroupedCall[StatusAnswer]:
         """Note activity in a session."""
-        return Asked(self._visits, (queue, "touch"), Visitor(number, self.identity.session(by), joined=joined))
+        return GroupedCall(self._visits, (queue, "touch"), Visitor(number, self.identity.session(by), joined=joined))
 
-    def visit(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> Asked[StatusAnswer]:
+    def visit(self, queue: QueueId, number: int, by: str, joined: int | None = None) -> GroupedCall[StatusAnswer]:
         """A page view: begins the session if it has not begun, and counts as activity (see activity)."""
-        return Asked(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), 0, joined))
+        return GroupedCall(self._visits, (queue, "visit"), Visitor(number, self.identity.session(by), 0, joined))
 
-    def complete(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> Asked[StatusAnswer]:
+    def complete(
+        self, queue: QueueId, number: int, joined: int | None = None, by: str = ""
+    ) -> GroupedCall[StatusAnswer]:
         """Done inside: the room is free at once. By the client that is inside alone, where it is said who asks."""
-        return Asked(self._acts, (queue, Action.COMPLETE), (number, joined, self.identity.session(by)))
+        return GroupedCall(self._acts, (queue, Action.COMPLETE), (number, joined, self.identity.session(by)))
 
     # Staff
 
@@ -162,7 +166,7 @@ class Fairline:
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
         """Recall, return, complete, cancel, no-show, terminate, hold, release or reinstate; answers the ticket as it is
         now."""
-        await Asked(self._acts, (queue, action), (number, None, b""))
+        await GroupedCall(self._acts, (queue, action), (number, None, b""))
         return await self.ticket(queue, number)
 
     async def begin(self, queue: QueueId, number: int) -> Ticket:
@@ -190,7 +194,9 @@ class Fairline:
         """What is revoked, and why."""
         return await self.store.revoked(queue)
 
-    async def issue_pass(self, queue: QueueId, level: int, uses: int = 1, seconds: float = 86_400) -> tuple[str, str]:
+    async def issue_priority_pass(
+        self, queue: QueueId, level: int, uses: int = 1, seconds: float = 86_400
+    ) -> tuple[str, str]:
         """A priority pass: its id, and the signed text to be given at joining."""
         for name, value, low, high in (("level", level, 1, 3), ("uses", uses, 1, 1_000_000)):
             if not low <= value <= high:
@@ -198,15 +204,15 @@ class Fairline:
         if not 1 <= seconds <= 31_536_000:
             raise InvalidRequest("expires_in_seconds", f"must be a number from 1 to 31,536,000; got {seconds:g}")
         pass_id = secrets.token_hex(8)
-        await self.store.issue_pass(queue, pass_id, level, uses, seconds)
+        await self.store.issue_priority_pass(queue, pass_id, level, uses, seconds)
         claims = PriorityClaims(queue=queue, expires=int(time.time() + seconds), id=pass_id, level=level)
         return pass_id, self.keyring.priorities.sign(claims)
 
-    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+    async def withdraw_priority_pass(self, queue: QueueId, pass_id: str) -> None:
         """Make a priority pass useless at once."""
-        await self.store.withdraw_pass(queue, pass_id)
+        await self.store.withdraw_priority_pass(queue, pass_id)
 
-    async def passes(self, queue: QueueId) -> list[Pass]:
+    async def passes(self, queue: QueueId) -> list[PriorityPass]:
         """The priority passes that have not ended."""
         return await self.store.passes(queue)
 

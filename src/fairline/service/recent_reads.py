@@ -28,7 +28,7 @@ class _Found(NamedTuple, Generic[T]):
     content: T
 
 
-class Lately(Generic[T]):
+class RecentReads(Generic[T]):
     """What `read` finds of each queue, at most so many `seconds` old."""
 
     def __init__(

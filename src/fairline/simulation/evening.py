@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from fairline.aio.grouping import Asked
+from fairline.aio.grouping import GroupedCall
 from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, QueueSnapshot
@@ -364,7 +364,7 @@ def _batches(people: Sequence[Person]) -> Iterable[Sequence[Person]]:
     return (people[first : first + MAX_BATCH] for first in range(0, len(people), MAX_BATCH))
 
 
-async def _all(asked: Iterable[Asked[T]]) -> list[T | FairlineError]:
+async def _all(asked: Iterable[GroupedCall[T]]) -> list[T | FairlineError]:
     """Ask for many things at once, and wait for each answer; an error of ours is an answer too."""
     answers: list[T | FairlineError] = []
     waiting = list(asked)
@@ -374,7 +374,7 @@ async def _all(asked: Iterable[Asked[T]]) -> list[T | FairlineError]:
     return answers
 
 
-async def _some(asked: Sequence[Asked[T]]) -> Sequence[T | FairlineError]:
+async def _some(asked: Sequence[GroupedCall[T]]) -> Sequence[T | FairlineError]:
     done = asyncio.get_running_loop().create_future()
     answers: list[T | FairlineError] = []
 

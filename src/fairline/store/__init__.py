@@ -20,7 +20,7 @@ from fairline.store.contract import (
     Kind,
     Lapsed,
     Page,
-    Pass,
+    PriorityPass,
     Reply,
     Revision,
     Store,
@@ -30,8 +30,8 @@ from fairline.store.contract import (
 )
 from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer, check_folder
-from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, Outbox, Parcel
-from fairline.store.registry import AdminKey, Alive, Caution, Deed, Entry, Part, Registry, Role
+from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery, Outbox
+from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, Registry, Role, StoreWarning
 from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
 __all__ = [
@@ -41,15 +41,14 @@ __all__ = [
     "MOST_STEPPED_BACK",
     "POSTGRES",
     "AdminKey",
-    "Alive",
     "Arrival",
     "Arriving",
+    "AuditEntry",
+    "AuditedAction",
     "BoxCounts",
-    "Caution",
     "Clock",
     "Closed",
     "Configured",
-    "Deed",
     "Delivery",
     "DeliveryPage",
     "DeliveryState",
@@ -58,7 +57,6 @@ __all__ = [
     "DeskState",
     "DeskTotals",
     "EmbeddedServer",
-    "Entry",
     "EstimateSample",
     "Estimates",
     "Hour",
@@ -66,12 +64,13 @@ __all__ = [
     "Joined",
     "Kind",
     "Lapsed",
+    "NewDelivery",
     "Outbox",
     "Page",
-    "Parcel",
     "Part",
-    "Pass",
     "Point",
+    "PriorityPass",
+    "ProcessSeen",
     "Registry",
     "Reply",
     "Report",
@@ -79,6 +78,7 @@ __all__ = [
     "Role",
     "Stats",
     "Store",
+    "StoreWarning",
     "Swept",
     "Totals",
     "Visit",

@@ -184,7 +184,7 @@ class Page(Struct, frozen=True):
     cursor: str | None
 
 
-class Pass(Struct, frozen=True):
+class PriorityPass(Struct, frozen=True):
     """A priority pass as the store keeps it."""
 
     id: str
@@ -382,13 +382,13 @@ class Store(Protocol):
 
     # Passes
 
-    async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+    async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
         """Let a priority pass be used so many times."""
 
-    async def passes(self, queue: QueueId) -> list[Pass]:
+    async def passes(self, queue: QueueId) -> list[PriorityPass]:
         """The passes that have not ended, sorted by id."""
 
-    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+    async def withdraw_priority_pass(self, queue: QueueId, pass_id: str) -> None:
         """Make a pass useless at once, or raise PassNotFound."""
 
     # Reading

@@ -31,7 +31,7 @@ class DeliveryState(StrEnum):
     DEAD = "dead"
 
 
-class Parcel(NamedTuple):
+class NewDelivery(NamedTuple):
     """What is put into an outbox. The id is the same however often it is put there."""
 
     id: str
@@ -91,7 +91,7 @@ class Outbox(Protocol):
         """The last event taken of a queue; None if none was."""
 
     async def take(
-        self, box: str, queue: QueueId, seen: str | None, to: str, parcels: Sequence[Parcel], at_most: int
+        self, box: str, queue: QueueId, seen: str | None, to: str, new_deliveries: Sequence[NewDelivery], at_most: int
     ) -> bool:
         """Put parcels in and move the cursor on from `seen` to `to`. False, and nothing is done, where the cursor is
         not at `seen` any more, or more than `at_most` would be pending."""

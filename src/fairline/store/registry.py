@@ -10,7 +10,7 @@ from msgspec import Struct
 from fairline.domain.webhook import Webhook
 
 #: How many deeds the audit log keeps.
-DEEDS_KEPT = 100_000
+AUDIT_ENTRIES_KEPT = 100_000
 #: A worker that has not been seen for so long is gone.
 GONE_MS = 60_000
 
@@ -35,7 +35,7 @@ class AdminKey(Struct, frozen=True, kw_only=True):
     created: int
 
 
-class Caution(Struct, frozen=True):
+class StoreWarning(Struct, frozen=True):
     """Something about the store's set-up: what it is, how it was found, what to do."""
 
     what: str
@@ -43,7 +43,7 @@ class Caution(Struct, frozen=True):
     advice: str
 
 
-class Deed(Struct, frozen=True, kw_only=True):
+class AuditedAction(Struct, frozen=True, kw_only=True):
     """Something that was done with an admin key. The key is told as it was then: it may be gone when someone looks."""
 
     key: str
@@ -57,15 +57,15 @@ class Deed(Struct, frozen=True, kw_only=True):
     request_id: str = ""
 
 
-class Entry(Struct, frozen=True):
+class AuditEntry(Struct, frozen=True):
     """A deed in the audit log."""
 
     id: str
     at: int
-    deed: Deed
+    entry_action: AuditedAction
 
 
-class Alive(Struct, frozen=True):
+class ProcessSeen(Struct, frozen=True):
     """A process that was seen lately, and when."""
 
     part: Part
@@ -107,13 +107,13 @@ class Registry(Protocol):
     async def last_alive(self, part: Part) -> int | None:
         """When that was last noted of any process, by the store's clock; None if never."""
 
-    async def workers(self) -> list[Alive]:
+    async def workers(self) -> list[ProcessSeen]:
         """Who was seen in the last minute, by part and name."""
 
-    async def record(self, deed: Deed) -> None:
-        """Write into the audit log, which keeps the last DEEDS_KEPT."""
+    async def record(self, entry_action: AuditedAction) -> None:
+        """Write into the audit log, which keeps the last AUDIT_ENTRIES_KEPT."""
 
-    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[AuditEntry]:
         """The audit log, newest first: of one queue or of everything, before an entry or from the newest."""
 
     async def webhooks(self) -> list[Webhook]:
@@ -128,5 +128,5 @@ class Registry(Protocol):
     async def remove_webhook(self, hook_id: str) -> bool:
         """Take a webhook away; False where there was none."""
 
-    async def warnings(self) -> list[Caution]:
+    async def warnings(self) -> list[StoreWarning]:
         """What of the store's own set-up would hurt on the night."""

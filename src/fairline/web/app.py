@@ -13,7 +13,7 @@ from fairline.errors import FairlineError
 from fairline.keeper import Keeper
 from fairline.web.admin import admin_operations
 from fairline.web.api.boards import Boards
-from fairline.web.api.forward_auth import Gate
+from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
 from fairline.web.api.routes import (
@@ -24,7 +24,7 @@ from fairline.web.api.routes import (
     public_operations,
     site_operations,
 )
-from fairline.web.api.sessions import Sites
+from fairline.web.api.sessions import Sessions
 from fairline.web.context import Context
 from fairline.web.dashboard import DashboardPages, dashboard_operations
 from fairline.web.description.page import Docs
@@ -36,7 +36,7 @@ from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
-from fairline.web.pages.page_access import Door
+from fairline.web.pages.page_access import PageAccess
 from fairline.web.pages.routes import page_operations
 from fairline.web.pages.waiting import WaitingPages
 from fairline.web.server.asgi import Adapter, Scope, request_of, respond
@@ -52,20 +52,20 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     """Every call there is."""
     people, assets = People(context), Assets()
     boards, drawing = Boards(context, assets), Drawing(assets, context.renderer)
-    door = Door(context, people, drawing)
+    access = PageAccess(context, people, drawing)
     rows = [
         *people_operations(people),
-        *site_operations(Sites(context), Gate(context)),
+        *site_operations(Sessions(context), ForwardAuth(context)),
         *public_operations(Public(context, keeper)),
         *admin_operations(context, drawing),
         *board_operations(boards),
         *page_operations(
             HomePage(drawing),
             BoardPages(context, boards, assets),
-            WaitingPages(door),
-            ArrivalPages(door),
-            JoinPages(door),
-            KioskPages(door),
+            WaitingPages(access),
+            ArrivalPages(access),
+            JoinPages(access),
+            KioskPages(access),
         ),
         *dashboard_operations(DashboardPages(context, assets)),
     ]

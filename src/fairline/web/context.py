@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from fairline.caches import SHARES, Remembered, remembering, weight
+from fairline.caches import SHARES, BoundedCache, remembering, weight
 from fairline.domain.address import counted_address
 from fairline.domain.estimate import Wait
 from fairline.domain.join_request import Caller
@@ -24,7 +24,7 @@ from fairline.errors import TokenError, TokenInvalid, TokenMoved
 from fairline.service.answers import StatusAnswer
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
-from fairline.web.api.queue_states import Recent
+from fairline.web.api.queue_states import QueueStates
 from fairline.web.api.wire import TicketAnswer, TransferredTo, moment
 from fairline.web.pages.renderer import Renderer
 from fairline.web.server.http import Headers, Request, cookie, other_token
@@ -32,7 +32,7 @@ from fairline.web.server.origins import Origins
 from fairline.web.server.preferred_language import preferred
 
 if TYPE_CHECKING:
-    from fairline.web.streams.board_streams import Screens
+    from fairline.web.streams.board_streams import BoardStreams
     from fairline.web.streams.hub import Hub
 
 SESSION_COOKIE = "fairline_session"
@@ -59,16 +59,16 @@ class Context:
     def __init__(self, settings: ServerSettings, service: Fairline) -> None:
         self.settings = settings
         self.service = service
-        self.recent = Recent(service)
+        self.queue_states = QueueStates(service)
         self.origins = Origins(self)
         self.hub: Hub | None = None
-        self.screens: Screens | None = None
+        self.board_streams: BoardStreams | None = None
         self.renderer = Renderer()
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
         self._client_token = remembering(SHARES["clients"], self._sign_client)
         # Session tokens made lately, by ticket: reading a status again gives the same one.
-        self._sessions = Remembered[tuple[QueueId, int, int, int | None, int], str](SHARES["sessions"])
+        self._sessions = BoundedCache[tuple[QueueId, int, int, int | None, int], str](SHARES["sessions"])
 
     # Who calls
 

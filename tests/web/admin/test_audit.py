@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from fairline.store import AdminKey, Role
 from fairline.store.valkey.client import connect
 from fairline.store.valkey.store import ValkeyStore
-from fairline.web.admin.audit_record import Ledger
+from fairline.web.admin.audit_record import AuditRecorder
 from tests.web.admin.desk import Join, client, moment
 from tests.web.running import RunningServer
 
@@ -144,7 +144,7 @@ async def test_what_was_done_stands_where_it_cannot_be_recorded() -> None:
     away = ValkeyStore(connect("valkey://127.0.0.1:9", 1), None, None)
     key = AdminKey(id="k1", role=Role.OPERATOR, name="Ops", digest="", created=1)
     with capture_logs() as told:
-        await Ledger(away.registry).record(key, "queue.deleted", request_id="r-1", queue="sale")
+        await AuditRecorder(away.registry).record(key, "queue.deleted", request_id="r-1", queue="sale")
     await away.close()
     done, lost = told
     assert (done["event"], done["by"], done["queue"]) == ("queue.deleted", "k1", "sale")

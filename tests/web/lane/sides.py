@@ -43,7 +43,9 @@ class Side:
         for kind, settings in QUEUES.items():
             name = f"{kind}-{secrets.token_hex(6)}"
             self.queues[kind] = await open_queue(self.service, name, ticket_prefix="T", **settings)
-        self.passes = [(await self.service.issue_pass(self.queues["open"], level, 50))[1] for level in (1, 2, 3)]
+        self.passes = [
+            (await self.service.issue_priority_pass(self.queues["open"], level, 50))[1] for level in (1, 2, 3)
+        ]
 
     def queue(self, kind: str) -> str:
         return self.queues.get(kind, QueueId(kind))

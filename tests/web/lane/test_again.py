@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairline.caches import Remembered
+from fairline.caches import BoundedCache
 from fairline.domain.queue import QueueId
 from fairline.service.fairline import Fairline
 from fairline.web.server import fast_path
@@ -164,7 +164,7 @@ async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: In
 
 
 async def test_a_worker_remembers_no_more_than_so_many_bytes(raw: Raw, inside: Inside, queue: QueueId) -> None:
-    inside.lanes[0].remembered = Remembered(20_000)  # three of these in each half
+    inside.lanes[0].remembered = BoundedCache(20_000)  # three of these in each half
     for number in (1, 2, 3, 4, 1, 5, 6, 7, 8, 9):
         await raw.send(request("POST", join_path(queue), b"{}", x_request_id=str(number)))
         assert (await raw.answer()).headers["x-request-id"] == str(number)

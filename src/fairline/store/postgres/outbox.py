@@ -19,7 +19,7 @@ from fairline.store.outbox import (
     Delivery,
     DeliveryPage,
     DeliveryState,
-    Parcel,
+    NewDelivery,
 )
 from fairline.store.postgres.answers import decode
 from fairline.store.postgres.client import Client
@@ -45,10 +45,13 @@ class PostgresOutbox:
         return found
 
     async def take(
-        self, box: str, queue: QueueId, seen: str | None, to: str, parcels: Sequence[Parcel], at_most: int
+        self, box: str, queue: QueueId, seen: str | None, to: str, new_deliveries: Sequence[NewDelivery], at_most: int
     ) -> bool:
-        ids, payloads = [parcel.id for parcel in parcels], [parcel.payload for parcel in parcels]
-        threads, put_off = [parcel.thread for parcel in parcels], milliseconds(THREAD_SECONDS)
+        ids, payloads = (
+            [new_delivery.id for new_delivery in new_deliveries],
+            [new_delivery.payload for new_delivery in new_deliveries],
+        )
+        threads, put_off = [new_delivery.thread for new_delivery in new_deliveries], milliseconds(THREAD_SECONDS)
         columns = (ids, payloads, threads)
         return await self._call("outbox_take", box, queue, seen, to, at_most, put_off, *columns) == "true"
 

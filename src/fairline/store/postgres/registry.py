@@ -10,12 +10,21 @@ from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
 from fairline.store.contract import Clock
 from fairline.store.postgres.client import Client
-from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
+from fairline.store.registry import (
+    AUDIT_ENTRIES_KEPT,
+    GONE_MS,
+    AdminKey,
+    AuditedAction,
+    AuditEntry,
+    Part,
+    ProcessSeen,
+    StoreWarning,
+)
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode
 _alive = msgspec.json.Decoder(list[tuple[Part, str, int]]).decode
-_deeds = msgspec.json.Decoder(list[tuple[int, int, Deed]]).decode
+_deeds = msgspec.json.Decoder(list[tuple[int, int, AuditedAction]]).decode
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _webhooks = msgspec.json.Decoder(list[Webhook]).decode
 
@@ -72,17 +81,19 @@ class PostgresRegistry:
     async def tries(self, who: str, action: str, seconds: float) -> int:
         return int(await self._client.call("tries_at", self._now(), who, action, round(seconds * 1000)))
 
-    async def workers(self) -> list[Alive]:
-        return [Alive(*row) for row in _alive(await self._client.call("all_workers", self._now(), GONE_MS))]
+    async def workers(self) -> list[ProcessSeen]:
+        return [ProcessSeen(*row) for row in _alive(await self._client.call("all_workers", self._now(), GONE_MS))]
 
-    async def record(self, deed: Deed) -> None:
-        await self._client.call("record_deed", self._now(), deed.queue, _encode(deed).decode(), DEEDS_KEPT)
+    async def record(self, entry_action: AuditedAction) -> None:
+        await self._client.call(
+            "record_deed", self._now(), entry_action.queue, _encode(entry_action).decode(), AUDIT_ENTRIES_KEPT
+        )
 
-    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[AuditEntry]:
         if before is not None and not _ENTRY.fullmatch(before):
             raise InvalidRequest("before", f"must be the id of an entry; got {before!r:.80}")
         rows = _deeds(await self._client.call("list_deeds", queue, int(before) if before else None, limit))
-        return [Entry(str(number), at, deed) for number, at, deed in rows]
+        return [AuditEntry(str(number), at, entry_action) for number, at, entry_action in rows]
 
     async def webhooks(self) -> list[Webhook]:
         return _webhooks(await self._client.call("all_webhooks", None))
@@ -96,10 +107,10 @@ class PostgresRegistry:
     async def remove_webhook(self, hook_id: str) -> bool:
         return await self._client.call("remove_webhook", hook_id) == "true"
 
-    async def warnings(self) -> list[Caution]:
+    async def warnings(self) -> list[StoreWarning]:
         found = {name: await self._client.setting(name) for name in _WANTED}
         return [
-            Caution(name, f"{name} is {value}", advice)
+            StoreWarning(name, f"{name} is {value}", advice)
             for name, (wanted, advice) in _WANTED.items()
             if (value := found[name]) is not None and value != wanted and value not in _AS_GOOD.get(name, ())
         ]

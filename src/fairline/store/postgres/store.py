@@ -16,7 +16,7 @@ from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
     InvalidRequest,
-    PassNotFound,
+    PriorityPassNotFound,
     QueueExists,
     QueuePaused,
     SettingsChanged,
@@ -51,7 +51,7 @@ from fairline.store.contract import (
     Kind,
     Lapsed,
     Page,
-    Pass,
+    PriorityPass,
     Reply,
     Revision,
     Swept,
@@ -349,16 +349,16 @@ class PostgresStore:
 
     # Passes
 
-    async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+    async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
         check_level(level)
         await self._call("issue_pass", queue, pass_id, level, uses, milliseconds(seconds))
 
-    async def passes(self, queue: QueueId) -> list[Pass]:
-        return [Pass(*row) for row in await self._call("all_passes", queue)]
+    async def passes(self, queue: QueueId) -> list[PriorityPass]:
+        return [PriorityPass(*row) for row in await self._call("all_passes", queue)]
 
-    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+    async def withdraw_priority_pass(self, queue: QueueId, pass_id: str) -> None:
         if not await self._call("withdraw_pass", queue, pass_id):
-            raise PassNotFound(queue, pass_id)
+            raise PriorityPassNotFound(queue, pass_id)
 
     # Reading
 

@@ -18,7 +18,7 @@ from fairline.store.outbox import (
     Delivery,
     DeliveryPage,
     DeliveryState,
-    Parcel,
+    NewDelivery,
 )
 from fairline.store.valkey.answers import rows_of
 from fairline.store.valkey.client import Connection, Runner, mapped_errors
@@ -46,9 +46,9 @@ class ValkeyOutbox:
         return found.decode() if found else None
 
     async def take(
-        self, box: str, queue: QueueId, seen: str | None, to: str, parcels: Sequence[Parcel], at_most: int
+        self, box: str, queue: QueueId, seen: str | None, to: str, new_deliveries: Sequence[NewDelivery], at_most: int
     ) -> bool:
-        flat = [part for parcel in parcels for part in parcel]
+        flat = [part for new_delivery in new_deliveries for part in new_delivery]
         return bool(
             await self._run("outbox_take", box, [queue, seen or "", to, at_most, milliseconds(THREAD_SECONDS), *flat])
         )

@@ -10,14 +10,23 @@ from redis.exceptions import ResponseError
 
 from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
-from fairline.store.registry import DEEDS_KEPT, GONE_MS, AdminKey, Alive, Caution, Deed, Entry, Part
+from fairline.store.registry import (
+    AUDIT_ENTRIES_KEPT,
+    GONE_MS,
+    AdminKey,
+    AuditedAction,
+    AuditEntry,
+    Part,
+    ProcessSeen,
+    StoreWarning,
+)
 from fairline.store.valkey.client import Connection, mapped_errors
 from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
-_deed = msgspec.json.Decoder(Deed).decode
+_deed = msgspec.json.Decoder(AuditedAction).decode
 _alive = msgspec.json.Decoder(tuple[Part, str]).decode
 _webhook = msgspec.json.Decoder(Webhook).decode
 
@@ -95,24 +104,24 @@ class ValkeyRegistry:
         since = await self._time() - round(seconds * 1000) if hits else 0
         return sum(int(hit.partition(b":")[0]) > since for hit in hits)
 
-    async def workers(self) -> list[Alive]:
+    async def workers(self) -> list[ProcessSeen]:
         now = await self._time()
         async with mapped_errors():
             found = await self._client.zrangebyscore(WORKERS, now - GONE_MS, "+inf", withscores=True)
         return sorted(
-            (Alive(*_alive(member), int(at)) for member, at in found), key=lambda each: (each.part, each.name)
+            (ProcessSeen(*_alive(member), int(at)) for member, at in found), key=lambda each: (each.part, each.name)
         )
 
-    async def record(self, deed: Deed) -> None:
-        fields = {"at": await self._time(), "queue": deed.queue or "", "deed": _encode(deed)}
+    async def record(self, entry_action: AuditedAction) -> None:
+        fields = {"at": await self._time(), "queue": entry_action.queue or "", "deed": _encode(entry_action)}
         async with mapped_errors():
-            await self._client.xadd(AUDIT, fields, maxlen=DEEDS_KEPT, approximate=False)
+            await self._client.xadd(AUDIT, fields, maxlen=AUDIT_ENTRIES_KEPT, approximate=False)
 
-    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[Entry]:
+    async def audit(self, queue: str | None, before: str | None, limit: int) -> list[AuditEntry]:
         if before is not None and not _ENTRY.fullmatch(before):
             raise InvalidRequest("before", f"must be the id of an entry; got {before!r:.80}")
         wanted = None if queue is None else queue.encode()
-        entries: list[Entry] = []
+        entries: list[AuditEntry] = []
         while len(entries) < limit:
             many = SLICE if wanted is not None else limit
             async with mapped_errors():
@@ -141,18 +150,18 @@ class ValkeyRegistry:
         async with mapped_errors():
             return bool(await self._client.hdel(WEBHOOKS, hook_id))
 
-    async def warnings(self) -> list[Caution]:
+    async def warnings(self) -> list[StoreWarning]:
         async with mapped_errors():
             try:
                 found = {name: (await self._client.config_get(name)).get(name) for name in _WANTED}
             except ResponseError:
                 return []  # a managed server that hides its settings has someone else to look after them
         return [
-            Caution(name, f"{name} is {value}", advice)
+            StoreWarning(name, f"{name} is {value}", advice)
             for name, (wanted, advice) in _WANTED.items()
             if (value := found[name]) is not None and value != wanted
         ]
 
 
-def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Entry:
-    return Entry(entry_id.decode(), int(fields[b"at"]), _deed(fields[b"deed"]))
+def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
+    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _deed(fields[b"deed"]))

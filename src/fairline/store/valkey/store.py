@@ -13,7 +13,7 @@ from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus,
 from fairline.errors import (
     FairlineError,
     IdempotencyConflict,
-    PassNotFound,
+    PriorityPassNotFound,
     QueueExists,
     QueueNotFound,
     QueuePaused,
@@ -47,7 +47,7 @@ from fairline.store.contract import (
     Kind,
     Lapsed,
     Page,
-    Pass,
+    PriorityPass,
     Reply,
     Revision,
     Swept,
@@ -349,21 +349,21 @@ class ValkeyStore:
 
     # Passes
 
-    async def issue_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+    async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
         check_level(level)
         await self._run("pass", queue, [pass_id, level, uses, milliseconds(seconds)])
 
-    async def passes(self, queue: QueueId) -> list[Pass]:
+    async def passes(self, queue: QueueId) -> list[PriorityPass]:
         now = (await self.snapshot(queue)).now
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "passes"))
-        passes = (Pass(pass_id.decode(), *map(int, kept.split())) for pass_id, kept in found.items())
+        passes = (PriorityPass(pass_id.decode(), *map(int, kept.split())) for pass_id, kept in found.items())
         return sorted((each for each in passes if each.expires > now), key=lambda each: each.id)
 
-    async def withdraw_pass(self, queue: QueueId, pass_id: str) -> None:
+    async def withdraw_priority_pass(self, queue: QueueId, pass_id: str) -> None:
         _, (found,) = await self._run("pass", queue, [pass_id, "", "", ""])
         if not found:
-            raise PassNotFound(queue, pass_id)
+            raise PriorityPassNotFound(queue, pass_id)
 
     # Reading
 

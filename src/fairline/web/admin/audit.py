@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairline.service.fairline import PAGE
-from fairline.store import Entry, Role
+from fairline.store import AuditEntry, Role
 from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.wire import Cursor, limit_query
 from fairline.web.api.wire import moment
@@ -41,18 +41,18 @@ class EntryAnswer(Struct, frozen=True, kw_only=True):
     """As the answer had it in `X-Request-Id`, and the log has it."""
 
     @classmethod
-    def of(cls, entry: Entry) -> EntryAnswer:
+    def of(cls, entry: AuditEntry) -> EntryAnswer:
         """An entry as operators see it."""
-        deed = entry.deed
+        entry_action = entry.entry_action
         return cls(
             id=entry.id,
             at=moment(entry.at),
-            key=Actor(deed.key, deed.name, deed.role),
-            action=deed.action,
-            queue=deed.queue,
-            ticket=deed.ticket,
-            detail=deed.detail,
-            request_id=deed.request_id,
+            key=Actor(entry_action.key, entry_action.name, entry_action.role),
+            action=entry_action.action,
+            queue=entry_action.queue,
+            ticket=entry_action.ticket,
+            detail=entry_action.detail,
+            request_id=entry_action.request_id,
         )
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import structlog
 
 from fairline.errors import FairlineError
-from fairline.store import AdminKey, Deed, Registry
+from fairline.store import AdminKey, AuditedAction, Registry
 
 log = structlog.get_logger()
 
 
-class Ledger:
+class AuditRecorder:
     """Writes down what was done. It is done by then: where the audit log cannot be written, the log says so."""
 
     def __init__(self, registry: Registry) -> None:
@@ -34,7 +34,7 @@ class Ledger:
         named = {"queue": queue, "ticket": ticket, "duration_ms": duration_ms}
         told = {name: value for name, value in named.items() if value is not None}
         self.log(key, action, **told, **detail, request_id=request_id)
-        deed = Deed(
+        entry_action = AuditedAction(
             key=key.id,
             name=key.name,
             role=key.role,
@@ -45,7 +45,7 @@ class Ledger:
             request_id=request_id,
         )
         try:
-            await self._registry.record(deed)
+            await self._registry.record(entry_action)
         except FairlineError as error:
             log.error("audit.not_recorded", action=action, by=key.id, request_id=request_id, error=error.message)
 

@@ -6,7 +6,7 @@ import time
 
 from msgspec import Struct
 
-from fairline.store import Caution, Kind, Part, Role
+from fairline.store import Kind, Part, Role, StoreWarning
 from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
@@ -18,7 +18,7 @@ class StoreHealth(Struct, frozen=True):
     kind: Kind
     round_trip_ms: float
     """How long it took to answer just now."""
-    cautions: list[Caution]
+    cautions: list[StoreWarning]
     """What of its set-up would hurt on the night."""
 
 

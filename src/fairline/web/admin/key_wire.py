@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from fairline.store import AdminKey, Pass, Role
+from fairline.store import AdminKey, PriorityPass, Role
 from fairline.web.admin.wire import Level
 from fairline.web.api.wire import Strict, moment
 
@@ -30,7 +30,7 @@ class PassAnswer(Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
     @classmethod
-    def of(cls, kept: Pass) -> PassAnswer:
+    def of(cls, kept: PriorityPass) -> PassAnswer:
         """What is kept of a pass: not its text."""
         return cls(id=kept.id, level=kept.level, uses=kept.uses, used=kept.used, expires_at=moment(kept.expires))
 

@@ -64,7 +64,7 @@ class Passes(OperatorCalls):
         """A new pass."""
         body = call.take(NewPass)
         lasts = body.expires_in_seconds
-        pass_id, text = await self._service.issue_pass(call.queue, body.level, body.uses, lasts)
+        pass_id, text = await self._service.issue_priority_pass(call.queue, body.level, body.uses, lasts)
         expires = moment(int(time.time() + lasts) * 1000)
         await call.record("pass.issued", id=pass_id, priority=body.level, uses=body.uses)
         content = IssuedPass(id=pass_id, text=text, level=body.level, uses=body.uses, used=0, expires_at=expires)
@@ -77,7 +77,7 @@ class Passes(OperatorCalls):
     async def withdraw(self, call: Call) -> Response:
         """End a pass."""
         pass_id = call.request.params["pass_id"]
-        await self._service.withdraw_pass(call.queue, pass_id)
+        await self._service.withdraw_priority_pass(call.queue, pass_id)
         await call.record("pass.withdrawn", id=pass_id)
         return DONE
 

@@ -39,7 +39,7 @@ AGAIN_SECONDS = 5.0
 EVENTS_SHOWN = 40
 
 
-class Shared(Generic[T]):
+class SharedReads(Generic[T]):
     """Something read from the store once in a while, however many look."""
 
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
@@ -68,8 +68,8 @@ class Live(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._all = Shared(self._read_all)
-        self._queues: dict[QueueId, Shared[QueueNow]] = {}
+        self._all = SharedReads(self._read_all)
+        self._queues: dict[QueueId, SharedReads[QueueNow]] = {}
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -111,10 +111,10 @@ class Live(OperatorCalls):
         allowed = still_allowed(self._operators, call, Role.VIEWER)
         return Takeover(LiveQueue(self._service, queue, self._shared(queue), allowed), HEADERS)
 
-    def _shared(self, queue: QueueId) -> Shared[QueueNow]:
+    def _shared(self, queue: QueueId) -> SharedReads[QueueNow]:
         found = self._queues.get(queue)
         if found is None:
-            found = self._queues[queue] = Shared(lambda: self._read(queue))
+            found = self._queues[queue] = SharedReads(lambda: self._read(queue))
         return found
 
     async def _read(self, queue: QueueId) -> QueueNow:
@@ -140,7 +140,7 @@ class LiveQueues(OpenStream):
 
     look_seconds = LOOK_SECONDS
 
-    def __init__(self, shared: Shared[Any], still_allowed: StillAllowed, about: str = "") -> None:
+    def __init__(self, shared: SharedReads[Any], still_allowed: StillAllowed, about: str = "") -> None:
         super().__init__(about, still_allowed)
         self._shared = shared
         self._told: bytes | None = None
@@ -186,7 +186,7 @@ class LiveQueue(LiveQueues):
     look_seconds = LOOK_SECONDS_OF_ONE
 
     def __init__(
-        self, service: Fairline, queue: QueueId, shared: Shared[QueueNow], still_allowed: StillAllowed
+        self, service: Fairline, queue: QueueId, shared: SharedReads[QueueNow], still_allowed: StillAllowed
     ) -> None:
         super().__init__(shared, still_allowed, queue)
         self._service = service

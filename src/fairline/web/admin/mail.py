@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from fairline.domain.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
 from fairline.errors import MailNotSetUp
 from fairline.keeper.mail import BOX, Mailer
-from fairline.service.dead_letters import Letters
+from fairline.service.dead_letters import DeadLetters
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -47,7 +47,7 @@ class MailCalls(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._letters = Letters(operators.service.store)
+        self._dead_letters = DeadLetters(operators.service.store)
 
     def rows(self) -> list[Operation]:
         """Its calls."""
@@ -71,7 +71,7 @@ class MailCalls(OperatorCalls):
     async def show(self, call: Call) -> Response:
         """How it is set up."""
         settings = self._operators.context.settings
-        (counts,) = await self._letters.counts([BOX])
+        (counts,) = await self._dead_letters.counts([BOX])
         answer = MailAnswer(
             set_up=bool(settings.smtp_url), sender=settings.mail_from, pending=counts.pending, dead=counts.dead
         )
@@ -92,19 +92,21 @@ class MailCalls(OperatorCalls):
     async def deliveries(self, call: Call) -> Response:
         """A page of what is pending, or dead."""
         state = wanted_state(call.request.args)
-        page = await self._letters.page(BOX, state, call.request.args.get("cursor") or None, call.limit(PAGE, PAGE))
+        page = await self._dead_letters.page(
+            BOX, state, call.request.args.get("cursor") or None, call.limit(PAGE, PAGE)
+        )
         return private(200, DeliveryList.of(page, state))
 
     async def replay_one(self, call: Call) -> Response:
         """Send one dead letter again."""
         call.take(Nothing)
-        await self._letters.replay(BOX, call.request.params["delivery"])
+        await self._dead_letters.replay(BOX, call.request.params["delivery"])
         await call.record("mail.replayed", count=1)
         return private(200, Replayed(1))
 
     async def replay_all(self, call: Call) -> Response:
         """Send all dead letters again."""
         call.take(Nothing)
-        count = await self._letters.replay_all(BOX)
+        count = await self._dead_letters.replay_all(BOX)
         await call.record("mail.replayed", count=count)
         return private(200, Replayed(count))

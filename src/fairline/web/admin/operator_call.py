@@ -16,7 +16,7 @@ from fairline.domain.queue import QueueId
 from fairline.errors import InvalidRequest
 from fairline.store import AdminKey, Role
 from fairline.web.admin.access import Access
-from fairline.web.admin.audit_record import Ledger
+from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
@@ -43,12 +43,12 @@ _PATH_PROBLEMS = {
 class Call:
     """One call of an operator: the request, whose key it came with, and what its path names."""
 
-    __slots__ = ("_began", "_ledger", "request", "staff")
+    __slots__ = ("_audit_recorder", "_began", "request", "staff")
 
-    def __init__(self, request: Request, staff: AdminKey, ledger: Ledger, began: float) -> None:
+    def __init__(self, request: Request, staff: AdminKey, audit_recorder: AuditRecorder, began: float) -> None:
         self.request = request
         self.staff = staff
-        self._ledger = ledger
+        self._audit_recorder = audit_recorder
         self._began = began
 
     @property
@@ -87,11 +87,11 @@ class Call:
     async def record(self, action: str, /, **fields: Any) -> None:
         """Note what was done, by whom, and how long it took: in the log and in the audit log. Of the fields, `queue` is
         the one its path names unless told, and `ticket` is the ticket it was done to."""
-        await self._ledger.record(self.staff, action, **self._told(fields))
+        await self._audit_recorder.record(self.staff, action, **self._told(fields))
 
     def log(self, event: str, /, **fields: Any) -> None:
         """Note in the log what was asked for and changed nothing."""
-        self._ledger.log(self.staff, event, **self._told(fields))
+        self._audit_recorder.log(self.staff, event, **self._told(fields))
 
     def _told(self, fields: dict[str, Any]) -> dict[str, Any]:
         queue = self.request.params.get("queue")
@@ -109,7 +109,7 @@ class Operators:
         self.context = context
         self.service = context.service
         self.access = Access(context)
-        self.ledger = Ledger(context.service.store.registry)
+        self.audit_recorder = AuditRecorder(context.service.store.registry)
 
     def row(
         self,
@@ -132,7 +132,7 @@ class Operators:
 
         async def guarded(request: Request) -> Sent:
             began = time.perf_counter()
-            return await do(Call(request, await self.access.check(request, role), self.ledger, began))
+            return await do(Call(request, await self.access.check(request, role), self.audit_recorder, began))
 
         def pending(request: Request) -> Outcome:
             return Pending(Running(guarded(request)), lambda sent: sent)

@@ -97,7 +97,7 @@ class ReportAnswer(Struct, frozen=True, kw_only=True):
     desk_hours: list[DeskHourAnswer]
 
 
-class Asked(NamedTuple):
+class GroupedCall(NamedTuple):
     """What a report is to be about: the hours that begin from `since` on and before `until`, or all."""
 
     since: int | None
@@ -209,7 +209,7 @@ class Reports(OperatorCalls):
 
 
 def _answer(
-    queue: QueueId, settings: QueueSettings, now: int, asked: Asked, report: Report, figures: DeskStats
+    queue: QueueId, settings: QueueSettings, now: int, asked: GroupedCall, report: Report, figures: DeskStats
 ) -> ReportAnswer:
     return ReportAnswer(
         queue=queue,
@@ -227,7 +227,7 @@ def _answer(
     )
 
 
-def _day(call: Call, settings: QueueSettings, now: int) -> Asked | None:
+def _day(call: Call, settings: QueueSettings, now: int) -> GroupedCall | None:
     """The day in the query. Where a zone is half an hour off, an hour belongs to the day it begins in."""
     text = call.request.args.get("day")
     if not text:
@@ -244,7 +244,7 @@ def _day(call: Call, settings: QueueSettings, now: int) -> Asked | None:
             f"{settings.time_zone}: hours are kept for so long; got {text!r:.80}",
         )
     begins, ends = settings.calendar.day(day)
-    return Asked(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
+    return GroupedCall(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
 
 
 def days_kept(settings: QueueSettings, now: int) -> list[date]:
@@ -253,13 +253,13 @@ def days_kept(settings: QueueSettings, now: int) -> list[date]:
     return [today - timedelta(days) for days in range(DAYS_KEPT + 1)]
 
 
-def _span_asked(call: Call) -> Asked:
+def _span_asked(call: Call) -> GroupedCall:
     """The whole hours from `from` up to `to`."""
     since, until = _asked(call, "from"), _asked(call, "to")
     if since is not None and until is not None and until <= since:
         raise InvalidRequest("to", "must be later than 'from'")
     first = None if since is None else since // HOUR_MS * HOUR_MS
-    return Asked(first, None if until is None else -(-until // HOUR_MS) * HOUR_MS)
+    return GroupedCall(first, None if until is None else -(-until // HOUR_MS) * HOUR_MS)
 
 
 def _asked(call: Call, name: str) -> int | None:

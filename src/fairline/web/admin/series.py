@@ -13,7 +13,7 @@ from msgspec import Struct
 from fairline.domain.preview import Outlook, Why
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import InvalidRequest
-from fairline.service.recent_reads import Lately
+from fairline.service.recent_reads import RecentReads
 from fairline.store import Point, Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.wire import rounded, when
@@ -125,7 +125,9 @@ class Series(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._series = {span: Lately(operators.service, partial(self._read, span), FRESH_SECONDS) for span in Range}
+        self._series = {
+            span: RecentReads(operators.service, partial(self._read, span), FRESH_SECONDS) for span in Range
+        }
 
     def rows(self) -> list[Operation]:
         """Its calls."""

@@ -20,7 +20,7 @@ from fairline.errors import (
 from fairline.keeper.delivery import Outcome
 from fairline.keeper.outbound import check_literal
 from fairline.keeper.webhooks import post
-from fairline.service.dead_letters import Letters
+from fairline.service.dead_letters import DeadLetters
 from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState, Store
 
 #: Each costs the keepers a look a round.
@@ -34,7 +34,7 @@ class WebhookDesk:
 
     def __init__(self, store: Store, *, private: bool) -> None:
         self._store = store
-        self._letters = Letters(store)
+        self._dead_letters = DeadLetters(store)
         self._private = private
 
     async def create(
@@ -89,7 +89,7 @@ class WebhookDesk:
 
     async def counts(self, hooks: list[Webhook]) -> list[BoxCounts]:
         """How many of each are pending and dead."""
-        return await self._letters.counts([hook.id for hook in hooks])
+        return await self._dead_letters.counts([hook.id for hook in hooks])
 
     async def ping(self, hook_id: str) -> tuple[Outcome, float]:
         """Send a ping now, past the outbox; what became of it, and the seconds it took."""
@@ -103,15 +103,15 @@ class WebhookDesk:
     async def deliveries(self, hook_id: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
         """What is still to be sent, or was given up."""
         hook = await self.one(hook_id)
-        return await self._letters.page(hook.id, state, cursor, limit)
+        return await self._dead_letters.page(hook.id, state, cursor, limit)
 
     async def replay(self, hook_id: str, delivery_id: str) -> None:
         """Send one dead letter again."""
-        await self._letters.replay((await self.one(hook_id)).id, delivery_id)
+        await self._dead_letters.replay((await self.one(hook_id)).id, delivery_id)
 
     async def replay_all(self, hook_id: str) -> int:
         """Send all dead letters again, but for those that die of it meanwhile; how many there were."""
-        return await self._letters.replay_all((await self.one(hook_id)).id)
+        return await self._dead_letters.replay_all((await self.one(hook_id)).id)
 
     def _check_url(self, url: str) -> None:
         check_url(url)

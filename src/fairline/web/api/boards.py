@@ -13,7 +13,7 @@ from fairline.errors import InvalidRequest
 from fairline.service.board import Board, BoardEntry, Calls, read_board
 from fairline.service.fairline import PAGE, Fairline
 from fairline.service.join_calendar import refused_now
-from fairline.service.recent_reads import Lately
+from fairline.service.recent_reads import RecentReads
 from fairline.web.api.people import named_queue
 from fairline.web.api.queue_states import FRESH_SECONDS
 from fairline.web.api.wire import BoardAnswer, CalledAnswer, ServingAnswer, moment
@@ -75,7 +75,7 @@ class Boards:
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
-        self._boards = Lately(context.service, self._look, FRESH_SECONDS, FOLLOWED)
+        self._boards = RecentReads(context.service, self._look, FRESH_SECONDS, FOLLOWED)
         self._followed: OrderedDict[QueueId, Follower] = OrderedDict()
         self.version = assets.version("board.js", "board.css")
 
@@ -87,13 +87,13 @@ class Boards:
     def stream(self, request: Request) -> Outcome:
         """The boards of some queues, live: see screens."""
         queues = named_queues(request.params["queues"])
-        screens = self._context.screens
-        if screens is None:
+        board_streams = self._context.board_streams
+        if board_streams is None:
             raise InvalidRequest("", "This server has no streams. Ask for the board again and again.")
 
         async def opened() -> Sent:
             told = [(queue, (await self.fresh(queue)).encoded) for queue in queues]
-            return screens.open(self._context.counted_address(request), told, self.version)
+            return board_streams.open(self._context.counted_address(request), told, self.version)
 
         return Pending(Running(opened()), lambda sent: sent)
 

@@ -62,7 +62,7 @@ _PASS = f"{SESSION_COOKIE}="
 RETRY_SECONDS = (5, 60)
 
 
-class Errand(Struct, frozen=True):
+class GateRequest(Struct, frozen=True):
     """What a proxy asks for."""
 
     queue: str
@@ -79,18 +79,20 @@ class Errand(Struct, frozen=True):
     """Whether it is clear which address was asked for: a client may send headers that its proxy does not know of."""
 
 
-def errand_of(head: Head) -> Errand:
+def gate_request_of(head: Head) -> GateRequest:
     """What a proxy asks for, by its headers and our query."""
-    errand: Errand | None = head.understood
-    if errand is None:
+    gate_request: GateRequest | None = head.understood
+    if gate_request is None:
         original, forwarded = head.header(b"x-original-uri"), head.header(b"x-forwarded-uri")
         method = head.header(b"x-original-method") or head.header(b"x-forwarded-method") or b"GET"
         asked = (original or b"", forwarded or b"", method, head.query)
-        errand = head.understood = _known(asked) if sum(map(len, asked)) <= LONGEST_KNOWN else _errand(asked)
-    return errand
+        gate_request = head.understood = (
+            _known(asked) if sum(map(len, asked)) <= LONGEST_KNOWN else _gate_request(asked)
+        )
+    return gate_request
 
 
-def _errand(heard: tuple[bytes, bytes, bytes, bytes]) -> Errand:
+def _gate_request(heard: tuple[bytes, bytes, bytes, bytes]) -> GateRequest:
     original, forwarded, method, asked = heard
     uri = (original or forwarded).decode("utf-8", "replace")
     path, mark, query = uri.partition("?")
@@ -98,7 +100,7 @@ def _errand(heard: tuple[bytes, bytes, bytes, bytes]) -> Errand:
     kept = [part for part in parts if not part.startswith(_PASS)]
     passes = [part.removeprefix(_PASS) for part in parts if part.startswith(_PASS)]
     args = args_of(asked)
-    return Errand(
+    return GateRequest(
         queue=args.get("queue", ""),
         uri=local(path + ("?" + "&".join(kept) if kept else "")) if uri else "",
         arriving=passes[-1] if passes else "",
@@ -108,15 +110,17 @@ def _errand(heard: tuple[bytes, bytes, bytes, bytes]) -> Errand:
     )
 
 
-def _weight(heard: tuple[bytes, bytes, bytes, bytes], errand: Errand) -> int:
-    return weight(heard) + weight((errand.queue, errand.uri, errand.arriving, errand.answer)) + 100
+def _weight(heard: tuple[bytes, bytes, bytes, bytes], gate_request: GateRequest) -> int:
+    return (
+        weight(heard) + weight((gate_request.queue, gate_request.uri, gate_request.arriving, gate_request.answer)) + 100
+    )
 
 
 #: In a rush everyone asks for the same few pages.
-_known = remembering(SHARES["errands"], _errand, _weight)
+_known = remembering(SHARES["errands"], _gate_request, _weight)
 
 
-class Gate:
+class ForwardAuth:
     """The calls of proxies in front of a site."""
 
     def __init__(self, context: Context) -> None:
@@ -125,14 +129,14 @@ class Gate:
 
     def verify(self, request: Request) -> Outcome:
         """May this request go on? The first one of an admitted pass begins the session, later ones are activity."""
-        errand = errand_of(request.head)
+        gate_request = gate_request_of(request.head)
         try:
-            if errand.arriving and (claims := self._arrived(errand)):
-                return self._arrival(request, errand, claims)
+            if gate_request.arriving and (claims := self._arrived(gate_request)):
+                return self._arrival(request, gate_request, claims)
             claims = self._context.session_claims(request)
-            _check_queue(claims, errand)
+            _check_queue(claims, gate_request)
         except TokenError as error:
-            return self._without_pass(request, errand, error)
+            return self._without_pass(request, gate_request, error)
         bound = self._context.bound_as(request, claims)
         by = bound or self._context.seen_as(request)
 
@@ -141,41 +145,41 @@ class Gate:
             headers = _who(answer)
             if not bound:
                 headers += self._context.visitor_cookies(request, claims, by)
-            return _yes(errand, headers)
+            return _yes(gate_request, headers)
 
         def refused(error: FairlineError) -> Outcome:
-            return self._without_pass(request, msgspec.structs.replace(errand, queue=claims.queue), error)
+            return self._without_pass(request, msgspec.structs.replace(gate_request, queue=claims.queue), error)
 
         visit = self._service.visit(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(visit, let_through, recover=refused)
 
     # With a pass in the address
 
-    def _arrived(self, errand: Errand) -> SessionClaims | None:
+    def _arrived(self, gate_request: GateRequest) -> SessionClaims | None:
         """A good pass in the address. A bad one is as good as none: an older one in a cookie may be better."""
         try:
-            claims = self._service.keyring.sessions.check(errand.arriving, time.time())
-            _check_queue(claims, errand)
+            claims = self._service.keyring.sessions.check(gate_request.arriving, time.time())
+            _check_queue(claims, gate_request)
         except TokenError:
             return None
         return claims
 
-    def _arrival(self, request: Request, errand: Errand, claims: SessionClaims) -> Outcome:
+    def _arrival(self, request: Request, gate_request: GateRequest, claims: SessionClaims) -> Outcome:
         """The pass of a link begins its session, once, and is exchanged for one of this client alone. One that does not
         is someone else's: it must not take the place of a pass that the browser has already."""
         queue, by = QueueId(claims.queue), self._context.arriving(request, claims)
-        named = msgspec.structs.replace(errand, queue=claims.queue)
+        named = msgspec.structs.replace(gate_request, queue=claims.queue)
 
         def settled(_: StatusAnswer) -> Response:
             token = self._context.handed_to(claims, by)
-            return self._settle_in(request, errand, (self._pass_cookie(request, token, claims.expires),))
+            return self._settle_in(request, gate_request, (self._pass_cookie(request, token, claims.expires),))
 
         def refused(error: FairlineError) -> Outcome:
             if SESSION_COOKIE in request.cookies and not isinstance(error, StoreError):
-                return self._settle_in(request, errand, ())
+                return self._settle_in(request, gate_request, ())
             return self._without_pass(request, named, error)
 
-        if errand.answer:
+        if gate_request.answer:
             return Pending(self._service.start(queue, claims.number, by, claims.joined), settled, recover=refused)
 
         def looked(answer: StatusAnswer) -> Outcome:
@@ -186,44 +190,48 @@ class Gate:
         # A proxy that wants an answer for the browser asks once more: this call must not use up the link.
         return Pending(self._service.status(queue, claims.number), looked, recover=refused)
 
-    def _settle_in(self, request: Request, errand: Errand, cookies: Headers) -> Response:
+    def _settle_in(self, request: Request, gate_request: GateRequest, cookies: Headers) -> Response:
         """The pass goes into a cookie and out of the address, where it could be copied."""
-        if errand.answer:
-            return _once_more(errand, (*NO_STORE, *cookies))
+        if gate_request.answer:
+            return _once_more(gate_request, (*NO_STORE, *cookies))
         refusal = failure(request, TokenInvalid("it is in the address; it goes into a cookie"), status=401)
-        return refusal.with_headers((b"x-fairline-redirect", errand.uri.encode()), *cookies)
+        return refusal.with_headers((b"x-fairline-redirect", gate_request.uri.encode()), *cookies)
 
     def _pass_cookie(self, request: Request, token: str, expires: float) -> tuple[bytes, bytes]:
         return cookie(SESSION_COOKIE, token, expires - time.time(), secure=self._context.secure(request))
 
     # Without a pass
 
-    def _without_pass(self, request: Request, errand: Errand, error: FairlineError) -> Outcome:
+    def _without_pass(self, request: Request, gate_request: GateRequest, error: FairlineError) -> Outcome:
         if isinstance(error, StoreError):
             return failure(request, error)  # our own trouble is told as what it is
-        return Pending(Running(self._judged(request, errand, error)), _as_it_is)
+        return Pending(Running(self._judged(request, gate_request, error)), _as_it_is)
 
-    async def _judged(self, request: Request, errand: Errand, error: FairlineError) -> Response:
+    async def _judged(self, request: Request, gate_request: GateRequest, error: FairlineError) -> Response:
         """Whoever has no pass may need none, may be let straight through, or has to wait."""
         try:
-            queue = named_queue(errand.queue)
-            state = await self._context.recent.state(queue)
+            queue = named_queue(gate_request.queue)
+            state = await self._context.queue_states.state(queue)
         except QueueNotFound:
-            return self._turned_away(request, errand, error, None)
-        if self._bypasses(request, errand, state.settings):
-            return _yes(errand, (*NO_STORE, (b"x-fairline-bypass", b"1")))
-        if state.settings.passthrough and (let_in := await self._straight_through(request, errand, queue)):
+            return self._turned_away(request, gate_request, error, None)
+        if self._bypasses(request, gate_request, state.settings):
+            return _yes(gate_request, (*NO_STORE, (b"x-fairline-bypass", b"1")))
+        if state.settings.passthrough and (let_in := await self._straight_through(request, gate_request, queue)):
             return let_in
-        return self._turned_away(request, errand, error, state)
+        return self._turned_away(request, gate_request, error, state)
 
-    def _bypasses(self, request: Request, errand: Errand, settings: QueueSettings) -> bool:
+    def _bypasses(self, request: Request, gate_request: GateRequest, settings: QueueSettings) -> bool:
         return (
-            (errand.uri != "" and errand.clear and path_passes(decoded(errand.uri), settings.bypass_paths))
+            (
+                gate_request.uri != ""
+                and gate_request.clear
+                and path_passes(decoded(gate_request.uri), settings.bypass_paths)
+            )
             or agent_passes(request.text(b"user-agent") or "", settings.bypass_agents)
             or address_passes(self._context.address(request), settings.bypass_addresses)
         )
 
-    async def _straight_through(self, request: Request, errand: Errand, queue: QueueId) -> Response | None:
+    async def _straight_through(self, request: Request, gate_request: GateRequest, queue: QueueId) -> Response | None:
         """Join, be let in and begin the session, while there is room and nobody waits."""
         # A browser whose pass has ended asks for several things at once: it is one person all the same.
         ended = request.cookies.get(SESSION_COOKIE)
@@ -242,17 +250,19 @@ class Gate:
         except FairlineError:
             return None  # no room, a limit, someone else's session: they can wait like everyone
         client = self._context.handed_to(claims, by)
-        return _yes(errand, (*_who(answer), self._pass_cookie(request, client, claims.expires)))
+        return _yes(gate_request, (*_who(answer), self._pass_cookie(request, client, claims.expires)))
 
-    def _turned_away(self, request: Request, errand: Errand, error: FairlineError, state: State | None) -> Response:
+    def _turned_away(
+        self, request: Request, gate_request: GateRequest, error: FairlineError, state: State | None
+    ) -> Response:
         """No: with the way to the waiting page, and from there back."""
-        page = self._page(errand)
-        if errand.arriving and isinstance(error, SessionTaken):
+        page = self._page(gate_request)
+        if gate_request.arriving and isinstance(error, SessionTaken):
             page += ("&" if "?" in page else "?") + TAKEN
-        if errand.answer and state is not None:
+        if gate_request.answer and state is not None:
             return self._told(request, page, state, error)
         refusal = failure(request, error, status=401)
-        return refusal.with_headers((b"x-fairline-redirect", page.encode())) if errand.queue else refusal
+        return refusal.with_headers((b"x-fairline-redirect", page.encode())) if gate_request.queue else refusal
 
     def _told(self, request: Request, page: str, state: State, error: FairlineError) -> Response:
         """The answer for whoever asked: a browser goes to the page, a program or a script is told of the queue."""
@@ -271,24 +281,26 @@ class Gate:
         )
         return Response(503, encode(told), headers=(*NO_STORE, (b"retry-after", str(retry).encode())))
 
-    def _page(self, errand: Errand) -> str:
-        back = "?" + urlencode({"return": errand.uri}) if errand.uri and errand.reads else ""
-        return f"{self._context.settings.public_url}/q/{quote(errand.queue, safe='')}{back}"
+    def _page(self, gate_request: GateRequest) -> str:
+        back = "?" + urlencode({"return": gate_request.uri}) if gate_request.uri and gate_request.reads else ""
+        return f"{self._context.settings.public_url}/q/{quote(gate_request.queue, safe='')}{back}"
 
 
-def _yes(errand: Errand, headers: Headers) -> Response:
+def _yes(gate_request: GateRequest, headers: Headers) -> Response:
     """Let it through; or where the proxy has no way to do that any more, let the browser ask once more."""
-    return _once_more(errand, headers) if errand.answer == "refused" else Response(200, headers=headers)
+    return _once_more(gate_request, headers) if gate_request.answer == "refused" else Response(200, headers=headers)
 
 
-def _once_more(errand: Errand, headers: Headers) -> Response:
+def _once_more(gate_request: GateRequest, headers: Headers) -> Response:
     """To the address that was asked for. What was sent with a POST is sent again: the site has not seen it."""
-    return Response(302 if errand.reads else 307, headers=((b"location", errand.uri.encode() or b"/"), *headers))
+    return Response(
+        302 if gate_request.reads else 307, headers=((b"location", gate_request.uri.encode() or b"/"), *headers)
+    )
 
 
-def _check_queue(claims: SessionClaims, errand: Errand) -> None:
-    if errand.queue and claims.queue != errand.queue:
-        raise TokenInvalid(f"it is for queue {claims.queue!r}, not {errand.queue!r}")
+def _check_queue(claims: SessionClaims, gate_request: GateRequest) -> None:
+    if gate_request.queue and claims.queue != gate_request.queue:
+        raise TokenInvalid(f"it is for queue {claims.queue!r}, not {gate_request.queue!r}")
 
 
 def _in_the_way(answer: StatusAnswer, claims: SessionClaims, *, proven: bool) -> FairlineError | None:

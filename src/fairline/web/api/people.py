@@ -8,7 +8,7 @@ from typing import NoReturn
 import msgspec
 from msgspec import UnsetType
 
-from fairline.aio.grouping import Asked
+from fairline.aio.grouping import GroupedCall
 from fairline.domain.join_request import JoinBody, JoinRequest
 from fairline.domain.queue import QueueId, queue_id
 from fairline.domain.tokens import TicketClaims
@@ -135,7 +135,7 @@ class People:
 
         return Pending(self._heartbeat(claims), told, recover=gone_with_its_queue)
 
-    def _heartbeat(self, claims: TicketClaims) -> Asked[StatusAnswer]:
+    def _heartbeat(self, claims: TicketClaims) -> GroupedCall[StatusAnswer]:
         return self._service.heartbeat(QueueId(claims.queue), claims.number, claims.joined)
 
     def _renewal(self, request: Request, answer: StatusAnswer, token: str | None) -> Headers:

@@ -8,7 +8,7 @@ from fairline.domain.estimate import Forecast
 from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, QueueStatus
 from fairline.service.fairline import Fairline
 from fairline.service.join_calendar import refused_now
-from fairline.service.recent_reads import Lately
+from fairline.service.recent_reads import RecentReads
 from fairline.web.api.wire import QueueAnswer, moment
 
 #: How long the state of a queue is good for, in caches and here.
@@ -22,12 +22,12 @@ class State(Struct, frozen=True):
     told: QueueAnswer
 
 
-class Recent:
+class QueueStates:
     """The states of queues."""
 
     def __init__(self, service: Fairline) -> None:
         self._service = service
-        self._states = Lately(service, self._read, FRESH_SECONDS)
+        self._states = RecentReads(service, self._read, FRESH_SECONDS)
 
     async def state(self, queue: QueueId) -> State:
         """A queue as it is set now, its figures at most a second old; QueueNotFound where there is none."""

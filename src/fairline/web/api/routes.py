@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Literal
 
 from fairline.web.api.boards import Boards
-from fairline.web.api.forward_auth import Gate
+from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
-from fairline.web.api.sessions import Sites
+from fairline.web.api.sessions import Sessions
 from fairline.web.api.wire import (
     BoardAnswer,
     Health,
@@ -128,7 +128,7 @@ def people_operations(people: People) -> list[Operation]:
     ]
 
 
-def site_operations(sites: Sites, gate: Gate) -> list[Operation]:
+def site_operations(sites: Sessions, gate: ForwardAuth) -> list[Operation]:
     """For sites: the stay inside."""
     session = partial(
         Operation,

@@ -20,7 +20,7 @@ from fairline.web.server.http import Outcome, Pending, Request, Response, privat
 _nothing = msgspec.json.Decoder(Strict)
 
 
-class Sites:
+class Sessions:
     """The calls of sites that a queue protects."""
 
     def __init__(self, context: Context) -> None:

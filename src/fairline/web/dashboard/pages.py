@@ -24,7 +24,7 @@ from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreErro
 from fairline.service.admin_keys import KeyInvalid
 from fairline.store import AdminKey, Role
 from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
-from fairline.web.admin.audit_record import Ledger
+from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.reports import days_kept
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
@@ -49,7 +49,7 @@ _POLICY = (
 )
 
 
-class Sheet(Struct, frozen=True):
+class DashboardPage(Struct, frozen=True):
     """One page: its address, its title, and which key opens it."""
 
     path: str
@@ -59,12 +59,12 @@ class Sheet(Struct, frozen=True):
 
 
 SHEETS = {
-    "queues": Sheet(HOME, "queues.html", "Queues"),
-    "queue": Sheet(f"{HOME}/queues/{{queue}}", "queue.html", "Queue"),
-    "desk": Sheet(f"{HOME}/queues/{{queue}}/desk", "desk.html", "Desk"),
-    "webhooks": Sheet(f"{HOME}/webhooks", "webhooks.html", "Webhooks"),
-    "keys": Sheet(f"{HOME}/keys", "keys.html", "Keys", Role.ADMIN),
-    "audit": Sheet(f"{HOME}/audit", "audit.html", "Audit", Role.OPERATOR),
+    "queues": DashboardPage(HOME, "queues.html", "Queues"),
+    "queue": DashboardPage(f"{HOME}/queues/{{queue}}", "queue.html", "Queue"),
+    "desk": DashboardPage(f"{HOME}/queues/{{queue}}/desk", "desk.html", "Desk"),
+    "webhooks": DashboardPage(f"{HOME}/webhooks", "webhooks.html", "Webhooks"),
+    "keys": DashboardPage(f"{HOME}/keys", "keys.html", "Keys", Role.ADMIN),
+    "audit": DashboardPage(f"{HOME}/audit", "audit.html", "Audit", Role.OPERATOR),
 }
 
 
@@ -75,7 +75,7 @@ class DashboardPages:
         self._context = context
         self._service = context.service
         self._access = Access(context)
-        self._ledger = Ledger(context.service.store.registry)
+        self._audit_recorder = AuditRecorder(context.service.store.registry)
         self._assets = assets
         self._environment = Environment(
             loader=PackageLoader("fairline.web.pages", "templates/admin"),
@@ -118,7 +118,7 @@ class DashboardPages:
             staff, token = await self._access.sign_in(text, request)
         except FairlineError as error:
             return self._refused(request, error, back_to)
-        await self._ledger.record(staff, "dashboard.signed_in", request_id=request.id)
+        await self._audit_recorder.record(staff, "dashboard.signed_in", request_id=request.id)
         cookies = (self._cookie(request, token, SESSION_SECONDS),)
         return Response(303, headers=((b"location", back_to.encode()), *_HEADERS, *cookies))
 
@@ -156,7 +156,7 @@ class DashboardPages:
 
     # Drawing
 
-    def _page(self, sheet: Sheet, name: str, staff: AdminKey, queue: str, days: list[date]) -> Response:
+    def _page(self, sheet: DashboardPage, name: str, staff: AdminKey, queue: str, days: list[date]) -> Response:
         data: dict[str, Any] = {
             "page": name,
             "queue": queue,
@@ -204,7 +204,7 @@ def dashboard_operations(pages: DashboardPages) -> list[Operation]:
     """The pages, and the forms of signing in and out."""
     page = partial(Operation, group="pages", answers={200: str}, media=HTML, any_query=True)
 
-    def sheet(name: str, found: Sheet) -> Operation:
+    def sheet(name: str, found: DashboardPage) -> Operation:
         async def show(request: Request) -> Response:
             return await pages.show(name, request)
 

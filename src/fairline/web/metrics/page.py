@@ -49,9 +49,9 @@ class MetricsPage:
         """What there is to send by mail, and by all webhooks together: no label is needed that grows with them."""
         store = self._service.store
         hooks = await store.registry.webhooks()
-        letters, *counts = await store.outbox.counts([mail.BOX, *(hook.id for hook in hooks)])
+        dead_letters, *counts = await store.outbox.counts([mail.BOX, *(hook.id for hook in hooks)])
         all_hooks = BoxCounts(sum(each.pending for each in counts), sum(each.dead for each in counts))
-        return {webhooks.KIND: all_hooks, mail.KIND: letters}
+        return {webhooks.KIND: all_hooks, mail.KIND: dead_letters}
 
     async def _queues(self) -> list[tuple[QueueId, QueueSettings, Stats]]:
         places = asyncio.Semaphore(AT_ONCE)

@@ -15,7 +15,7 @@ from fairline.web.api.people import named_queue
 from fairline.web.context import SESSION_COOKIE
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
-from fairline.web.pages.page_content import Sight, arrival_url, page_url
+from fairline.web.pages.page_content import PageContent, arrival_url, page_url
 from fairline.web.server.http import Request, Response, cookie, other_token
 
 
@@ -37,12 +37,14 @@ class ArrivalPages(Pages):
             by = claims.client or self._context.seen_as(request)
             answer = await self._service.touch(queue, claims.number, by, claims.joined)
         except (QueueNotFound, StoreError, SessionTaken) as error:
-            return await self._door.refuse(request, name, error, path=page_url(name))
+            return await self._access.refuse(request, name, error, path=page_url(name))
         except FairlineError:
             return see_other(page_url(name, self._lang(request)))
         path = arrival_url(queue)
-        sight = Sight("arrived", queue, preferred(request), answer.settings, self._context.told(answer), path=path)
-        return await self._door.drawing.draw(sight, 200, answer.settings)
+        content = PageContent(
+            "arrived", queue, preferred(request), answer.settings, self._context.told(answer), path=path
+        )
+        return await self._access.drawing.draw(content, 200, answer.settings)
 
     async def leave(self, request: Request) -> Response:
         """The button to go: the room inside is free at once."""
@@ -55,7 +57,7 @@ class ArrivalPages(Pages):
             by = claims.client or self._context.seen_as(request)
             await self._service.leave(queue, claims.number, claims.joined, by)
         except (QueueNotFound, StoreError) as error:
-            return await self._door.refuse(request, name, error, path=arrival_url(name))
+            return await self._access.refuse(request, name, error, path=arrival_url(name))
         except FairlineError:  # gone already, and the waiting page says so
             pass
         return see_other(page_url(name, self._lang(request)))

@@ -18,7 +18,7 @@ from fairline.domain.ticket import Reason, Status
 from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.colours import style
-from fairline.web.pages.page_content import Sight
+from fairline.web.pages.page_content import PageContent
 from fairline.web.pages.renderer import Renderer
 from fairline.web.pages.sandbox import built_in, environment
 from fairline.web.server import request_log
@@ -74,22 +74,24 @@ class Drawing:
         self, renderer: Renderer, queue: QueueId, settings: QueueSettings, state: str, status: Status | None
     ) -> None:
         ticket = _sample(queue, status) if status else None
-        values = self._values(Sight(state, queue, LANGUAGES[0], settings, ticket), settings, "nonce")
+        values = self._values(PageContent(state, queue, LANGUAGES[0], settings, ticket), settings, "nonce")
         try:
             await renderer.draw(settings.page_template, values)
         except InvalidSettings as error:
             raise InvalidSettings(error.field, f"{error.problem} (tried in the state {state!r})") from None
 
-    async def draw(self, sight: Sight, status: int, settings: QueueSettings | None, headers: Headers = ()) -> Response:
+    async def draw(
+        self, content: PageContent, status: int, settings: QueueSettings | None, headers: Headers = ()
+    ) -> Response:
         """The answer that shows a page."""
         nonce = secrets.token_urlsafe(12)
-        values = self._values(sight, settings, nonce)
+        values = self._values(content, settings, nonce)
         body = await self._drawn_by_own(settings, values) if settings and settings.page_template else None
-        if body is not None and sight.needs not in body:
+        if body is not None and content.needs not in body:
             body = None  # made for the waiting alone: without what this page is for, nobody could go on
         if body is None:
             body = self._environment.get_template("page.html").render(values)
-        return _answer(status, body, nonce, ((b"x-fairline-state", sight.state.encode()), *headers))
+        return _answer(status, body, nonce, ((b"x-fairline-state", content.state.encode()), *headers))
 
     def draw_plain(self, template: str, values: dict[str, Any], status: int) -> Response:
         """The answer that shows one of our templates, in nobody's look but its own."""
@@ -113,11 +115,11 @@ class Drawing:
         )
         return _answer(status, body, nonce, ((b"x-fairline-state", state.encode()), *headers))
 
-    def _values(self, sight: Sight, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
-        script = msgspec.to_builtins(sight.script(self._assets.url("fairline.js")))
+    def _values(self, content: PageContent, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
+        script = msgspec.to_builtins(content.script(self._assets.url("fairline.js")))
         return {
-            "page": sight,
-            "t": sight.words,
+            "page": content,
+            "t": content.words,
             "nonce": nonce,
             "colours": Markup(style(settings)) if settings else "",
             "css": self._assets.url("waiting.css"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairline.domain.queue import QueueSettings
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.page_content import Sight
+from fairline.web.pages.page_content import PageContent
 from fairline.web.server.http import Request, Response
 from fairline.web.server.problems import problem
 
@@ -22,4 +22,4 @@ class HomePage:
         """A word on what this is, with links for staff."""
         if "text/html" not in (request.text(b"accept") or ""):
             return problem("not_found", "There is nothing at /. See /docs for what there is.", request.id)
-        return await self._drawing.draw(Sight("home", "", preferred(request), _OURS, path="/"), 200, None)
+        return await self._drawing.draw(PageContent("home", "", preferred(request), _OURS, path="/"), 200, None)

@@ -30,7 +30,7 @@ from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
-from fairline.web.pages.page_content import FormSight, Sight, page_url
+from fairline.web.pages.page_content import FormContent, PageContent, page_url
 from fairline.web.pages.qr_codes import asked_colour, asked_size, embedded, picture
 from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
@@ -59,14 +59,14 @@ class JoinPages(Pages):
         settings: QueueSettings | None = None
         try:
             queue = named_queue(name)
-            if named := self._door.named(request, queue):
+            if named := self._access.named(request, queue):
                 return named
             if await self._has_number(request, queue):
                 return self._to_ticket(request, queue)
             snapshot, settings = await self._service.snapshot(queue)
-            if unnamed := self._door.unnamed(request, queue, settings):
+            if unnamed := self._access.unnamed(request, queue, settings):
                 raise unnamed
-            if refusal := self._door.refusal_now(queue, settings, snapshot):
+            if refusal := self._access.refusal_now(queue, settings, snapshot):
                 raise refusal
             # Known before they send it: if the answer is lost on the way, they are known again when they come back.
             visitor = visitor_of(request)
@@ -74,7 +74,7 @@ class JoinPages(Pages):
                 request, queue, settings, snapshot, Filled.empty(), headers=self._known(request, visitor)
             )
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, settings, path=_path(name))
+            return await self._access.refuse(request, name, error, settings, path=_path(name))
 
     async def join(self, request: Request) -> Response:
         """The form was sent: once or twice, it makes one ticket."""
@@ -88,7 +88,7 @@ class JoinPages(Pages):
             snapshot, settings = await self._service.snapshot(queue)
             return await self._take(request, queue, settings, snapshot, Filled.of(fields_of(request)))
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, path=_path(name))
+            return await self._access.refuse(request, name, error, path=_path(name))
 
     async def _take(
         self, request: Request, queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot, filled: Filled
@@ -112,11 +112,11 @@ class JoinPages(Pages):
             headers: Headers = ((b"retry-after", str(max(1, math.ceil(again))).encode()),) if again else ()
             return await self._draw(request, queue, settings, snapshot, filled, wrong, PROBLEMS[error.code][0], headers)
         request_log.joined(request, welcome, keyed=True)
-        return self._to_ticket(request, queue, self._door.cookies(request, welcome, visitor))
+        return self._to_ticket(request, queue, self._access.cookies(request, welcome, visitor))
 
     async def _has_number(self, request: Request, queue: QueueId) -> bool:
         try:
-            answer = await self._door.own_ticket(request, queue)
+            answer = await self._access.own_ticket(request, queue)
         except TokenMoved:
             return False
         return answer is not None and answer.ticket_status.status in LIVE
@@ -140,8 +140,10 @@ class JoinPages(Pages):
         status: int = 200,
         headers: Headers = (),
     ) -> Response:
-        sight = FormSight(queue, preferred(request), settings, filled.shown(), wrong or {}, snapshot, path=_path(queue))
-        return await self._door.drawing.draw(sight, status, settings, headers)
+        content = FormContent(
+            queue, preferred(request), settings, filled.shown(), wrong or {}, snapshot, path=_path(queue)
+        )
+        return await self._access.drawing.draw(content, status, settings, headers)
 
     # The code on the wall
 
@@ -150,7 +152,7 @@ class JoinPages(Pages):
         queue = named_queue(request.params["queue"])
         size, colour = asked_size(request.args.get("size", "")), asked_colour(request.args.get("colour", ""))
         await self._service.snapshot(queue)  # a code on a wall must not lead nowhere
-        body = picture(self._door.join_url(request, queue), size, colour)
+        body = picture(self._access.join_url(request, queue), size, colour)
         return Response(200, body, SVG, _SAME_FOR_ALL if self._context.settings.public_url else _BY_HOST)
 
     async def poster(self, request: Request) -> Response:
@@ -160,8 +162,8 @@ class JoinPages(Pages):
             queue = named_queue(name)
             _, settings = await self._service.snapshot(queue)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, path=_path(name))
-        address = self._door.join_url(request, queue)
+            return await self._access.refuse(request, name, error, path=_path(name))
+        address = self._access.join_url(request, queue)
         asked = dict.fromkeys(code.strip() for code in request.args.get("lang", "").split(","))
         codes = [code for code in asked if code in LANGUAGES][:MOST_LANGUAGES] or [preferred(request)]
         values = {
@@ -173,7 +175,7 @@ class JoinPages(Pages):
             "languages": [Language(code, settings.texts, walk_in=True) for code in codes],
         }
         on_paper = msgspec.structs.replace(settings, background_colour="#ffffff")
-        return self._door.drawing.draw_whole("poster.html", "poster", values, on_paper)
+        return self._access.drawing.draw_whole("poster.html", "poster", values, on_paper)
 
     # To another phone
 
@@ -186,7 +188,7 @@ class JoinPages(Pages):
             _, settings = await self._service.snapshot(queue)
             here = await self._number_here(request, queue)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
+            return await self._access.refuse(request, name, error, path=f"{_path(name)}/move")
         return await self._draw_move(request, queue, settings, "move", here=here)
 
     async def move(self, request: Request) -> Response:
@@ -207,8 +209,8 @@ class JoinPages(Pages):
             except (TokenError, TicketExpired, TicketNotFound, TransitionRefused, QueueNotFound):
                 return await self._draw_move(request, queue, settings, "move_over", status=410)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, path=f"{_path(name)}/move")
-        return self._to_ticket(request, welcome.queue, self._door.cookies(request, welcome, visitor))
+            return await self._access.refuse(request, name, error, path=f"{_path(name)}/move")
+        return self._to_ticket(request, welcome.queue, self._access.cookies(request, welcome, visitor))
 
     async def _moved_before(self, request: Request, queue: QueueId, code: str) -> QueueId | None:
         """Where this browser has the very number of a code, however old that is, so that there is nothing to move; or
@@ -225,7 +227,7 @@ class JoinPages(Pages):
     async def _number_here(self, request: Request, queue: QueueId) -> str:
         """Which number this browser has, whatever became of it; empty where it has none."""
         try:
-            answer = await self._door.own_ticket(request, queue)
+            answer = await self._access.own_ticket(request, queue)
         except TokenMoved:
             return ""
         return _number(answer.ticket_status) if answer is not None else ""
@@ -233,8 +235,8 @@ class JoinPages(Pages):
     async def _draw_move(
         self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200, here: str = ""
     ) -> Response:
-        sight = Sight(state, queue, preferred(request), settings, path=f"{_path(queue)}/move", here=here)
-        return await self._door.drawing.draw(sight, status, settings)
+        content = PageContent(state, queue, preferred(request), settings, path=f"{_path(queue)}/move", here=here)
+        return await self._access.drawing.draw(content, status, settings)
 
 
 def _number(of: TicketStatus | MoveClaims) -> str:

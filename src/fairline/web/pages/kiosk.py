@@ -24,8 +24,8 @@ from fairline.store import Role
 from fairline.web.api.people import named_queue
 from fairline.web.pages.form import Filled, mistakes, new_key
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.page_access import PAGE_OF, Door, Pages, fields_of, see_other
-from fairline.web.pages.page_content import Series, Sight, crowd
+from fairline.web.pages.page_access import PAGE_OF, PageAccess, Pages, fields_of, see_other
+from fairline.web.pages.page_content import PageContent, Series, crowd
 from fairline.web.pages.qr_codes import embedded
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
@@ -41,9 +41,9 @@ BUTTONS, ROW = 20, 10
 class KioskPages(Pages):
     """The page at /join/{queue}/kiosk."""
 
-    def __init__(self, door: Door) -> None:
-        super().__init__(door)
-        self._keys = AdminKeys(door.service)
+    def __init__(self, access: PageAccess) -> None:
+        super().__init__(access)
+        self._keys = AdminKeys(access.service)
 
     async def show(self, request: Request) -> Response:
         """The start: one button, or one for each series. A link's token is put into a cookie first, so that it does not
@@ -57,7 +57,7 @@ class KioskPages(Pages):
         except (TokenError, KeyInvalid, Forbidden) as error:
             return await self._locked(request, name, error)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, path=_path(name))
+            return await self._access.refuse(request, name, error, path=_path(name))
         return await self._start(request, queue, claims)
 
     async def take(self, request: Request) -> Response:
@@ -69,22 +69,22 @@ class KioskPages(Pages):
             queue = named_queue(name)
             claims = await self._allowed(request, queue)
             snapshot, settings = await self._service.snapshot(queue)
-            if refusal := self._door.refusal_now(queue, settings, snapshot):
+            if refusal := self._access.refusal_now(queue, settings, snapshot):
                 return await self._start(request, queue, claims, refusal)
             filled = Filled.of(fields_of(request))
             return await self._take(request, queue, claims, settings, filled)
         except (TokenError, KeyInvalid, Forbidden) as error:
             return await self._locked(request, name, error)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, path=_path(name))
+            return await self._access.refuse(request, name, error, path=_path(name))
 
     async def _take(
         self, request: Request, queue: QueueId, claims: KioskClaims, settings: QueueSettings, filled: Filled
     ) -> Response:
         began = time.perf_counter()
-        sight = self._sight(request, queue, settings)
-        if wrong := mistakes(_without_person(filled), _without_person_asked(settings), sight.words):
-            return self._draw(sight, settings, claims, {"wrong": "".join(wrong.values())}, status=422)
+        content = self._sight(request, queue, settings)
+        if wrong := mistakes(_without_person(filled), _without_person_asked(settings), content.words):
+            return self._draw(content, settings, claims, {"wrong": "".join(wrong.values())}, status=422)
         asked = filled.request(_without_person_asked(settings))
         try:
             answer = await self._service.join(queue, asked, Caller(staff=claims.by, form=True))
@@ -134,8 +134,8 @@ class KioskPages(Pages):
         """Nobody has opened this kiosk, or it was closed."""
         if wants_json(request):
             return failure(request, error)
-        sight = Sight("kiosk_locked", name[:80], preferred(request), path=_path(name))
-        return await self._door.drawing.draw(sight, PROBLEMS["forbidden"][0], None)
+        content = PageContent("kiosk_locked", name[:80], preferred(request), path=_path(name))
+        return await self._access.drawing.draw(content, PROBLEMS["forbidden"][0], None)
 
     async def _start(
         self, request: Request, queue: QueueId, claims: KioskClaims, refusal: FairlineError | None = None
@@ -143,40 +143,40 @@ class KioskPages(Pages):
         try:
             snapshot, settings = await self._service.snapshot(queue)
         except FairlineError as error:
-            return await self._door.refuse(request, queue, error, path=_path(queue))
-        refusal = refusal or self._door.refusal_now(queue, settings, snapshot)
+            return await self._access.refuse(request, queue, error, path=_path(queue))
+        refusal = refusal or self._access.refusal_now(queue, settings, snapshot)
         if refusal:
-            sight = self._door.refused(request, queue, refusal, settings, path=_path(queue))
+            content = self._access.refused(request, queue, refusal, settings, path=_path(queue))
         else:
-            sight = self._sight(request, queue, settings)
-        more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(sight.words, settings, snapshot)}
+            content = self._sight(request, queue, settings)
+        more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(content.words, settings, snapshot)}
         status = PROBLEMS[refusal.code][0] if refusal and refusal.code in PROBLEMS else 200
         retry: Headers = ((b"retry-after", b"10"),) if status in (429, 503) else ()
-        return self._draw(sight, settings, claims, more, status=status, headers=retry)
+        return self._draw(content, settings, claims, more, status=status, headers=retry)
 
     def _draw_ticket(self, request: Request, claims: KioskClaims, answer: JoinAnswer, asked: JoinRequest) -> Response:
         told = self._context.told(answer)
-        link = f"{self._door.join_url(request, answer.queue)}/move"
+        link = f"{self._access.join_url(request, answer.queue)}/move"
         link += f"#{self._walk_in.move_code(answer.queue, answer.ticket_status, PAPER_SECONDS)}"
-        sight = self._sight(request, answer.queue, answer.settings, "waiting", told)
+        content = self._sight(request, answer.queue, answer.settings, "waiting", told)
         series = asked.series or next(iter(answer.settings.series), "")
-        about = sight.words.series(series)
+        about = content.words.series(series)
         taken = {
             "code": embedded(link),
             "party_size": asked.party_size or 1,
             "joined": told.joined_at,
             "about": about if about != series else "",
         }
-        return self._draw(sight, answer.settings, claims, {"taken": taken}, status=201 if answer.created else 200)
+        return self._draw(content, answer.settings, claims, {"taken": taken}, status=201 if answer.created else 200)
 
     def _sight(
         self, request: Request, queue: QueueId, settings: QueueSettings, state: str = "form", told: Any = None
-    ) -> Sight:
-        return Sight(state, queue, preferred(request), settings, told, path=_path(queue))
+    ) -> PageContent:
+        return PageContent(state, queue, preferred(request), settings, told, path=_path(queue))
 
     def _draw(
         self,
-        sight: Sight,
+        content: PageContent,
         settings: QueueSettings,
         claims: KioskClaims,
         more: dict[str, Any],
@@ -185,12 +185,12 @@ class KioskPages(Pages):
         headers: Headers = (),
     ) -> Response:
         values = {
-            "page": sight,
-            "t": sight.words,
-            "path": _path(sight.queue),
+            "page": content,
+            "t": content.words,
+            "path": _path(content.queue),
             "key": new_key(),
             "prints": claims.prints,
-            "series": [Series(name, sight.words.series(name)) for name in settings.series],
+            "series": [Series(name, content.words.series(name)) for name in settings.series],
             "parties": (parties := _parties(settings)),
             "columns": _columns(len(parties)),
             "taken": None,
@@ -200,7 +200,9 @@ class KioskPages(Pages):
             **more,
         }
         state = "taken" if values["taken"] else "refused" if values["refused"] else "start"
-        return self._door.drawing.draw_whole("kiosk.html", state, {**values, "state": state}, settings, status, headers)
+        return self._access.drawing.draw_whole(
+            "kiosk.html", state, {**values, "state": state}, settings, status, headers
+        )
 
 
 def _parties(settings: QueueSettings) -> range:

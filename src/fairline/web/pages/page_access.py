@@ -34,7 +34,7 @@ from fairline.web.api.wire import moment
 from fairline.web.context import Context, local, same_ticket, ticket_cookie, user_cookie
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
-from fairline.web.pages.page_content import Sight
+from fairline.web.pages.page_content import PageContent
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 
@@ -60,7 +60,7 @@ LONGEST_RETRY_SECONDS = 300.0
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
 
 
-class Door:
+class PageAccess:
     """The way to the pages of all queues."""
 
     def __init__(self, context: Context, people: People, drawing: Drawing) -> None:
@@ -177,9 +177,9 @@ class Door:
             retry = min(opens_in, LONGEST_RETRY_SECONDS)
         if isinstance(error, QueueClosed):
             retry = min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        sight = self.refused(request, name, error, settings, path=path, retry_after=retry and spread(retry))
+        content = self.refused(request, name, error, settings, path=path, retry_after=retry and spread(retry))
         headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
-        return await self.drawing.draw(sight, status, settings, headers)
+        return await self.drawing.draw(content, status, settings, headers)
 
     def refused(
         self,
@@ -190,13 +190,13 @@ class Door:
         *,
         path: str,
         retry_after: float | None = None,
-    ) -> Sight:
+    ) -> PageContent:
         """What is told of an error: of a queue that is closed also until when, and whether it is for the long line."""
         state = PAGE_OF.get(error.code, "trouble")
         if state == "maintenance" and settings and _opens_in(settings) > 0:
             state = "not_open"
         closed = error if isinstance(error, QueueClosed) else None
-        return Sight(
+        return PageContent(
             state,
             name[:80],
             preferred(request),
@@ -218,11 +218,11 @@ class Door:
 class Pages:
     """Some of the pages, with what they are made of."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._context = door.context
-        self._service = door.service
-        self._walk_in = WalkIn(door.service)
+    def __init__(self, access: PageAccess) -> None:
+        self._access = access
+        self._context = access.context
+        self._service = access.service
+        self._walk_in = WalkIn(access.service)
 
     def _is_foreign(self, request: Request) -> bool:
         """Whether another site's page sent a form: it must not take a place in a reader's name, nor give theirs up."""

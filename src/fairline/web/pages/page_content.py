@@ -86,7 +86,7 @@ class Series(Struct, frozen=True):
     about: str
 
 
-class Sight:
+class PageContent:
     """A page before it is drawn. What a template may use is public, and described in docs/reference/waiting-page.md."""
 
     def __init__(
@@ -328,7 +328,7 @@ def _address(path: str, lang: str, back_to: str = "") -> str:
     return path + (f"?{urlencode(query)}" if query else "")
 
 
-class FormSight(Sight):
+class FormContent(PageContent):
     """The form for taking a number, as filled in so far."""
 
     def __init__(

@@ -22,7 +22,7 @@ from fairline.web.api.wire import TicketAnswer, moment
 from fairline.web.context import redirect_url
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
-from fairline.web.pages.page_content import Sight, form_url, page_url
+from fairline.web.pages.page_content import PageContent, form_url, page_url
 from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response
 from fairline.web.server.problems import PROBLEMS
@@ -41,10 +41,10 @@ class WaitingPages(Pages):
         settings: QueueSettings | None = None
         try:
             queue = named_queue(name)
-            if named := self._door.named(request, queue):
+            if named := self._access.named(request, queue):
                 return named
             try:
-                answer = await self._door.own_ticket(request, queue)
+                answer = await self._access.own_ticket(request, queue)
             except TokenMoved:
                 return await self._draw_moved(request, queue)
             if answer is not None:
@@ -54,15 +54,15 @@ class WaitingPages(Pages):
                 raise SessionTaken
             if _asks_first(settings):
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
-            if refusal := self._door.refusal_now(queue, settings, snapshot):
+            if refusal := self._access.refusal_now(queue, settings, snapshot):
                 raise refusal
-            if unnamed := self._door.unnamed(request, queue, settings):
+            if unnamed := self._access.unnamed(request, queue, settings):
                 raise unnamed
             if snapshot.sold_out(settings.stock):
                 return await self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
             return await self._draw(request, "joining", queue, settings)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error, settings)
+            return await self._access.refuse(request, name, error, settings)
 
     async def act(self, request: Request) -> Response:
         """A press of a button of the page: join, let others pass, or leave."""
@@ -73,7 +73,7 @@ class WaitingPages(Pages):
         try:
             queue = named_queue(name)
             try:
-                answer = await self._door.own_ticket(request, queue)
+                answer = await self._access.own_ticket(request, queue)
             except TokenMoved:
                 answer = None
             if form.get("do") == "leave":
@@ -82,7 +82,7 @@ class WaitingPages(Pages):
                 return await self._step_back(request, queue, answer, form.get("position", ""))
             return await self._join(request, queue, answer)
         except FairlineError as error:
-            return await self._door.refuse(request, name, error)
+            return await self._access.refuse(request, name, error)
 
     async def _join(self, request: Request, queue: QueueId, answer: StatusAnswer | None) -> Response:
         if answer is not None and answer.ticket_status.status in LIVE:
@@ -94,7 +94,7 @@ class WaitingPages(Pages):
         caller = self._context.caller(request, queue, visitor=visitor)
         welcome = await self._service.join(queue, JoinRequest(), caller)
         request_log.joined(request, welcome)
-        return self._back(request, queue, self._door.cookies(request, welcome, visitor))
+        return self._back(request, queue, self._access.cookies(request, welcome, visitor))
 
     async def _leave(self, request: Request, queue: QueueId, answer: StatusAnswer | None) -> Response:
         if answer is not None and answer.ticket_status.status in LIVE:
@@ -168,7 +168,7 @@ class WaitingPages(Pages):
         again: float | None = None,
         closed: QueueClosed | None = None,
     ) -> Response:
-        sight = Sight(
+        content = PageContent(
             state,
             queue,
             preferred(request),
@@ -180,16 +180,16 @@ class WaitingPages(Pages):
             opens=moment(closed.opens_at) if closed and closed.opens_at else None,
             closed=closed is not None,
         )
-        return await self._door.drawing.draw(sight, status, settings)
+        return await self._access.drawing.draw(content, status, settings)
 
     async def _draw_moving(self, request: Request, answer: StatusAnswer, told: TicketAnswer) -> Response:
         """The way to another device, as a code to be read by it."""
         code = self._walk_in.move_code(answer.queue, answer.ticket_status)
-        link = f"{self._door.join_url(request, answer.queue)}/move#{code}"
-        sight = Sight(
+        link = f"{self._access.join_url(request, answer.queue)}/move#{code}"
+        content = PageContent(
             "moving", answer.queue, preferred(request), answer.settings, told, retry_after=SOON_SECONDS, link=link
         )
-        return await self._door.drawing.draw(sight, 200, answer.settings)
+        return await self._access.drawing.draw(content, 200, answer.settings)
 
     async def _draw_moved(self, request: Request, queue: QueueId) -> Response:
         """The number is on another device now."""

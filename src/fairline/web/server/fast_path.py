@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from httptools import HttpParserInvalidURLError, parse_url
 
-from fairline.caches import SHARES, Remembered
+from fairline.caches import SHARES, BoundedCache
 from fairline.web.server.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle
@@ -74,7 +74,7 @@ def lane_for(
     Lane.route = staticmethod(route)
     Lane.cors = cors
     Lane.answered = staticmethod(answered)
-    Lane.remembered = Remembered(REMEMBERED)
+    Lane.remembered = BoundedCache(REMEMBERED)
     Lane.sending = Sending()
     return Lane
 
@@ -85,7 +85,7 @@ class FastLane(Connection):
 
     __slots__ = ("_has_host", "_messages", "_parsed")
     route: Route
-    remembered: Remembered[bytes, Known]
+    remembered: BoundedCache[bytes, Known]
     """Heads by their bytes."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -44,15 +44,17 @@ IN_ALL = 2000
 ALIVE = b":\nevent: alive\ndata: {}\n\n"
 
 
-class Screen:
+class BoardStream:
     """One open stream, of one queue or several."""
 
-    __slots__ = ("_connection", "_screens", "_slow_since", "_told", "_version", "address", "ends_at")
+    __slots__ = ("_board_streams", "_connection", "_slow_since", "_told", "_version", "address", "ends_at")
 
-    def __init__(self, screens: Screens, address: str, told: Sequence[tuple[QueueId, bytes]], version: str) -> None:
+    def __init__(
+        self, board_streams: BoardStreams, address: str, told: Sequence[tuple[QueueId, bytes]], version: str
+    ) -> None:
         self.address = address
         self.ends_at = 0.0
-        self._screens = screens
+        self._board_streams = board_streams
         self._told = dict(told)
         self._version = version
         self._connection: Connection | None = None
@@ -70,11 +72,11 @@ class Screen:
         hello = encode({"version": self._version})
         connection.write(b"retry: %d\nevent: hello\ndata: %b\n\n" % (random.randint(*RETRY), hello))
         connection.write(b"".join(map(frame, self._told.values())))
-        self._screens.add(self)
+        self._board_streams.add(self)
 
     def lost(self) -> None:
         """The screen is gone."""
-        self._screens.remove(self)
+        self._board_streams.remove(self)
         self._connection = None
 
     def shutdown(self) -> None:
@@ -119,12 +121,12 @@ class Screen:
         return False
 
 
-class Screens:
+class BoardStreams:
     """All streams of boards of one worker."""
 
     def __init__(self, context: Context) -> None:
         self._service = context.service
-        self._screens: dict[QueueId, list[Screen]] = {}
+        self._board_streams: dict[QueueId, list[BoardStream]] = {}
         self._followers: dict[QueueId, Follower] = {}
         self._open = OpenStreams(PER_ADDRESS, IN_ALL)
         self._alive_at = 0.0
@@ -133,25 +135,25 @@ class Screens:
         """A stream for a screen that is about to be told what each of its queues shows; TooManyStreams where it is one
         too many."""
         self._open.check(address)
-        return Takeover(Screen(self, address, told, version), HEADERS)
+        return Takeover(BoardStream(self, address, told, version), HEADERS)
 
-    def add(self, screen: Screen) -> None:
+    def add(self, screen: BoardStream) -> None:
         """Begin to tell a screen."""
         screen.ends_at = time.monotonic() + LIFE_SECONDS * random.uniform(0.8, 1.2)
         self._open.add(screen.address)
         for queue in screen.queues:
-            self._screens.setdefault(queue, []).append(screen)
+            self._board_streams.setdefault(queue, []).append(screen)
 
-    def remove(self, screen: Screen) -> None:
+    def remove(self, screen: BoardStream) -> None:
         """Forget a stream that is over."""
         here = False
         for queue in screen.queues:
-            screens = self._screens.get(queue, [])
-            if screen in screens:
+            board_streams = self._board_streams.get(queue, [])
+            if screen in board_streams:
                 here = True
-                screens.remove(screen)
-            if not screens:
-                self._screens.pop(queue, None)
+                board_streams.remove(screen)
+            if not board_streams:
+                self._board_streams.pop(queue, None)
                 self._followers.pop(queue, None)
         if here:
             self._open.remove(screen.address)
@@ -160,11 +162,11 @@ class Screens:
         """Tell all screens until cancelled."""
         while True:
             began = time.monotonic()
-            for queue in list(self._screens):
+            for queue in list(self._board_streams):
                 try:
                     await self._keep(queue)
                 except QueueNotFound:
-                    for screen in list(self._screens.get(queue, ())):
+                    for screen in list(self._board_streams.get(queue, ())):
                         screen.close()
                 except StoreError as error:
                     log.warning("screens.store_away", queue=queue, error=error.message)
@@ -182,7 +184,7 @@ class Screens:
         if called or time.monotonic() - follower.read_at >= waits:
             await follower.look()
         framed = frame(follower.encoded)
-        for screen in list(self._screens.get(queue, ())):
+        for screen in list(self._board_streams.get(queue, ())):
             screen.tell(queue, follower.encoded, framed)
 
     def _keep_alive(self) -> None:
@@ -190,7 +192,7 @@ class Screens:
         if now < self._alive_at:
             return
         self._alive_at = now + KEEP_ALIVE_SECONDS
-        for screen in {screen for screens in self._screens.values() for screen in screens}:
+        for screen in {screen for board_streams in self._board_streams.values() for screen in board_streams}:
             screen.keep_alive(now)
 
 
