@@ -53,15 +53,15 @@ ON_ALL_SERVERS = {"cluster": {"test_all_servers"}, "redis": {"test_all_servers"}
 LONGEST = (
     "cli/test_commands",
     "browser",
-    "test_preview",
-    "web/test_openapi",
+    "domain/test_preview",
+    "web/description/test_openapi",
     "site/test_rush",
     "web/test_outages",
-    "web/test_streams",
+    "web/streams/test_streams",
     "store/test_contract_workers",
     "store/test_model",
     "cli",
-    "web/test_metrics",
+    "web/metrics/test_metrics",
     "site",
     "store/test_postgres_schema",
     "store/embedded",
@@ -183,7 +183,10 @@ def queue() -> QueueId:
 @pytest.fixture
 def make_queue(store: Store, queue: QueueId) -> MakeQueue:
     """Makes `queue` with the settings given, and the defaults for the others."""
+    return queue_maker(store, queue)
 
+
+def queue_maker(store: Store, queue: QueueId) -> MakeQueue:
     async def make(**settings: Any) -> QueueId:
         await store.create(queue, checked(settings))
         return queue

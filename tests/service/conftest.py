@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fairline.aio.grouping import Grouping
+from fairline.domain.queue import QueueId
 from fairline.domain.tokens import Keyring
 from fairline.service.fairline import Fairline
-from fairline.store import Store, open_store
+from fairline.store import open_store
 from fairline.store.valkey import client
 from tests.backends import FakeClock
+from tests.conftest import MakeQueue, queue_maker
 from tests.service.people import OpenService
 
 SECRET = b"a secret that all workers share."
@@ -45,6 +47,6 @@ async def service(open_service: OpenService) -> Fairline:
 
 
 @pytest.fixture
-def store(service: Fairline) -> Store:
-    """What `make_queue` makes queues in."""
-    return service.store
+def make_queue(service: Fairline, queue: QueueId) -> MakeQueue:
+    """Makes `queue` in the store of `service`, whichever store a module gives it."""
+    return queue_maker(service.store, queue)

@@ -18,7 +18,7 @@ ON_EVERY_STORE = {
     "test_walk_in_page",
     "test_join_form",
     "test_kiosk",
-    "test_made_anew",
+    "test_recreated",
     "test_people",
     "test_streams",
     "test_calling",
