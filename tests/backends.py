@@ -10,10 +10,12 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +219,35 @@ class Node:
 
     def _end(self) -> None:
         self._client.close()
-        self._process.terminate()
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process, 20)
+
+
+def end(process: subprocess.Popen[Any], seconds: float) -> None:
+    """End a process in order, or by force if it takes longer than that."""
+    if process.poll() is None:
+        process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started. Each of its threads has its own."""
+    found: list[int] = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        found += map(int, file.read_text().split())
+    return found
+
+
+@contextmanager
+def serving_http(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """A small HTTP server in a thread; its port."""
+    with ThreadingHTTPServer((HOST, 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
 
 
 def free_ports(count: int) -> Sequence[int]:

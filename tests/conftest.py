@@ -20,7 +20,7 @@ from fairline.domain.queue import QueueId, checked, queue_id
 from fairline.errors import FairlineError
 from fairline.store import Store, open_store
 from fairline.store.postgres import client as postgres_client
-from tests.backends import BACKENDS, START, FakeClock, Servers
+from tests.backends import BACKENDS, START, FakeClock, Servers, Valkey
 
 # How long an example takes says something about the machine, and nothing about us.
 settings.register_profile(
@@ -111,6 +111,14 @@ def backend(request: pytest.FixtureRequest, servers: Servers) -> str:
 def valkey_url(servers: Servers) -> str:
     """The address of the plain Valkey."""
     return servers.url("valkey")
+
+
+@pytest.fixture(scope="module")
+def module_valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Valkey that only the tests of one module use."""
+    backend = Valkey(tmp_path_factory.mktemp("valkey"))
+    yield backend.start()
+    backend.stop()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
 from tests.attack.conftest import MakeQueue
-from tests.browser.conftest import CHROMIUM, a_browser
+from tests.browser.conftest import a_browser_or_skip
 from tests.browser.venue import Site
 from tests.web.running import RunningServer
 
@@ -20,9 +20,7 @@ WAITS = {"admission": "manual", "join_limit_per_ip": 0, "target_url": "https://s
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    with a_browser("--host-resolver-rules=MAP *.test 127.0.0.1") as found:
+    with a_browser_or_skip("--host-resolver-rules=MAP *.test 127.0.0.1") as found:
         yield found
 
 

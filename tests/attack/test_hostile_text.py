@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
 from tests.backends import HOST, wait_until
-from tests.browser.conftest import CHROMIUM, a_browser
+from tests.browser.conftest import a_browser_or_skip
 from tests.mailbox import Mailbox
 from tests.web.running import RunningServer
 
@@ -251,9 +251,7 @@ def test_no_text_of_others_becomes_the_head_of_a_mail_or_markup_in_it(house: Hou
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    with a_browser() as found:
+    with a_browser_or_skip() as found:
         yield found
 
 

@@ -6,16 +6,16 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
 
 from fairline.settings import LogFormat
 from tests.attack.conftest import MakeQueue
+from tests.backends import HOST, serving_http
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer
 
@@ -106,7 +106,5 @@ class _Hostile(BaseHTTPRequestHandler):
 
 @contextmanager
 def hostile_server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Hostile) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving_http(_Hostile) as port:
+        yield f"http://{HOST}:{port}"

@@ -38,6 +38,15 @@ def a_browser(*options: str) -> Iterator[Browser]:
         browser.close()
 
 
+@contextmanager
+def a_browser_or_skip(*options: str) -> Iterator[Browser]:
+    """The same; without one the tests that ask for it are skipped."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with a_browser(*options) as found:
+        yield found
+
+
 #: Where it matters which store there is: PostgreSQL for a counter, as is usual there; both for who waits, if asked for.
 STORES_OF = {
     "test_waiting": (STORES[0], pytest.param(STORES[1], marks=pytest.mark.long)),
@@ -84,9 +93,7 @@ def a_venue(browser: Browser, folder: Path, store: str = STORES[0]) -> Iterator[
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    with a_browser() as found:
+    with a_browser_or_skip() as found:
         yield found
 
 

@@ -94,8 +94,7 @@ def test_a_mistake_in_what_the_site_does_with_the_news_costs_nobody_the_place(
     venue: Venue, come: NewPerson, shop: Any
 ) -> None:
     queue = venue.queue(heartbeat_interval_seconds=1)
-    me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    me = come().without_streams()
     page = me.tab(shop(queue))
     sees(page, "positions")
     page.evaluate("""() => {

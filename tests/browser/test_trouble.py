@@ -58,8 +58,7 @@ def test_a_stream_that_says_nothing_is_given_up(venue: Venue, come: NewPerson) -
 
 def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(heartbeat_interval_seconds=20)
-    me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    me = come().without_streams()
     page = me.tab()
     page.clock.install()
     on_hold: list[Route] = []
@@ -130,8 +129,7 @@ STRANGE: dict[str, dict[str, Any]] = {
 
 def test_a_strange_answer_is_not_taken_for_one_and_asked_for_again_at_ease(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(heartbeat_interval_seconds=5)
-    me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    me = come().without_streams()
     page = me.tab()
     page.clock.install()
     page.goto(queue.url)
@@ -229,8 +227,7 @@ def test_in_a_hidden_tab_the_turn_is_called_by_title_and_sound(venue: Venue, com
 def test_a_token_that_ran_out_is_had_again_for_the_same_place(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(heartbeat_interval_seconds=1)
     queue.others(1)
-    me = come()
-    me.context.route("**/api/v1/stream*", lambda route: route.abort())
+    me = come().without_streams()
     page = me.tab(queue.url)
     shows(page, "position").to_have_text("2")
     me.context.clear_cookies(name=f"fairline_ticket_{queue.name}")

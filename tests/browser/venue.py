@@ -166,6 +166,11 @@ class Person:
         context.on("console", lambda said: self._note_console(said.type, said.text))
         context.on("weberror", lambda error: self.troubles.append(str(error.error)))
 
+    def without_streams(self) -> Person:
+        """This person, whose network lets no streams through."""
+        self.context.route("**/api/v1/stream*", lambda route: route.abort())
+        return self
+
     def tab(self, url: str = "") -> Page:
         """A new tab, at an address."""
         page = self.context.new_page()

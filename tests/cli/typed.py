@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
+
+from tests.backends import serving_http
 
 
 def fairline(*words: str, before: Sequence[str] = (), **environ: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +50,5 @@ class _Page(BaseHTTPRequestHandler):
 @contextmanager
 def other_program() -> Iterator[int]:
     """A server that is no Fairline; its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        yield other.server_port
-        other.shutdown()
+    with serving_http(_Page) as port:
+        yield port

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,6 @@ from fairline.domain.queue import QueueId, checked
 from fairline.simulation.evening import Simulation, VirtualClock
 from fairline.simulation.people import Person, Scenario, scenario
 from fairline.store import open_store
-from tests.backends import Valkey
 from tests.domain.test_estimate import snapshot
 
 #: Evenings in which nothing changes, the rate, the room, and both.
@@ -50,13 +49,6 @@ def test_where_nothing_honest_can_be_said_it_says_why() -> None:
 
 
 # On the real engine
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    backend = Valkey(tmp_path_factory.mktemp("preview"))
-    yield backend.start()
-    backend.stop()
 
 
 def evening(seed: int) -> tuple[Scenario, float, dict[str, Any]]:
@@ -105,11 +97,11 @@ def last_in_line(people: list[Person]) -> Person:
 
 
 @pytest.mark.timeout(600)  # on the real engine, an evening is a second and a half of work for one core
-async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(url: str) -> None:
+async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(module_valkey_url: str) -> None:
     compared = within = 0
     for seed in SEEDS:
         wanted, change_at, change = evening(seed)
-        async with begun(wanted, url, seed) as running:
+        async with begun(wanted, module_valkey_url, seed) as running:
             await running.run_until(change_at)
             now, settings = await running.service.snapshot(running.queue)
             previewed = outlook(checked(change, settings), now).wait

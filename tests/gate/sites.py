@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx
 
 from fairline.domain.tokens import Keyring
-from tests.backends import HOST, wait_until
+from tests.backends import HOST, end, wait_until
 from tests.gate.snippets import snippet
 from tests.web.running import RunningServer
 
@@ -156,13 +156,7 @@ class Site:
         return self._log.read_text(encoding="utf-8")
 
     def stop(self) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process, 10)
 
     def visitor(self, *, address: str = HOST, **headers: str) -> httpx.Client:
         """A browser with cookies of its own, which does not follow redirects."""

@@ -20,7 +20,6 @@ from fairline.errors import ServiceFailed
 from fairline.keeper.stock import Stocktaker, fetch_seats
 from fairline.service.fairline import Fairline
 from fairline.store import Arrival, open_store
-from tests.backends import Valkey
 from tests.web.inside import until
 
 
@@ -71,16 +70,9 @@ def seat_service() -> Iterator[SeatService]:
     made.stop()
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    backend = Valkey(tmp_path_factory.mktemp("stock"))
-    yield backend.start()
-    backend.stop()
-
-
 @pytest.fixture
-async def service(url: str) -> AsyncIterator[Fairline]:
-    store = await open_store(url)
+async def service(module_valkey_url: str) -> AsyncIterator[Fairline]:
+    store = await open_store(module_valkey_url)
     yield Fairline(store, Keyring(b"x" * 32))
     for queue in await store.queues():
         await store.delete(queue)

@@ -14,7 +14,7 @@ from fairline.store import open_store
 from fairline.store.valkey import client
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue, queue_maker
-from tests.service.people import OpenService
+from tests.service.people import OpenService, opened_services
 
 SECRET = b"a secret that all workers share."
 
@@ -26,19 +26,16 @@ async def open_service(
     """Opens rooms on the same store, each with connections of its own, as workers are. They send nobody away, however
     busy the machine is."""
     monkeypatch.setitem(client._LIMITS, "socket_timeout", 60.0)
-    services: list[Fairline] = []
+    async with opened_services() as services:
 
-    async def open_another() -> Fairline:
-        services.append(Fairline(await open_store(valkey_url, clock=clock), Keyring(SECRET)))
-        for each in vars(services[-1]).values():
-            if isinstance(each, Grouping):
-                each._patience = 60.0
-        return services[-1]
+        async def open_another() -> Fairline:
+            services.append(Fairline(await open_store(valkey_url, clock=clock), Keyring(SECRET)))
+            for each in vars(services[-1]).values():
+                if isinstance(each, Grouping):
+                    each._patience = 60.0
+            return services[-1]
 
-    yield open_another
-    for service in services:
-        await service.close()
-        await service.store.close()
+        yield open_another
 
 
 @pytest.fixture

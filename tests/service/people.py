@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from fairline.domain.join_request import Caller, JoinRequest
@@ -13,6 +14,16 @@ from fairline.service.fairline import Fairline
 from tests.store.venue import NO_OUTAGE
 
 OpenService: TypeAlias = Callable[[], Awaitable[Fairline]]
+
+
+@asynccontextmanager
+async def opened_services() -> AsyncIterator[list[Fairline]]:
+    """A list for services: those in it are closed at the end, with their stores."""
+    services: list[Fairline] = []
+    yield services
+    for service in services:
+        await service.close()
+        await service.store.close()
 
 
 async def join(service: Fairline, queue: QueueId, caller: Caller | None = None, **body: Any) -> JoinAnswer:

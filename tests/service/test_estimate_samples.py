@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,22 +14,15 @@ from fairline.service import estimate_samples
 from fairline.service.estimate_samples import sampled
 from fairline.service.fairline import Fairline
 from fairline.store import Estimates, EstimateSample, open_store
-from tests.backends import FakeClock, Valkey
+from tests.backends import FakeClock
 from tests.web.inside import until
 
 QUEUE = QueueId("told")
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    backend = Valkey(tmp_path_factory.mktemp("shown"))
-    yield backend.start()
-    backend.stop()
-
-
 @pytest.fixture
-async def service(url: str) -> AsyncIterator[Fairline]:
-    opened = Fairline(await open_store(url, clock=FakeClock()), Keyring(b"x" * 32))
+async def service(module_valkey_url: str) -> AsyncIterator[Fairline]:
+    opened = Fairline(await open_store(module_valkey_url, clock=FakeClock()), Keyring(b"x" * 32))
     await opened.create(QUEUE, {"admission_rate": 5, "burst": 5, "join_limit_per_ip": 0})
     yield opened
     await opened.close()

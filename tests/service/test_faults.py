@@ -24,6 +24,7 @@ from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey import client
 from fairline.store.valkey.embedded import EmbeddedValkey
 from tests.backends import HOST, free_ports, wait_until
+from tests.service.people import opened_services
 from tests.web.inside import until
 
 QUEUE = QueueId("sale")
@@ -46,16 +47,13 @@ def server(tmp_path: Path) -> Iterator[EmbeddedValkey]:
 
 @pytest.fixture
 async def open_service() -> AsyncIterator[OpenService]:
-    services: list[Fairline] = []
+    async with opened_services() as services:
 
-    async def open_at(url: str) -> Fairline:
-        services.append(Fairline(await open_store(url), Keyring(b"a secret")))
-        return services[-1]
+        async def open_at(url: str) -> Fairline:
+            services.append(Fairline(await open_store(url), Keyring(b"a secret")))
+            return services[-1]
 
-    yield open_at
-    for service in services:
-        await service.close()
-        await service.store.close()
+        yield open_at
 
 
 @pytest.fixture
@@ -335,38 +333,43 @@ class Wire:
             end.close()
 
 
+@pytest.fixture
+async def wire(server: EmbeddedValkey, service: Fairline, tmp_path: Path) -> AsyncIterator[Wire]:
+    """To the server of `service`."""
+    async with Wire(unquote(server.start().partition("://")[2]), tmp_path / "wire.sock").laid() as wire:
+        yield wire
+
+
+@pytest.fixture
+async def far(wire: Wire, open_service: OpenService) -> Fairline:
+    """A service at the other end of the wire."""
+    return await open_service(wire.url)
+
+
 async def test_a_call_whose_answer_was_lost_is_never_sent_again_by_itself(
-    server: EmbeddedValkey, service: Fairline, open_service: OpenService, tmp_path: Path
+    service: Fairline, wire: Wire, far: Fairline
 ) -> None:
-    wire = Wire(unquote(server.start().partition("://")[2]), tmp_path / "wire.sock")
-    async with wire.laid():
-        far = await open_service(wire.url)
-        acknowledged, lost = set(), 0
-        for turn in range(60):
-            if turn in (0, 1):
-                acknowledged.add(await join(far))  # the script is known, and the settings
-                continue
-            wire.cut_next = turn % 3 == 0
-            try:
-                acknowledged.add(await join(far))
-            except StoreUnavailable:
-                lost += 1
-        assert wire.cuts == lost == 19
-        kept = {ticket.number for ticket in await all_tickets(service.store)}
-        assert acknowledged < kept
-        assert len(kept) == len(acknowledged) + lost == 60
+    acknowledged, lost = set(), 0
+    for turn in range(60):
+        if turn in (0, 1):
+            acknowledged.add(await join(far))  # the script is known, and the settings
+            continue
+        wire.cut_next = turn % 3 == 0
+        try:
+            acknowledged.add(await join(far))
+        except StoreUnavailable:
+            lost += 1
+    assert wire.cuts == lost == 19
+    kept = {ticket.number for ticket in await all_tickets(service.store)}
+    assert acknowledged < kept
+    assert len(kept) == len(acknowledged) + lost == 60
 
 
-async def test_a_retry_after_a_lost_answer_finds_the_ticket(
-    server: EmbeddedValkey, service: Fairline, open_service: OpenService, tmp_path: Path
-) -> None:
-    wire = Wire(unquote(server.start().partition("://")[2]), tmp_path / "wire.sock")
-    async with wire.laid():
-        far = await open_service(wire.url)
-        await join(far)
-        for n in range(10):
-            wire.cut_next = True
-            with pytest.raises(StoreUnavailable):
-                await join(far, f"client-{n}")
-            found = await far.join(QUEUE, JoinRequest(client_id=f"client-{n}"), Caller())
-            assert (found.ticket_status.number, found.created) == (n + 2, False)
+async def test_a_retry_after_a_lost_answer_finds_the_ticket(service: Fairline, wire: Wire, far: Fairline) -> None:
+    await join(far)
+    for n in range(10):
+        wire.cut_next = True
+        with pytest.raises(StoreUnavailable):
+            await join(far, f"client-{n}")
+        found = await far.join(QUEUE, JoinRequest(client_id=f"client-{n}"), Caller())
+        assert (found.ticket_status.number, found.created) == (n + 2, False)

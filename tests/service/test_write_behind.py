@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -15,22 +15,14 @@ from fairline.errors import StoreUnavailable
 from fairline.service import write_behind
 from fairline.service.fairline import Fairline
 from fairline.store import Arrival, Store, Visit, Visitor, open_store
-from tests.backends import Valkey
 from tests.web.inside import until
 
 QUEUE = QueueId("inside")
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    backend = Valkey(tmp_path_factory.mktemp("activity"))
-    yield backend.start()
-    backend.stop()
-
-
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[Store]:
-    opened = await open_store(url)
+async def store(module_valkey_url: str) -> AsyncIterator[Store]:
+    opened = await open_store(module_valkey_url)
     yield opened
     await opened.delete(QUEUE)
     await opened.close()

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.backends import HOST, free_ports, wait_until
+from tests.backends import HOST, children_of, free_ports, wait_until
 
 ROOT = Path(__file__).parents[2]
 END_SECONDS = 30
@@ -80,7 +80,7 @@ class Demonstration:
         new = {self.process.pid}
         while new:
             found |= new
-            new = {pid for each in new for pid in _children(each)} - found
+            new = {pid for each in new for pid in children_of(each)} - found
         return found
 
     def press_ctrl_c(self) -> None:
@@ -132,13 +132,6 @@ def _answers(url: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += map(int, file.read_text().split())
-    return found
 
 
 def is_there(pid: int) -> bool:

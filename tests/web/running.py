@@ -12,7 +12,7 @@ from typing import Any
 
 from fairline.process.supervisor import ready_worker
 from fairline.web.metrics.metrics_folder import FOLDER
-from tests.backends import HOST, PATIENCE_SECONDS, free_ports, wait_until
+from tests.backends import HOST, PATIENCE_SECONDS, children_of, end, free_ports, wait_until
 
 READY_SECONDS = 60
 END_SECONDS = 25
@@ -74,13 +74,7 @@ class RunningServer:
 
     def stop(self) -> None:
         """End it in order; its data stays."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process, END_SECONDS)
 
     def restart(self) -> None:
         """End it and start it again, on the same port and data."""
@@ -89,11 +83,11 @@ class RunningServer:
 
     def worker_pids(self) -> list[int]:
         """The HTTP processes that run now."""
-        return [pid for pid in self._children() if b"fairline.process.worker" in _command(pid)]
+        return [pid for pid in children_of(self.process.pid) if b"fairline.process.worker" in _command(pid)]
 
     def store_pid(self) -> int:
         """The process of the embedded store."""
-        (pid,) = (pid for pid in self._children() if b"fairline.process.worker" not in _command(pid))
+        (pid,) = (pid for pid in children_of(self.process.pid) if b"fairline.process.worker" not in _command(pid))
         return pid
 
     def metrics_folder(self) -> Path:
@@ -127,13 +121,6 @@ class RunningServer:
         if len(pids) == self._workers and (pid := ready_worker(self.host, self.port)):
             self._ready.add(pid)
         return self._ready.issuperset(pids) and len(pids) == self._workers
-
-    def _children(self) -> list[int]:
-        pids: list[int] = []
-        # Each thread has its own children: the store belongs to a thread that is not the first.
-        for file in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
-            pids += map(int, file.read_text().split())
-        return pids
 
 
 def _command(pid: int) -> bytes:

@@ -14,11 +14,10 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from fairline.cli.app import app
 from fairline.domain.webhook import signature
 from tests.backends import HOST, free_ports, wait_until
+from tests.keeper.delivery.typed import command
 from tests.mailbox import Mailbox
 from tests.web.running import RunningServer
 
@@ -144,13 +143,7 @@ def test_whoever_left_an_address_in_the_form_is_written_to(
 
 
 def test_what_operators_see_of_mail(server: RunningServer, admin: httpx.Client, mailbox: Mailbox) -> None:
-    known = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data), "FAIRLINE_ADMIN_KEY": None}
-
-    def run(*said: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, ["mail", *said], env={**known, "COLUMNS": "200", "NO_COLOR": "1"})
-        assert done.exit_code == code, done.output
-        return done.output
-
+    run = command(server, "mail")
     assert "from The Bakery <line@bakery.example>" in run("status")
     assert "was taken" in run("test", "ada@example.com")
     assert mailbox.mails[-1].message["Subject"] == "A test of Fairline"

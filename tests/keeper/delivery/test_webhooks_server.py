@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from fairline.cli.app import app
 from fairline.domain.webhook import signature
 from tests.backends import wait_until
+from tests.keeper.delivery.typed import command
 from tests.receiver import FINE, Receiver
 from tests.web.running import RunningServer
 
@@ -96,13 +95,7 @@ def test_a_webhook_from_its_making_to_its_end(server: RunningServer, admin: http
 
 
 def test_the_command_line(server: RunningServer, receiver: Receiver) -> None:
-    known = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data), "FAIRLINE_ADMIN_KEY": None}
-
-    def run(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, ["webhook", *words], env={**known, "COLUMNS": "200", "NO_COLOR": "1"})
-        assert done.exit_code == code, done.output
-        return done.output
-
+    run = command(server, "webhook")
     assert "There is none" in run("list")
     made = json.loads(run("create", receiver.url, "--queue", "demo", "--event", "joined", "--json"))
     hook = made["id"]

@@ -185,12 +185,18 @@ def test_what_a_state_does_not_allow_is_refused_with_the_state(
     assert admin.get(f"/queues/{queue}/tickets/1").json() == was
 
 
+def session_token_of_the_called(admin: httpx.Client, queue: str, join: Join, server: RunningServer) -> str:
+    """Someone joins and is called; the token with which their browser begins the session."""
+    token = join(queue)["token"]
+    admin.post(f"/queues/{queue}/call-next")
+    session: str = public_status(server, token).json()["session_token"]
+    return session
+
+
 def test_a_session_begun_by_its_browser_is_not_begun_again_by_staff(
     admin: httpx.Client, queue: str, join: Join, server: RunningServer
 ) -> None:
-    token = join(queue)["token"]
-    admin.post(f"/queues/{queue}/call-next")
-    session = public_status(server, token).json()["session_token"]
+    session = session_token_of_the_called(admin, queue, join, server)
     started = httpx.post(f"{server.base_url}/api/v1/session/start", headers={"authorization": f"Bearer {session}"})
     assert started.status_code == 200
     answer = admin.post(f"/queues/{queue}/tickets/1/start")
@@ -221,9 +227,7 @@ def test_someone_who_is_prioritised_moves_up(admin: httpx.Client, queue: str, jo
 def test_a_revoked_pass_stops_working_at_once(
     admin: httpx.Client, queue: str, join: Join, server: RunningServer
 ) -> None:
-    token = join(queue)["token"]
-    admin.post(f"/queues/{queue}/call-next")
-    session = public_status(server, token).json()["session_token"]
+    session = session_token_of_the_called(admin, queue, join, server)
 
     def verify() -> int:
         headers = {"authorization": f"Bearer {session}"}

@@ -59,6 +59,13 @@ async def token(raw: Raw, queue: QueueId) -> str:
     return str((await asked_join(raw, queue))["token"])
 
 
+async def joined_once_all_are_gone(inside: Inside, queue: QueueId) -> int:
+    """How many have joined once no connection is left and all that was under way is done."""
+    await until(lambda: not inside.lanes)
+    await inside.service.close()
+    return await joined(inside.service, queue)
+
+
 # The client goes
 
 
@@ -74,9 +81,7 @@ async def test_a_join_whose_client_is_gone_is_done_once(
     if go is Raw.reset:
         await until(lambda: not inside.lanes)
     gate.open()
-    await until(lambda: not inside.lanes)
-    await inside.service.close()
-    assert await joined(inside.service, queue) == 1
+    assert await joined_once_all_are_gone(inside, queue) == 1
 
 
 @BOTH_LANES
@@ -88,9 +93,7 @@ async def test_half_a_body_is_none(inside: Inside, raw: Raw, queue: QueueId, lan
     await raw.send(request("POST", path, b"").replace(b"length: 0", b"length: 100") + sent)
     await until(lambda: inside.lanes and inside.lanes[0].receiving)
     await go(raw)
-    await until(lambda: not inside.lanes)
-    await inside.service.close()
-    assert await joined(inside.service, queue) == 0
+    assert await joined_once_all_are_gone(inside, queue) == 0
 
 
 @BOTH_LANES
@@ -103,9 +106,7 @@ async def test_what_waits_behind_a_lost_request_is_not_done(
     await raw.reset()
     # Nothing is read while others wait, so the loss is noticed by the answer.
     gate.open()
-    await until(lambda: not inside.lanes)
-    await inside.service.close()
-    assert await joined(inside.service, queue) == 1
+    assert await joined_once_all_are_gone(inside, queue) == 1
 
 
 @BOTH_LANES
@@ -115,9 +116,7 @@ async def test_a_client_that_goes_in_a_burst_leaves_no_trace(
     await raw.send((join(queue, lane) + join(queue) + join(queue, slow)) * 10)
     assert (await raw.answer()).status == 201
     await raw.close()
-    await until(lambda: not inside.lanes)
-    await inside.service.close()
-    assert 1 <= await joined(inside.service, queue) <= 30
+    assert 1 <= await joined_once_all_are_gone(inside, queue) <= 30
 
 
 @BOTH_ENDS
@@ -201,9 +200,7 @@ async def test_what_a_refused_client_goes_on_to_say_is_not_done(inside: Inside, 
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.closes) == (431, "headers_too_large", True)
     await raw.send(join(queue))
-    await until(lambda: not inside.lanes)
-    await inside.service.close()
-    assert await joined(inside.service, queue) == 1
+    assert await joined_once_all_are_gone(inside, queue) == 1
 
 
 async def test_an_answered_request_is_let_go_at_once(inside: Inside, raw: Raw, queue: QueueId) -> None:
