@@ -34,7 +34,7 @@ def test_all_that_is_remembered_has_its_share_of_32_mb() -> None:
     assert others * OTHERS_REMEMBERED <= SHARES["other tokens"], "a new kind of token has no share"
 
 
-def test_so_many_bytes_are_remembered_and_what_is_used_stays() -> None:
+def test_a_cache_keeps_no_more_bytes_than_its_limit_and_what_is_used_stays() -> None:
     remembered = BoundedCache[str, str](100_000)
     for number in range(10_000):
         remembered.put(str(number), "x" * (number % 500), 50 + 49 + number % 500)

@@ -37,7 +37,7 @@ def test_every_setting_of_the_server_is_described() -> None:
     assert fields - rows("server-settings.md") == set()
 
 
-def test_every_event_that_a_webhook_hears_of_is_described() -> None:
+def test_every_event_that_a_webhook_receives_is_described() -> None:
     assert set(EventType) - rows("webhooks.md") == set()
 
 

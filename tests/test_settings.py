@@ -146,7 +146,7 @@ def test_no_secret_is_shown_in_an_error() -> None:
         assert "abcdef" not in said(environ={f"FAIRLINE_{name}": "abcdef" * 200})
 
 
-def test_a_variable_that_nothing_reads_is_told_of_with_what_was_meant() -> None:
+def test_a_variable_that_nothing_reads_is_reported_with_the_likely_name() -> None:
     for name, hint in (
         ("FAIRLINE_PUBLIC_ULR", " Did you mean FAIRLINE_PUBLIC_URL?"),
         ("FAIRLINE_PROXIES", " Did you mean FAIRLINE_TRUSTED_PROXIES?"),

@@ -42,7 +42,7 @@ async def test_calls_of_one_turn_of_the_loop_go_out_together(store: FakeStore) -
     assert store.sent == [("a", list(range(50)))]
 
 
-async def test_whoever_asks_again_as_soon_as_they_are_answered_goes_with_those_who_wait(store: FakeStore) -> None:
+async def test_who_asks_again_as_soon_as_they_are_answered_goes_with_those_who_wait(store: FakeStore) -> None:
     calls = group(store)
 
     async def twice(n: int) -> None:
@@ -192,7 +192,7 @@ async def test_a_call_that_waited_too_long_is_answered_instead_of_sent(
 # Being told instead of waiting
 
 
-async def test_whoever_asks_with_a_function_is_told_in_the_turn_of_the_batch(store: FakeStore) -> None:
+async def test_a_callback_is_called_in_the_turn_of_the_batch(store: FakeStore) -> None:
     calls = group(store)
     told: list[str | Exception] = []
     for n in range(3):

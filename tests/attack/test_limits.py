@@ -138,7 +138,7 @@ def test_a_ticket_has_ten_open_streams_and_the_newest_is_refused(
         wait_until(lambda: opens_again(server, "/stream", "192.0.2.1", token), "a stream that was closed made no room")
 
 
-def test_an_address_has_so_many_open_streams_and_ipv6_is_no_way_around(
+def test_an_address_has_a_limit_of_open_streams_and_ipv6_is_no_way_around(
     server: RunningServer, proxy: httpx.Client, make_queue: MakeQueue
 ) -> None:
     queue = make_queue(join_limit_per_ip=0)

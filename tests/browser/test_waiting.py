@@ -42,7 +42,7 @@ def test_one_comes_out_where_one_wanted_to_be(venue: Venue, come: NewPerson) -> 
     page.wait_for_url(f"{venue.site.url}/shop/lamp?colour=red&fairline_session=*")
 
 
-def test_whoever_waits_is_told_when_everything_is_sold(venue: Venue, come: NewPerson) -> None:
+def test_people_who_wait_see_when_everything_is_sold(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(stock=1, heartbeat_interval_seconds=1)
     (buyer,) = queue.others(1)
     page = come().tab(queue.url)
@@ -169,7 +169,7 @@ def test_a_wait_that_grew_is_owned_up_to_with_the_reason(venue: Venue, come: New
     shows(page, "note").to_have_text("The wait has grown: people are being let in more slowly than before.")
 
 
-def test_after_a_pause_the_wait_is_promised_anew_and_has_not_grown(venue: Venue, come: NewPerson) -> None:
+def test_after_a_pause_the_wait_is_promised_again_and_has_not_grown(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(admission="auto", admission_rate=0.02, burst=1, max_active=1000)
     queue.others(5)
     page = come().tab(queue.url)

@@ -113,7 +113,7 @@ def test_a_page_with_opening_hours_holds_on_any_day(new_reader: NewReader, serve
 
 
 @pytest.mark.timeout(600)  # forty packages come from a registry
-def test_whoever_installs_it_for_themselves_has_a_server(new_reader: NewReader, tmp_path: Path) -> None:
+def test_who_installs_it_for_themselves_has_a_server(new_reader: NewReader, tmp_path: Path) -> None:
     new_reader().follow(_shell_blocks(INSTALL, "~/fairline/bin/fairline serve"))
     assert (tmp_path / "fairline/bin/fairline").is_file()
     assert (tmp_path / ".local/share/fairline/admin-key").is_file()

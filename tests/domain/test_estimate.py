@@ -158,7 +158,7 @@ def test_staff_who_call_are_expected_to_go_on_as_they_did(position: int, leave_r
     assert inside_range(wait, truth) >= 0.8
 
 
-def test_rate_and_room_are_no_gates_where_staff_call() -> None:
+def test_rate_and_capacity_are_no_gates_where_staff_call() -> None:
     settings = {"admission": "manual", "admission_rate": 0.001, "max_active": 1}
     called = {"call_rate": 0.1, "calls_seen": 60}
     wait = wait_of(10, settings, active=1, stay_seconds=1000, **called)

@@ -22,14 +22,14 @@ def test_all_that_leads_out_of_an_ended_ticket_is_the_undo_of_a_no_show() -> Non
     assert [key for key in TRANSITIONS if key[0] in ENDED] == [(Status.EXPIRED, Action.REINSTATE)]
 
 
-def test_who_is_held_can_be_released_or_go_and_nothing_else() -> None:
+def test_who_is_on_hold_can_be_released_or_go_and_nothing_else() -> None:
     for action in Action:
         kept = goes_to(Status.WAITING, action, on_hold=True)
         assert (kept is not None) == (action in WHILE_ON_HOLD), action
         assert kept in (None, Status.EXPIRED) or action in (Action.HEARTBEAT, Action.RELEASE), action
 
 
-def test_who_is_not_held_cannot_be_released() -> None:
+def test_who_is_not_on_hold_cannot_be_released() -> None:
     assert goes_to(Status.WAITING, Action.RELEASE) is None
     assert all(goes_to(*key) is to for key, to in TRANSITIONS.items() if key[1] is not Action.RELEASE)
 
@@ -64,7 +64,7 @@ def test_only_an_active_ticket_completes() -> None:
     assert [key for key, to in TRANSITIONS.items() if to is Status.COMPLETED] == [(Status.ACTIVE, Action.COMPLETE)]
 
 
-def test_the_ways_into_the_room_are_admission_and_a_call() -> None:
+def test_the_ways_in_are_admission_and_a_call() -> None:
     into = {action for (state, action), to in TRANSITIONS.items() if state is Status.WAITING and to is Status.ADMITTED}
     assert into == {Action.ADMIT, Action.CALL}
     assert not [to for (state, _), to in TRANSITIONS.items() if state is Status.WAITING and to is Status.ACTIVE]

@@ -224,7 +224,7 @@ class Earlier(QueueClaims, frozen=True, kw_only=True):
 
 
 @pytest.mark.parametrize("level", [None, "three"])
-def test_a_token_of_ours_that_says_other_things_is_invalid_and_no_accident(kind: Kind, level: str | None) -> None:
+def test_a_token_signed_here_that_says_other_things_is_invalid_and_no_accident(kind: Kind, level: str | None) -> None:
     earlier = Signer("priority", Earlier, [kind.key(NEW)])
     kind.refuses(earlier.sign(Earlier(queue="sale", expires=NOW + 60, lvl=level)))
 
@@ -326,7 +326,7 @@ def test_a_site_can_check_a_pass_with_the_public_keys_alone_and_before_they_are_
 # What is remembered
 
 
-def test_only_so_many_tokens_are_remembered_and_no_forgeries(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limited_number_of_tokens_is_remembered_and_no_forgeries(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_module, "OTHERS_REMEMBERED", 20_000)
     signer = kind.make(NEW)
     for number in range(100):

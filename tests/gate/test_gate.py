@@ -189,7 +189,7 @@ class TestReports:
         assert json.loads(refused.body)["reason"] == "ended"
         assert ("retry-after", "60") in refused.headers
 
-    def test_whoever_is_inside_is_turned_away_once_the_key_of_the_pass_is_withdrawn(
+    def test_who_is_inside_is_turned_away_once_the_signing_key_is_withdrawn(
         self, make_gate: Any, pretender: Pretender, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(keys, "LOOK_AGAIN_SECONDS", 0.0)

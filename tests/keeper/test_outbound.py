@@ -145,7 +145,9 @@ async def test_the_next_address_of_a_name_is_tried(receiver: Receiver, monkeypat
     assert (await get(f"http://shop.example:{receiver.port}/")).ok
 
 
-async def test_whoever_is_not_there_or_is_nobody_fails_with_a_short_word(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_is_not_there_or_not_itself_fails_with_a_short_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (port,) = free_ports(1)
     with pytest.raises(ServiceFailed, match="no connection: "):
         await get(f"http://{HOST}:{port}/")

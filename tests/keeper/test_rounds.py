@@ -23,7 +23,7 @@ from tests.keeper.crew import SWEEP, TICK, OpenStores, all_events, comes_true, c
 
 
 @pytest.mark.parametrize("keepers", [1, pytest.param(2, marks=pytest.mark.long), 8])
-async def test_any_number_of_keepers_together_keep_to_rate_and_room(
+async def test_any_number_of_keepers_together_keep_to_rate_and_capacity(
     open_stores: OpenStores, queue: QueueId, keepers: int
 ) -> None:
     rate, burst, most, people = 100, 5, 8, 100

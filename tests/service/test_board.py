@@ -24,7 +24,7 @@ def test_each_ticket_is_there_once_the_one_called_last_first() -> None:
     assert calls.of(ticket(1)) == Call(1002, 2)
 
 
-def test_a_return_takes_a_call_back_and_the_count_begins_anew() -> None:
+def test_a_return_takes_a_call_back_and_the_count_begins_again() -> None:
     calls = Calls()
     calls.hear(happened(("called", 1), ("recalled", 1), ("returned", 1)))
     assert calls.numbers == []

@@ -46,7 +46,7 @@ async def test_settings_are_read_again_only_when_they_changed(
     await service.heartbeat(queue, 1)
 
 
-async def test_a_queue_made_anew_by_another_worker_is_not_taken_for_the_old_one(
+async def test_a_queue_recreated_by_another_worker_is_not_taken_for_the_old_one(
     open_service: OpenService, service: Fairline, make_queue: MakeQueue, clock: FakeClock
 ) -> None:
     queue = await make_queue(ticket_prefix="OLD")
@@ -99,7 +99,7 @@ async def test_changes_of_different_settings_at_once_all_survive(
     assert after.version == before + len(changes)
 
 
-async def test_stock_is_set_once_whoever_comes_first(open_service: OpenService, make_queue: MakeQueue) -> None:
+async def test_stock_is_set_once_whichever_worker_is_first(open_service: OpenService, make_queue: MakeQueue) -> None:
     queue = await make_queue(stock_url=SERVICE)
     services = [await open_service() for _ in range(4)]
     answers = await asyncio.gather(*(services[n % 4].set_stock(queue, n, told_by=SERVICE) for n in range(20)))

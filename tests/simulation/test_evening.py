@@ -79,13 +79,13 @@ async def test_the_same_scenario_is_the_same_evening() -> None:
     assert await simulate(wanted) == await simulate(wanted)
 
 
-async def test_room_is_never_exceeded_and_becomes_the_gate() -> None:
+async def test_capacity_is_never_exceeded_and_becomes_the_gate() -> None:
     outcome = await simulate(evening({"admission_rate": 50, "max_active": 40}, people=200))
     assert outcome.fullest.inside == 40
     assert outcome.endings == {"completed": 200}
 
 
-async def test_no_shows_take_room_until_their_time_is_up_and_some_give_up() -> None:
+async def test_no_shows_take_capacity_until_their_time_is_up_and_some_give_up() -> None:
     wanted = evening({"claim_seconds": 20}, no_shows=0.2, give_up=0.5, patience_seconds=10)
     outcome = await simulate(wanted)
     endings = outcome.endings
@@ -96,7 +96,7 @@ async def test_no_shows_take_room_until_their_time_is_up_and_some_give_up() -> N
     assert set(endings) == {"completed", "claim_timeout", "left"}
 
 
-async def test_whoever_stays_long_keeps_the_session_by_looking_at_pages() -> None:
+async def test_who_stays_long_keeps_the_session_by_page_views() -> None:
     settings = {"admission_rate": 10, "session_seconds": 20, "session_max_seconds": 100}
     short = await simulate(evening(settings, people=10, over_seconds=2, stay_seconds=70))
     assert short.endings == {"completed": 10}

@@ -142,7 +142,7 @@ async def test_a_pass_that_is_over_is_refused(venue: Venue, site: Site) -> None:
             waiting_page(await each.asks(way_in))
 
 
-async def test_programs_are_told_of_the_queue(venue: Venue, site: Site) -> None:
+async def test_programs_are_answered_with_the_queue(venue: Venue, site: Site) -> None:
     venue.queue(site.url, admission="manual", name="The shop")
     async with Visitor(site, accept="application/json") as program:
         answer = await program.asks("/lamp")
@@ -225,7 +225,7 @@ async def test_parts_of_one_page_are_one_person(venue: Venue, site: Site) -> Non
         assert venue.stats()["joined_total"] == 2
 
 
-async def test_without_a_rush_nobody_sees_a_page_of_ours(venue: Venue, site: Site) -> None:
+async def test_without_a_rush_nobody_sees_a_waiting_page(venue: Venue, site: Site) -> None:
     venue.queue(site.url, passthrough=True, max_active=2)
     async with Visitor(site, "one") as one, Visitor(site, "two") as two, Visitor(site, "three") as three:
         for someone in (one, two):

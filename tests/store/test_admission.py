@@ -214,7 +214,7 @@ async def test_a_small_burst_does_not_slow_down_the_rate(access: MakeDoor) -> No
     assert await d.ticks(40) == [10] * 40
 
 
-async def test_a_full_room_saves_up_no_more_than_the_burst(access: MakeDoor) -> None:
+async def test_a_full_capacity_saves_up_no_more_than_the_burst(access: MakeDoor) -> None:
     d = await access(500, admission_rate=10, max_active=30)
     await d.tick()
     inside = [*range(1, 31)]
@@ -315,7 +315,7 @@ async def test_stock_is_sold_to_the_last_piece_and_not_beyond(access: MakeDoor) 
     assert sum(await d.ticks(10)) == 10
 
 
-async def test_keepers_that_tick_at_the_same_moment_share_one_bucket_and_one_room(
+async def test_keepers_that_tick_at_the_same_moment_share_one_bucket_and_one_capacity(
     access: MakeDoor, another_store: OpenStore
 ) -> None:
     d = await access(400, admission_rate=100, max_active=250)

@@ -30,7 +30,7 @@ async def test_nobody_waiting_is_no_error(venue: OpenVenue) -> None:
     assert await v.tickets() == []
 
 
-async def test_rate_and_room_are_two_gates(venue: OpenVenue) -> None:
+async def test_rate_and_capacity_are_two_gates(venue: OpenVenue) -> None:
     v = await venue(admission_rate=2, burst=2, max_active=5)
     await v.joins(10)
     assert await v.admit() == [1, 2]  # the rate
@@ -43,7 +43,7 @@ async def test_rate_and_room_are_two_gates(venue: OpenVenue) -> None:
     assert await v.admit() == []
 
 
-async def test_a_room_that_was_full_saves_up_no_more_than_the_burst(venue: OpenVenue) -> None:
+async def test_a_capacity_that_was_used_up_saves_up_no_more_than_the_burst(venue: OpenVenue) -> None:
     v = await venue(admission_rate=10, burst=5, max_active=5)
     await v.joins(40)
     assert len(await v.admit()) == 5
@@ -147,7 +147,7 @@ async def overstays(v: Venue, number: int) -> None:
     assert (await v.sweep())[number] is Reason.SESSION_TIMEOUT
 
 
-async def test_who_goes_makes_room_for_the_next_at_once(venue: OpenVenue) -> None:
+async def test_who_goes_frees_capacity_for_the_next_at_once(venue: OpenVenue) -> None:
     for goes in (completes, does_not_show, leaves_inside, is_revoked, never_claims, overstays):
         v = await venue(**FAST, max_active=1, heartbeat_timeout_seconds=0, claim_seconds=300, session_seconds=3600)
         await v.joins(3)
@@ -158,7 +158,7 @@ async def test_who_goes_makes_room_for_the_next_at_once(venue: OpenVenue) -> Non
         assert await v.admit() == [], goes
 
 
-async def test_who_is_returned_makes_room_and_is_next_again(venue: OpenVenue) -> None:
+async def test_who_is_returned_frees_capacity_and_is_next_again(venue: OpenVenue) -> None:
     v = await venue(**FAST, max_active=2)
     await v.joins(4)
     assert await v.admit() == [1, 2]
@@ -167,7 +167,7 @@ async def test_who_is_returned_makes_room_and_is_next_again(venue: OpenVenue) ->
     assert await v.admit() == [1]
 
 
-async def test_who_starts_takes_no_second_room(venue: OpenVenue) -> None:
+async def test_who_starts_takes_no_capacity_twice(venue: OpenVenue) -> None:
     v = await venue(**FAST, max_active=2)
     await v.joins(3)
     await v.admit()
@@ -178,7 +178,7 @@ async def test_who_starts_takes_no_second_room(venue: OpenVenue) -> None:
     assert (snapshot.admitted, snapshot.active, snapshot.inside) == (0, 2, 2)
 
 
-async def test_raising_and_lowering_the_room_holds_at_once(venue: OpenVenue) -> None:
+async def test_raising_and_lowering_the_capacity_counts_at_once(venue: OpenVenue) -> None:
     v = await venue(**FAST, max_active=3)
     await v.joins(10)
     assert await v.admit() == [1, 2, 3]

@@ -42,7 +42,7 @@ async def test_a_name_of_a_desk_is_kept_word_for_word(venue: OpenVenue) -> None:
     assert ticket.desk == (await v.ticket(1)).desk == "Schalter 3 – Süd"
 
 
-async def test_a_call_keeps_to_room_and_stock(venue: OpenVenue) -> None:
+async def test_a_call_keeps_to_capacity_and_stock(venue: OpenVenue) -> None:
     for settings in ({"max_active": 2}, {"stock": 2}):
         v = await venue(**WALK_IN, **settings)
         await v.joins(4)

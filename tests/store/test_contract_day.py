@@ -122,7 +122,7 @@ async def test_terms_of_other_settings_do_nothing(venue: OpenVenue) -> None:
     assert await v.everything() == before
 
 
-async def test_at_the_end_of_the_day_whoever_waits_is_sent_home_once(venue: OpenVenue) -> None:
+async def test_at_the_end_of_the_day_everyone_who_waits_is_sent_home_once(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(5)
     await v.act(Action.HOLD, 2)

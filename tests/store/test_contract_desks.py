@@ -85,7 +85,7 @@ async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
     ]
 
 
-async def test_figures_are_kept_of_so_many_desks_and_the_others_are_one(venue: OpenVenue) -> None:
+async def test_totals_are_kept_of_a_limited_number_of_desks_and_the_others_are_one(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(MOST_DESKS + 3)
     for n in range(MOST_DESKS + 2):

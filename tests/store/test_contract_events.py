@@ -97,7 +97,7 @@ async def test_events_go_on_after_the_last_one_seen(venue: OpenVenue) -> None:
     assert [event.ticket for event in await v.store.events(v.queue, last, 3)] == [11]
 
 
-async def test_those_who_joined_together_are_told_of_one_by_one_page_by_page(venue: OpenVenue) -> None:
+async def test_people_who_joined_together_have_one_event_each_page_by_page(venue: OpenVenue) -> None:
     for limit in (1, 2, 3, 5, 100):
         v = await venue(admission="manual")
         arrivals = [Arrival(), Arrival(), Arrival(), Arrival(priority=2), Arrival(), Arrival(client=b"me"), Arrival()]
@@ -156,7 +156,7 @@ async def test_the_newest_event_of_each_queue_tells_that_something_happened_in_i
     assert quiet not in await v.store.newest_events()
 
 
-async def test_a_queue_that_is_made_anew_has_other_events(venue: OpenVenue) -> None:
+async def test_a_recreated_queue_has_other_events(venue: OpenVenue) -> None:
     v = await venue()
     before = await v.store.newest_events()
     await v.store.delete(v.queue)

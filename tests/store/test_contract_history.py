@@ -68,7 +68,7 @@ async def test_the_last_changes_are_kept_and_no_more(venue: OpenVenue) -> None:
     assert not any(each.first for each in kept)
 
 
-async def test_a_queue_made_anew_has_a_history_of_its_own(venue: OpenVenue) -> None:
+async def test_a_recreated_queue_has_a_history_of_its_own(venue: OpenVenue) -> None:
     v = await venue()
     await v.configure(max_active=5)
     await v.store.delete(v.queue)

@@ -174,7 +174,7 @@ async def test_where_the_detail_is_left_out_the_client_counts(venue: OpenVenue) 
         assert await v.joins(2, client=b"") == [4, 5], f"{one_per}: nothing tells them apart"
 
 
-async def test_whoever_leaves_out_what_is_required_is_given_no_ticket(venue: OpenVenue) -> None:
+async def test_who_leaves_out_a_required_field_is_given_no_ticket(venue: OpenVenue) -> None:
     v = await venue()
     before = await v.everything()
     refused = await v.try_join(client=b"me", missing="phone", key=b"k", fingerprint=b"f")

@@ -82,7 +82,7 @@ async def test_a_full_page_with_nobody_behind_it_is_the_last(venue: OpenVenue) -
         assert ([*first.tickets, *rest.tickets], rest.cursor) == (page.tickets, None), status
 
 
-async def test_who_is_held_is_behind_a_full_page_of_the_line(venue: OpenVenue) -> None:
+async def test_who_is_on_hold_is_behind_a_full_page_of_the_line(venue: OpenVenue) -> None:
     v = await venue()
     for _ in range(3):
         await v.join()

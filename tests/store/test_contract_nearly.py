@@ -28,7 +28,7 @@ async def test_the_first_in_line_are_noted_of_once_with_their_position(venue: Op
     assert await told(v) == [(1, "1"), (2, "2"), (3, "3"), (4, "3")]
 
 
-async def test_nobody_is_noted_of_twice_who_was_held_let_others_pass_or_came_back(venue: OpenVenue) -> None:
+async def test_nobody_is_noted_twice_who_was_on_hold_stepped_back_or_came_back(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(6)
     assert await v.store.note_nearly(v.queue, 2) == [1, 2]
@@ -43,7 +43,7 @@ async def test_nobody_is_noted_of_twice_who_was_held_let_others_pass_or_came_bac
     assert [number for number, _ in await told(v)] == [1, 2, 3, 4, 5]
 
 
-async def test_whoever_is_on_hold_count_is_not_nearly_there(venue: OpenVenue) -> None:
+async def test_who_is_on_hold_is_not_nearly_there(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(3)
     await v.act(Action.HOLD, 1)

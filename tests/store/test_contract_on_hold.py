@@ -13,7 +13,7 @@ from tests.store.venue import WALK_IN, OpenVenue
 # Held
 
 
-async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenVenue) -> None:
+async def test_who_is_on_hold_is_not_called_and_gets_the_old_place_back(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(4)
     await v.act(Action.HOLD, 1)
@@ -29,7 +29,7 @@ async def test_who_is_held_is_not_called_and_has_the_old_place_back(venue: OpenV
     assert [what for what, _ in await v.happened(1)] == ["joined", "put_on_hold", "released"]
 
 
-async def test_who_was_called_is_put_back_and_aside_in_one_step(venue: OpenVenue) -> None:
+async def test_who_was_called_is_put_back_and_on_hold_in_one_step(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(2)
     await v.call(desk="A")
@@ -62,7 +62,7 @@ async def test_those_who_did_not_come_are_listed_newest_first(venue: OpenVenue) 
     assert [t.number for t in await v.store.missed(v.queue, 0, 10)] == [4, 1]
 
 
-async def test_nobody_who_is_held_is_let_in_by_itself(venue: OpenVenue) -> None:
+async def test_nobody_on_hold_is_let_in_by_itself(venue: OpenVenue) -> None:
     v = await venue(admission_rate=100)
     await v.joins(2)
     await v.act(Action.HOLD, 1)
@@ -70,7 +70,7 @@ async def test_nobody_who_is_held_is_let_in_by_itself(venue: OpenVenue) -> None:
     assert await v.admit() == []
 
 
-async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(venue: OpenVenue) -> None:
+async def test_what_cannot_be_done_to_someone_on_hold_is_refused_with_that_state(venue: OpenVenue) -> None:
     for action in (Action.HOLD, Action.NO_SHOW, Action.RETURN):
         v = await venue(**WALK_IN)
         await v.join()
@@ -84,13 +84,13 @@ async def test_what_cannot_be_done_to_someone_held_is_refused_with_that_state(ve
             await v.store.prioritise(v.queue, 1, 2)
 
 
-async def test_who_is_not_held_cannot_be_released(venue: OpenVenue) -> None:
+async def test_who_is_not_on_hold_cannot_be_released(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.join()
     assert isinstance(await v.act(Action.RELEASE, 1), TransitionRefused)
 
 
-async def test_who_is_held_still_has_the_deadline_of_someone_who_waits(venue: OpenVenue) -> None:
+async def test_who_is_on_hold_still_has_the_deadline_of_someone_who_waits(venue: OpenVenue) -> None:
     v = await venue(heartbeat_timeout_seconds=60, grace_seconds=30)
     await v.join(client=b"c")
     await v.act(Action.HOLD, 1)
@@ -102,7 +102,7 @@ async def test_who_is_held_still_has_the_deadline_of_someone_who_waits(venue: Op
     assert (await v.join(client=b"c")).created
 
 
-async def test_a_listing_has_those_who_are_held_after_the_line(venue: OpenVenue) -> None:
+async def test_a_listing_has_those_on_hold_after_the_line(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(5)
     await v.act(Action.HOLD, 2)
@@ -223,7 +223,7 @@ async def test_a_no_show_who_joined_again_is_not_taken_back(venue: OpenVenue) ->
     assert await v.everything() == before
 
 
-async def test_a_no_show_is_taken_back_only_where_there_is_room(venue: OpenVenue) -> None:
+async def test_a_no_show_is_taken_back_only_where_there_is_capacity(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN, max_active=1)
     await v.joins(2)
     await v.call()

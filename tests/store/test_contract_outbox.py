@@ -239,7 +239,7 @@ async def test_one_that_was_dropped_takes_nothing_any_more(store: Store, box: st
     assert await counts(store, box) == (0, 0)
 
 
-async def test_a_queue_made_anew_is_taken_from_its_first_event(store: Store, make_queue: MakeQueue, box: str) -> None:
+async def test_a_recreated_queue_is_read_from_its_first_event(store: Store, make_queue: MakeQueue, box: str) -> None:
     queue = await make_queue()
     for version in range(3):
         found = await store.settings(queue)

@@ -138,7 +138,7 @@ async def test_who_is_let_in_before_it_was_noted_is_compared_too(venue: OpenVenu
     assert (found.compared, found.within, found.error_mean, found.wait_mean) == (2, 2, 1, 2)
 
 
-async def test_an_outage_of_ours_makes_no_estimate_wrong(venue: OpenVenue) -> None:
+async def test_an_outage_of_the_server_makes_no_estimate_wrong(venue: OpenVenue) -> None:
     v = await venue(heartbeat_timeout_seconds=0, burst=100)
     await v.joins(1)
     await v.store.sweep(v.queue, 10)

@@ -162,7 +162,7 @@ async def test_a_question_without_a_page_view_changes_nothing_of_a_session_that_
     assert (await v.seconds_left(number), (await v.ticket(number)).page_views) == (60, 3)
 
 
-async def test_whoever_names_a_ticket_of_an_earlier_queue_does_nothing_to_the_one_of_that_number(
+async def test_naming_a_ticket_of_an_earlier_queue_does_nothing_to_the_one_of_that_number(
     venue: OpenVenue,
 ) -> None:
     for what, status, views in product(VISITS, (Status.ADMITTED, Status.ACTIVE), (0, 1)):

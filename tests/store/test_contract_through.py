@@ -29,7 +29,7 @@ async def test_nobody_is_let_in_and_on_hold_count_at_once(venue: OpenVenue) -> N
     assert await v.line() == []
 
 
-async def test_with_room_and_nobody_waiting_one_is_let_in_at_once(venue: OpenVenue) -> None:
+async def test_with_capacity_and_nobody_waiting_one_is_let_in_at_once(venue: OpenVenue) -> None:
     v = await venue(**FAST, claim_seconds=300)
     joined = await go(v, client=b"me")
     assert joined
@@ -54,7 +54,7 @@ async def test_nobody_goes_past_people_who_wait(venue: OpenVenue) -> None:
     assert await go(v)
 
 
-async def test_room_stock_and_rate_are_those_of_everyone(venue: OpenVenue) -> None:
+async def test_capacity_stock_and_rate_are_those_of_everyone(venue: OpenVenue) -> None:
     many: list[dict[str, Any]] = [{"max_active": 2}, {"stock": 2}, {"admission_rate": 0.001, "burst": 2}]
     for settings in many:
         v = await venue(**{**FAST, **settings})
@@ -104,7 +104,7 @@ async def test_a_keeper_goes_on_however_many_go_through(venue: OpenVenue) -> Non
     assert (await v.store.admit(v.queue, 10, lease=0.5)).items == [6]
 
 
-async def test_whoever_holds_a_ticket_gets_it_as_it_is(venue: OpenVenue) -> None:
+async def test_who_has_a_ticket_gets_it_as_it_is(venue: OpenVenue) -> None:
     v = await venue(**FAST)
     assert await go(v, client=b"me")
     again = await go(v, client=b"me")

@@ -78,7 +78,7 @@ async def test_a_rush_gives_every_number_once_and_is_served_in_its_order(venue: 
     assert admitted == everyone
 
 
-async def test_whoever_joins_in_a_rush_is_hardly_overtaken(venue: OpenVenue, workers: Workers) -> None:
+async def test_who_joins_in_a_rush_is_hardly_overtaken(venue: OpenVenue, workers: Workers) -> None:
     """A step that waits for others has its turn before those that came after it: a place in the line hangs on it."""
     joiners, each = (32, 50) if LONG else (20, 40)
     v = await venue(join_limit_per_ip=0)
@@ -178,7 +178,7 @@ async def test_a_press_that_arrives_twice_at_once_calls_one_person(venue: OpenVe
     assert [[ticket.number for ticket in tickets] for tickets in calls] == [[1]] * 4
 
 
-async def test_many_keepers_let_in_no_more_than_rate_and_room_allow(venue: OpenVenue, workers: Workers) -> None:
+async def test_many_keepers_let_in_no_more_than_rate_and_capacity_allow(venue: OpenVenue, workers: Workers) -> None:
     v = await venue(admission_rate=5, burst=5, max_active=12)
     await v.joins(100)
     keepers = await workers(8)

@@ -414,9 +414,7 @@ async def test_a_server_that_became_a_replica_is_left_and_found_again(server: Em
     assert (await until(lambda: store.join(QUEUE, [Arrival()]))).items
 
 
-async def test_what_happened_wakes_whoever_listens_and_tells_them_nothing(
-    server: EmbeddedPostgres, store: Store
-) -> None:
+async def test_an_event_wakes_the_listeners_and_tells_them_no_details(server: EmbeddedPostgres, store: Store) -> None:
     async with await connect(server.url) as listener:
         await listener.execute("LISTEN fairline_events")
         await store.join(QUEUE, [Arrival()] * 3)

@@ -107,7 +107,7 @@ async def test_a_queue_has_its_name_in_whatever_order_it_is_removed_and_made(
     assert nameless == []
 
 
-async def test_whoever_is_cut_off_while_making_a_queue_leaves_none_without_its_name(
+async def test_a_creation_that_is_cut_off_leaves_no_queue_without_its_name(
     stores: list[ValkeyStore], queue: QueueId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, one, _ = stores

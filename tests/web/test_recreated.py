@@ -115,7 +115,7 @@ async def test_an_old_cookie_does_not_open_the_place_of_somebody_else(server: Ru
         assert anew.new["token"] not in answer.text
 
 
-async def test_a_stream_of_the_old_queue_is_never_told_of_somebody_else(server: RunningServer) -> None:
+async def test_a_stream_of_the_old_queue_never_receives_somebody_elses_state(server: RunningServer) -> None:
     async with operator(server) as client:
         queue = await make_queue(client, "anew-stream", **BY_USER)
         old = await _join(client, queue, "ann")

@@ -87,7 +87,7 @@ def test_a_lost_connection_is_said_and_mended(come: Come) -> None:
     expect(page.locator("body")).not_to_have_class(re.compile("stale"))
 
 
-def test_a_queue_is_made_and_its_removal_is_told_to_whoever_looks_at_it(night: Night, come: Come) -> None:
+def test_a_queue_is_made_and_everyone_viewing_it_sees_its_removal(night: Night, come: Come) -> None:
     page = live(come(""))
     expect(page.locator(f'[data-queue="{SALE}"]')).to_contain_text("Waiting")
     do(page, "create").click()

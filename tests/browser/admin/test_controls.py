@@ -114,7 +114,7 @@ def test_no_single_key_changes_who_gets_in(night: Night, come: Come) -> None:
         assert night.queue()["status"] == then
 
 
-def test_rate_and_room_are_previewed_then_applied(night: Night, come: Come) -> None:
+def test_rate_and_capacity_are_previewed_then_applied(night: Night, come: Come) -> None:
     night.api.patch(f"/queues/{SALE}", json={"admission_rate": 1, "max_active": 1000})
     page = live(come(role="operator"))
     rate = page.locator('[data-exact="rate"]')

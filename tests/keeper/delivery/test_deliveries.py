@@ -84,7 +84,7 @@ async def test_gone_is_gone_at_once(store: Store, queue: QueueId, receiver: Rece
     assert len(receiver.dead_letters) == 1
 
 
-async def test_whoever_asks_for_a_pause_gets_it(store: Store, queue: QueueId, receiver: Receiver) -> None:
+async def test_a_receiver_that_asks_for_a_pause_gets_it(store: Store, queue: QueueId, receiver: Receiver) -> None:
     times: list[float] = []
 
     def busy(_: Letter) -> Answer:

@@ -159,7 +159,7 @@ async def test_nobody_hears_that_it_is_nearly_their_turn_before_they_hear_their_
     assert [n for n in range(1, 9) if heard.index(("nearly", n)) < heard.index(("joined", n))] == []
 
 
-async def test_one_mailbox_and_one_phone_are_told_so_often_an_hour_over_all_queues(
+async def test_one_mailbox_and_one_phone_have_a_limit_of_notices_an_hour_over_all_queues(
     service: Fairline, queue: QueueId, queue_settings: dict[str, Any], receiver: Receiver, mailbox: Mailbox
 ) -> None:
     await gateway(service.store, receiver)

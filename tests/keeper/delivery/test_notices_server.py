@@ -129,7 +129,7 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
     assert "example.com" not in log.read_text(encoding="utf-8")
 
 
-def test_whoever_left_an_address_in_the_form_is_written_to(
+def test_who_left_an_address_in_the_form_gets_mail(
     server: RunningServer, admin: httpx.Client, mailbox: Mailbox
 ) -> None:
     body = {"id": "barber", "name": "Barber Bo", "admission": "manual", "notices": ["called"], "ask_email": "optional"}

@@ -23,7 +23,7 @@ def try_join(server: RunningServer, queue: str, **body: Any) -> httpx.Response:
     return post(server, f"/queues/{queue}/join", **body)
 
 
-def test_staff_put_someone_aside_and_back(admin: httpx.Client, server: RunningServer, queue: str, join: Join) -> None:
+def test_staff_put_someone_on_hold_and_back(admin: httpx.Client, server: RunningServer, queue: str, join: Join) -> None:
     one, _ = join(queue), join(queue)
     on_hold = admin.post(f"/queues/{queue}/tickets/1/hold").json()
     assert (on_hold["on_hold"], on_hold["status"], on_hold["position"]) == (True, "waiting", None)

@@ -284,7 +284,7 @@ def test_the_files_of_the_page_never_change_under_their_address(server: RunningS
         assert httpx.get(f"{server.base_url}/static/{name}").status_code == 404
 
 
-def test_text_of_ours_is_shown_as_text() -> None:
+def test_our_own_text_is_shown_as_text() -> None:
     row = msgspec.structs.replace(ROWS[0], about="<script>alert(1)</script> `<b>`")
     page = Docs([row], _NoAssets())._page.decode()  # type: ignore[arg-type]
     assert "<script>" not in page

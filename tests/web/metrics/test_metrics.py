@@ -253,7 +253,7 @@ async def test_strangers_make_no_series(crowd: Crowd) -> None:
     assert len(new) <= 6
 
 
-async def test_a_queue_that_is_removed_is_told_of_no_more(crowd: Crowd) -> None:
+async def test_a_removed_queue_has_no_metrics(crowd: Crowd) -> None:
     queue = crowd.queue("removed")
     await crowd.heartbeat(await crowd.join(queue, 5))
     assert queue in crowd.figures().values("queue_id")

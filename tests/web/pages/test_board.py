@@ -140,7 +140,7 @@ async def test_a_board_shows_who_is_called_where_and_how_many_wait(server: Runni
         }
 
 
-async def test_what_is_told_of_people_is_their_label_and_nothing_else(server: RunningServer) -> None:
+async def test_the_board_shows_the_label_of_people_and_nothing_else(server: RunningServer) -> None:
     async with operator(server) as client:
         queue = await make_queue(client, "board-private", admission="manual")
         answer = await client.post(f"/api/v1/queues/{queue}/join", json={"name": "Ada", "phone": "+41446681800"})

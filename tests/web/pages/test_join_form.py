@@ -123,7 +123,7 @@ def test_a_form_with_the_key_of_a_call_is_another_join(walk_in: WalkIn) -> None:
     assert len(walk_in.tickets(queue)) == 2
 
 
-def test_a_form_with_a_key_that_is_none_of_ours_is_a_new_form(walk_in: WalkIn) -> None:
+def test_a_form_with_a_foreign_key_is_a_new_form(walk_in: WalkIn) -> None:
     queue = walk_in.queue()
     for key in ("1", "1", "x" * 65):
         assert send(walk_in.someone(), queue, key).status_code == 303

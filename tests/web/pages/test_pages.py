@@ -223,7 +223,7 @@ def test_to_look_without_scripts_is_a_sign_of_life(access: PageAccess) -> None:
 # What an operator makes of it
 
 
-def test_words_of_the_operator_stand_in_place_of_ours(access: PageAccess) -> None:
+def test_the_operators_words_replace_the_built_in_ones(access: PageAccess) -> None:
     queue = access.queue(texts={"joining_title": "Hello {n}", "joining_title.de": "Grüezi"})
     assert '<h1 data-show="title">Hello {n}</h1>' in access.someone().get(f"/q/{queue}").text
     assert "Grüezi" in access.someone().get(f"/q/{queue}?lang=de").text

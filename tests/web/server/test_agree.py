@@ -81,7 +81,7 @@ async def test_both_lanes_answer_alike(sides: tuple[Side, Side], seed: int) -> N
     assert seen >= EXPECTED
 
 
-async def test_a_failure_of_ours_is_noted_and_says_nothing_of_our_insides(
+async def test_an_internal_error_is_logged_and_the_answer_gives_no_details(
     sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: Any, **__: Any) -> None:

@@ -163,7 +163,7 @@ async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: In
         assert remembered(inside) == []
 
 
-async def test_a_worker_remembers_no_more_than_so_many_bytes(raw: Raw, inside: Inside, queue: QueueId) -> None:
+async def test_a_worker_remembers_no_more_bytes_than_its_limit(raw: Raw, inside: Inside, queue: QueueId) -> None:
     inside.lanes[0].remembered = BoundedCache(20_000)  # three of these in each half
     for number in (1, 2, 3, 4, 1, 5, 6, 7, 8, 9):
         await raw.send(request("POST", join_path(queue), b"{}", x_request_id=str(number)))

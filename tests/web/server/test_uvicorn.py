@@ -105,7 +105,7 @@ def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> No
     assert listed <= used | overridden, "something is listed that is not used any more"
 
 
-def test_a_request_of_uvicorns_has_what_one_of_ours_has() -> None:
+def test_a_request_of_uvicorns_has_all_that_the_fast_path_reads() -> None:
     source = inspect.getsource(RequestResponseCycle.__init__)
     for name in CYCLE:
         assert f"self.{name}" in source

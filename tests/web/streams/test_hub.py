@@ -195,7 +195,7 @@ async def test_a_page_that_is_closed_takes_nothing_from_the_one_that_stays_open(
         ({"heartbeat_interval_seconds": 20}, "heartbeat_interval_seconds", 20),
     ],
 )
-async def test_what_is_set_anew_is_told_to_who_does_not_move(
+async def test_changed_settings_reach_people_who_do_not_move(
     inside: Inside, change: dict[str, Any], field: str, told: object
 ) -> None:
     queue = await open_queue(inside.service, status="paused" if change.get("status") == "maintenance" else "active")
