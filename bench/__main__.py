@@ -51,10 +51,14 @@ PARTS = {
     "grouping": Part("what it gains that calls which arrive together go to the store together", grouping.measure),
     "naive": Part("the script one would write oneself, on the same server", naive.measure),
     "durability": Part("what it costs that every call is on disk before it is answered", durability),
-    "postgres": Part("a counter a hundred times over on PostgreSQL, beside the plain way", postgres.measure),
-    "desk": Part("a walk-in counter over HTTP for five minutes, on PostgreSQL", walk_in.measure, walk_in.SECONDS),
-    "http": Part("whole calls over HTTP, beside an echo that does nothing (needs wrk)", http.measure, http.SECONDS),
-    "gate": Part("what asking for the pass adds to a page through nginx (needs wrk and nginx)", gate.measure),
+    "postgres": Part(
+        "a walk-in line a hundred times over on PostgreSQL, compared with the plain way", postgres.measure
+    ),
+    "desk": Part("a walk-in line over HTTP for five minutes, on PostgreSQL", walk_in.measure, walk_in.SECONDS),
+    "http": Part(
+        "whole calls over HTTP, compared with an echo that does nothing (needs wrk)", http.measure, http.SECONDS
+    ),
+    "gate": Part("what checking the session token adds to a page through nginx (needs wrk and nginx)", gate.measure),
     "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),
 }
 
@@ -68,7 +72,7 @@ def main(
     ] = False,
     list_parts: Annotated[bool, typer.Option("--list", help="Say what there is, and run nothing.")] = False,
 ) -> None:
-    """Measure what Fairline costs. Compare the ratios of one run, not figures of different machines."""
+    """Measure what Fairline costs. Compare the ratios of one run, not numbers of different machines."""
     console = Console(width=max(120, Console().width))
     if list_parts:
         for name, part in PARTS.items():

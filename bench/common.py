@@ -1,4 +1,4 @@
-"""What the parts share: a store in a temporary folder, people to fill it with, and figures over what was timed."""
+"""What the parts share: a store in a temporary folder, people to fill it with, and statistics over what was timed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def digest(text: str) -> bytes:
 
 
 def arrival(person: int) -> Arrival:
-    """One person as the store is told of them: a browser with a client id."""
+    """One person as the store receives them: a browser with a client id."""
     where = digest(address(person))
     return Arrival(
         client=digest(f"client {person}"),
@@ -88,7 +88,7 @@ def arrival(person: int) -> Arrival:
 
 
 def request(person: int) -> tuple[JoinRequest, Caller]:
-    """One person as Room is told of them."""
+    """One person as the service receives them."""
     return JoinRequest(client_id=f"client-{person:024x}"), Caller(address=address(person), user_agent=agent(person))
 
 
@@ -198,7 +198,7 @@ def _processor() -> str:
 
 
 def table(title: str, *columns: str, texts: int = 1) -> Table:
-    """An empty table; the first `texts` columns are words, the others figures."""
+    """An empty table; the first `texts` columns are words, the others numbers."""
     made = Table(title=title, title_justify="left", caption_justify="left", min_width=100)
     for i, heading in enumerate(columns):
         made.add_column(heading, justify="left" if i < texts else "right")
@@ -221,7 +221,7 @@ class Figures(Struct):
         return quantiles(self.latencies, n=100)[nth - 1] * 1000
 
     async def slice(self, callers: int, seconds: float, call: Call) -> None:
-        """Let so many callers make one call after the other until the time is over."""
+        """Let this many callers make one call after the other until the time is over."""
         begun = time.perf_counter()
         until = begun + seconds
 

@@ -63,7 +63,7 @@ async def measure(quick: bool) -> list[Table]:
 
 
 def _table(seen: dict[tuple[str, int], list[Load]], rounds: int) -> Table:
-    table = Table(title=f"A page through nginx, and what asking for the pass adds: medians of {rounds} rounds")
+    table = Table(title=f"A page through nginx, and what checking the session token adds: medians of {rounds} rounds")
     for column in ("what", "connections", "a second", "p50 ms", "p99 ms", "wanted"):
         table.add_column(column, justify="left" if column == "what" else "right")
     names = {"without": "without asking", "with": "with auth_request", "alone": "the question alone"}
@@ -85,7 +85,7 @@ def _table(seen: dict[tuple[str, int], list[Load]], rounds: int) -> Table:
 
 @asynccontextmanager
 async def _nginx(folder: Path, fairline_port: int) -> AsyncIterator[tuple[int, int]]:
-    """nginx by the documented file, with a plain way to the same pages beside it. The ports of both."""
+    """nginx by the documented file, and a plain way to the same pages. The ports of both."""
     shop, bare, site = free_port(), free_port(), free_port()
     found = re.search(r"^```nginx\n(.*?)^```", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if found is None:

@@ -70,7 +70,7 @@ async def _callers(service: Fairline, queue: QueueId, slices: int, seconds: floa
 
 
 async def _batches(found: Embedded, queue: QueueId, rounds: int) -> Table:
-    """The store's own calls with so many items each, taken in turns."""
+    """The store's own calls with this many items each, taken in turns."""
     people = count(10_000_000)
     store = found.store
     micros: dict[str, dict[int, list[float]]] = {

@@ -1,4 +1,6 @@
-"""Whole calls over HTTP beside a bare uvicorn echo of JSON, in interleaved rounds: heartbeat, status, verify, join."""
+"""Whole calls over HTTP compared with a bare uvicorn echo of JSON, in interleaved rounds.
+
+The calls are heartbeat, status, verify and join."""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ ROUNDS, ROUND_SECONDS = 3, 3
 #: How long the load lasts in all: each call, and the echo with nothing said, between two echoes.
 SECONDS = ROUNDS * ROUND_SECONDS * (1 + 2 * (len(WANTED) + 1))
 
-#: The measure, and beside it the same application where nothing is said: it answers without reading any JSON.
+#: The measure, and next to it the same application where nothing is sent: it answers without reading any JSON.
 ECHO, NOTHING_SAID = "bare uvicorn, JSON echo", "bare uvicorn, no JSON in"
 
 #: Each connection of wrk takes the next token for each request. The requests are made beforehand: what the load costs

@@ -1,5 +1,5 @@
-"""The PostgreSQL store: the load of a busy counter a hundred times over, beside the way one would write it oneself (a
-counter row, COUNT(*) and one call after the other, in transactions), and what a position costs as the line grows.
+"""The PostgreSQL store: the load of a busy walk-in line a hundred times over, compared with the way one would write it
+(a counter row, COUNT(*) and one call after the other, in transactions), and what a position costs as the line grows.
 
 Both run on the same server, in turns, from processes of their own: 8 staff call all the time while people join. The
 plain way is a published design's: in one transaction the idempotency check, the next number from a counter row, the
@@ -255,7 +255,7 @@ async def _positions(store: Store, lengths: Sequence[int]) -> Table:
         "one position, ms",
         "100 positions, ms",
         "250 positions, ms",
-        "250 beats, ms",
+        "250 heartbeats, ms",
         "a call, ms",
         texts=0,
     )

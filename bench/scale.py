@@ -21,7 +21,7 @@ BATCH = 100
 TARGET = 2.0
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 40
-#: Seconds between sweeps: so many that the queue's clock is never taken to have stood still.
+#: Seconds between sweeps: long enough that the queue's clock is never taken to have stood still.
 EVERY = 86_400.0
 
 

@@ -1,4 +1,4 @@
-"""Whole servers to measure: Fairline as an operator starts it, and a bare ASGI echo beside it."""
+"""Whole servers to measure: Fairline as an operator starts it, and a bare ASGI echo to compare with."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Everyone comes with a name, a phone number and a party, each at a moment of their own, whether or not the one before was
 answered late. What the server said is kept in a record of our own, and compared with it at the end: no label was given
-twice, nobody was called twice, and whoever still waits stands where the record says."""
+twice, nobody was called twice, and everyone who still waits stands where the record says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JOINS_A_MINUTE = 300
 SECONDS, QUICK_SECONDS = 300.0, 20.0
 #: How long one is served, in seconds. Five desks are a little slower than people come, so that a line forms.
 SERVED_SECONDS = (0.8, 1.4)
-#: An empty line is looked at again so soon, in seconds.
+#: An empty line is read again after this many seconds.
 PRESS_SECONDS = 0.2
 #: Milliseconds that 95 of 100 calls keep within.
 WANTED = {"join": 50.0, "call-next": 20.0}
@@ -61,7 +61,7 @@ class Record(Struct):
 
 
 async def measure(quick: bool) -> list[Table]:
-    """The counter for five minutes, or less."""
+    """The walk-in line for five minutes, or less."""
     seconds = QUICK_SECONDS if quick else SECONDS
     # Everyone has an address of their own, which a proxy tells of: this one is it.
     async with (
@@ -153,7 +153,8 @@ async def _wrong_positions(people: httpx.AsyncClient, record: Record) -> tuple[i
 
 def _figures(record: Record, seconds: float) -> Table:
     result = table(
-        f"A counter on PostgreSQL, {seconds:.0f} s: {JOINS_A_MINUTE} joins a minute, {STAFF} staff, {WORKERS} workers",
+        f"A walk-in line on PostgreSQL, {seconds:.0f} s: {JOINS_A_MINUTE} joins a minute, {STAFF} staff, "
+        f"{WORKERS} workers",
         "call",
         "calls",
         "a minute",
@@ -178,7 +179,7 @@ def _figures(record: Record, seconds: float) -> Table:
 
 def _checks(record: Record, positions: tuple[int, int]) -> Table:
     wrong, asked = positions
-    result = table("What the server said, beside our own record", "", "of", "wrong", texts=1)
+    result = table("What the server said, compared with our own record", "", "of", "wrong", texts=1)
     for name, of, found in (
         ("labels given twice", len(record.labels), len(record.labels) - len(set(record.labels))),
         ("people called twice", len(record.called), len(record.called) - len(set(record.called))),

@@ -135,7 +135,7 @@ def _is_one_of(name: str, patterns: Iterable[str]) -> bool:
 
 
 def main(folder: str) -> int:
-    """Look at the one wheel and the one source distribution in a folder."""
+    """Check the one wheel and the one source distribution in a folder."""
     (wheel,) = Path(folder).glob("*.whl")
     (sdist,) = Path(folder).glob("*.tar.gz")
     source = source_files()

@@ -31,8 +31,8 @@ settings.register_profile(
 )
 settings.load_profile("fairline")
 
-# Whoever the tests talk to is on loopback, nearly always without TLS: no client needs to read the certificates of the
-# whole world, which takes it 40 ms.
+# Every server the tests talk to is on loopback, nearly always without TLS: no client needs to read the certificates
+# of the whole world, which takes it 40 ms.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
 # httpx waits five seconds for an answer, which is not long on a machine that has much else to do.
@@ -44,7 +44,8 @@ OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 
 
 #: Servers that speak what one of the two main stores speaks: all tests run on them with `FAIRLINE_LONG=1`. What differs
-#: between Valkey, its cluster and Redis shows in one module; nothing of ours differs between versions of PostgreSQL.
+#: between Valkey, its cluster and Redis shows in one module; Fairline does nothing else on another version of
+#: PostgreSQL.
 AKIN = {"cluster", "redis", "postgres15"}
 ON_ALL_SERVERS = {"cluster": {"test_all_servers"}, "redis": {"test_all_servers"}}
 

@@ -117,7 +117,7 @@ HEADS: list[tuple[bytes, list[tuple[bytes, bytes]]]] = [
 
 
 def head_of(number: int, query: bytes, headers: list[tuple[bytes, bytes]]) -> Head:
-    """One that shares no text with another, and has been looked at."""
+    """One that shares no text with another, and has been read."""
     own = [(bytes(bytearray(name)), bytes(bytearray(value)) + b"%d" % number) for name, value in headers]
     head = Head("GET", f"/api/v1/status{number}", bytes(bytearray(query)), own)
     assert (head.cookies, head.args, head.bearer) is not None

@@ -1,6 +1,6 @@
 """Runs Fairline with a small shop behind it: `python -m examples.shop --help`.
 
-This process is the server; the shop is a process beside it, with simulated visitors who make a line. Ctrl-C is for the
+This process is the server; the shop is a process next to it, with simulated visitors who make a line. Ctrl-C is for the
 server alone, so the shop has a session of its own; a pipe ties it to the server. However the server ends, the pipe
 closes, and the shop ends too.
 """

@@ -1,8 +1,8 @@
-"""Simulated visitors, who keep a line in front of whoever comes to look at the shop.
+"""Simulated visitors, who keep a line in front of the people who try the shop.
 
 Each does over the public API what a browser does: takes a place, follows the stream until it is their turn, brings the
-pass to the shop, looks around and goes. None of them buys. There are never more of them than the line is to be long,
-and a few who are inside.
+session token to the shop, looks around and goes. None of them buys. There are never more of them than the line is to be
+long, and a few who are inside.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 #: Beside those who wait: on their way in, or inside.
 INSIDE = 5
-#: How often the line is looked at.
+#: How often the line is read.
 LOOK_SECONDS = 1.0
 #: After a call that failed.
 RETRY_SECONDS = 5.0
@@ -44,7 +44,7 @@ class Visitor:
         self._browser = urllib.request.build_opener()
 
     def join(self) -> dict[str, Any]:
-        """Take a place, or come back to the one held."""
+        """Take a place, or come back to the existing one."""
         self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         self._browser.addheaders = [("User-Agent", self._name), ("Accept", "text/html")]
         answer = self._call(f"/api/v1/queues/{self._queue}/join", {"client_id": self._client_id, "name": self._name})
@@ -53,13 +53,13 @@ class Visitor:
     def visit(self, seconds: float) -> None:
         """Wait in line, look around in the shop for so long, and go."""
         ticket = self.join()
-        if ticket["status"] == "active":  # inside since before a restart, and the pass is lost
+        if ticket["status"] == "active":  # inside since before a restart, and the session token is lost
             self._call("/api/v1/leave", {"token": ticket["token"], "final": True})
             return
         now = ticket if ticket["status"] != "waiting" else self._turn(ticket["token"])
         if now["status"] != "admitted":
             return
-        # Always to the shop beside us, wherever the queue leads by now.
+        # Always to the shop on this machine, wherever the queue leads by now.
         self._open(f"{self._shop}/?{urlencode({'fairline_session': now['session_token']})}")
         time.sleep(seconds)
         self._open(f"{self._shop}/leave", b"")

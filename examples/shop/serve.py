@@ -73,8 +73,8 @@ class _Operator:
 
     def sets_up(self, *, target_url: str, admission_rate: float, stock: int) -> bool:
         """Make the queue, or set it as at every start; False while the server cannot be reached, as when it is about to
-        end. The pace is what makes a wait one can rely on: there is more room than it fills, and the line is as long as
-        the crowd."""
+        end. The pace is what makes a wait one can rely on: there is more capacity than it fills, and the line is as
+        long as the crowd."""
         settings = {
             "target_url": target_url,
             "admission_rate": admission_rate,

@@ -34,12 +34,12 @@ def _ticket(request: Request) -> str:
 
 
 def _visit(request: Request) -> tuple[str, str]:
-    """Which visit this is: the ticket, and the pass, which the gate has checked."""
+    """Which visit this is: the ticket, and the session token, which the gate has checked."""
     return _ticket(request), request.cookies.get("fairline_session", "")
 
 
 class Shop:
-    """Sells `stock` lamps. Who is inside is known by their pass."""
+    """Sells `stock` lamps. Who is inside is known by their session token."""
 
     def __init__(self, fairline: str, stock: int) -> None:
         self._fairline = fairline.rstrip("/")
@@ -66,7 +66,7 @@ class Shop:
             return HTMLResponse(
                 PAGE.format(title="Goodbye", body="<p>You have left. Join the line to come again.</p>"), 410
             )
-        if visit[0]:  # whoever needs no pass has no ticket
+        if visit[0]:  # a visit that needs no session token has no ticket
             self._inside.add(visit)
         self.most_inside = max(self.most_inside, len(self._inside))
         body = (
@@ -108,11 +108,11 @@ class Shop:
             return
 
     async def style(self, request: Request) -> Response:
-        """How it looks: an asset, which needs no pass."""
+        """How it looks: an asset, which needs no session token."""
         return Response(STYLE, media_type="text/css")
 
     async def report(self, request: Request) -> Response:
-        """What the shop saw, for whoever watches."""
+        """What the shop saw, for those who watch."""
         return JSONResponse(
             {"sold": sum(self.sold.values()), "buyers": len(self.sold), "most_inside": self.most_inside}
         )

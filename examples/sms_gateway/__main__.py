@@ -18,7 +18,7 @@ from collections import OrderedDict
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-#: What is older than so many seconds is somebody's recording.
+#: A call older than this many seconds is somebody's recording.
 TOLERANCE = 300
 #: How many deliveries are remembered, so that none is sent twice.
 REMEMBERED = 100_000

@@ -27,12 +27,12 @@ class FakeStore:
         return await self.answer(key, items)
 
     def let(self, calls: int = 1, key: str = "a") -> None:
-        """Let so many calls be answered, those to come included."""
+        """Let this many calls be answered, those to come included."""
         for _ in range(calls):
             self.gates[key].release()
 
     async def has(self, calls: int) -> None:
-        """Wait until so many calls have come, and nothing more could come by itself."""
+        """Wait until this many calls have come, and nothing more could come by itself."""
         for _ in range(100):
             await asyncio.sleep(0)
         assert len(self.sent) == calls, self.sent

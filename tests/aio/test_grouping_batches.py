@@ -149,7 +149,7 @@ async def test_over_the_bound_a_call_is_refused_and_never_sent(store: FakeStore)
     assert 99 not in store.items
 
     store.let(2)
-    assert await outcomes(calls.call("a", n) for n in (4, 5, 6)) == ["a4", "a5", "a6"], "there is room again"
+    assert await outcomes(calls.call("a", n) for n in (4, 5, 6)) == ["a4", "a5", "a6"], "there is capacity again"
 
 
 async def test_calls_that_were_given_up_or_failed_leave_room_for_others(store: FakeStore) -> None:

@@ -32,7 +32,7 @@ async def test_an_error_of_one_call_reaches_its_caller_alone(store: FakeStore) -
     assert "3 waiting" in three.message
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("gone"), RuntimeError("a mistake of ours"), TimeoutError()])
+@pytest.mark.parametrize("error", [StoreUnavailable("gone"), RuntimeError("an internal mistake"), TimeoutError()])
 async def test_a_call_that_fails_as_a_whole_reaches_everyone_in_it_and_the_next_works(
     store: FakeStore, error: Exception
 ) -> None:

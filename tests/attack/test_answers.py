@@ -1,4 +1,4 @@
-"""What is true of every answer, whoever asked for it and however."""
+"""What is true of every answer, to any client and any request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.web.inside import serving
 from tests.web.raw import Raw, asked, connected, request, slow
 from tests.web.running import RunningServer
 
-#: One of each kind: pages, files, streams, the API on both lanes, refusals of either lane and of the connection.
+#: One of each kind: pages, files, streams, the API on the fast path and by ASGI, refusals of either and of the
+#: connection.
 ASKED = [
     request("GET", "/q/demo"),
     request("GET", "/join/demo/qr.svg"),

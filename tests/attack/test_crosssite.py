@@ -36,7 +36,7 @@ def origins_beside(server: RunningServer) -> list[dict[str, str]]:
 
 
 def lanes(path: str) -> tuple[str, str]:
-    """An address as the fast lane answers it, and as the full one does."""
+    """An address as the fast path answers it, and as the ASGI application does."""
     return path, slow(path)
 
 

@@ -57,7 +57,7 @@ def markup_in(page: str) -> list[str]:
 
 
 class House:
-    """A server where hostile text is in everything that takes text, and mail goes to a mailbox of ours."""
+    """A server where hostile text is in everything that takes text, and mail goes to a mailbox of the tests."""
 
     def __init__(self, server: RunningServer, mailbox: Mailbox) -> None:
         self.server, self.mailbox = server, mailbox
@@ -185,7 +185,7 @@ def test_nothing_in_an_address_becomes_a_header(house: House) -> None:
 
 
 def assert_own_headers(answer: httpx.Response) -> None:
-    """Every header is one of ours."""
+    """Every header is one that Fairline sets."""
     assert not {"bcc", "data", "event"} & set(answer.headers), answer.headers
     assert not any(each.startswith("pwned") for each in answer.headers.get_list("set-cookie")), answer.headers
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])

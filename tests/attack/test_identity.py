@@ -1,4 +1,4 @@
-"""Who is the same person, and who may be told of it: places taken more than once, and tokens handed to strangers."""
+"""Who is the same person, and who may learn it: places taken more than once, and tokens handed to strangers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_same_call_again_is_the_same_ticket_for_the_one_who_made_it(
 
 
 def way_in(server: RunningServer, operator: httpx.Client, make_queue: MakeQueue) -> tuple[str, str]:
-    """The pass of someone who was let in, and their queue."""
+    """The session token of someone who was let in, and their queue."""
     queue = make_queue(admission="manual", target_url="https://shop.test/")
     with someone(server) as holder:
         token = join(holder, queue).json()["token"]
@@ -192,7 +192,7 @@ def test_nobody_ends_the_session_of_someone_else(
                 assert told(call(stranger, what, token)) == TAKEN, what
             ticket = operator.get(f"/api/v1/admin/queues/{queue}/tickets/1").json()
             assert ticket["status"] == "active"
-            # The site's own server has the pass from its visitor's cookie, and comes from its own address.
+            # The site's own server has the session token from its visitor's cookie, and comes from its own address.
             assert told(call(stranger, "activity", mine)) == (200, "active")
             assert told(call(stranger, end, mine)) == (200, after)
 

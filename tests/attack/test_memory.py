@@ -74,7 +74,7 @@ def sent(server: RunningServer, requests: Iterable[bytes], connections: int = 16
 
 
 def let_in(server: RunningServer, operator: httpx.Client, queue: str) -> str:
-    """The pass of someone who was called."""
+    """The session token of someone who was called."""
     with httpx.Client(base_url=f"{server.base_url}/api/v1") as someone:
         someone.post(f"/queues/{queue}/join", json={}).raise_for_status()
         operator.post(f"/api/v1/admin/queues/{queue}/call-next", json={}).raise_for_status()

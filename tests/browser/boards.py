@@ -1,4 +1,4 @@
-"""Boards to look at: for the tests of the screen at the counter, and the pictures."""
+"""Boards with something on them: for the tests of the screen on the wall, and for the pictures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def finish(queue: Queue, desk: str) -> None:
 
 
 def some_day(queue: Queue, waiting: int = 14) -> None:
-    """A counter in the middle of its day."""
+    """A walk-in line in the middle of its day."""
     queue.others(7 + waiting)
     for desk in ("Desk 2", "Desk 1", "Desk 4"):
         finish(queue, desk)

@@ -47,7 +47,8 @@ def a_browser_or_skip(*options: str) -> Iterator[Browser]:
         yield found
 
 
-#: Where it matters which store there is: PostgreSQL for a counter, as is usual there; both for who waits, if asked for.
+#: Where it matters which store there is: PostgreSQL for a walk-in line, as is usual there; both for who waits, if asked
+#: for.
 STORES_OF = {
     "test_waiting": (STORES[0], pytest.param(STORES[1], marks=pytest.mark.long)),
     "test_walk_in": STORES[1:],

@@ -42,7 +42,7 @@ SETTINGS = {
 
 
 class EveningClock(VirtualClock):
-    """Begins so many seconds ago."""
+    """Begins this many seconds ago."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Draws every state of the waiting page, of the dashboard, the desk, the board and the pages of a counter at the sizes
-they are used at: `make screenshots`, or with names of states (`waiting`, `board`, `walk-in-form`, `admin/now`,
+"""Draws every state of the waiting page, of the dashboard, the desk, the board and the pages of a walk-in line at the
+sizes they are used at: `make screenshots`, or with names of states (`waiting`, `board`, `walk-in-form`, `admin/now`,
 or `admin` and `desk` for all of those; `film` is the picture of the README that moves).
 
-The pictures go to docs/images, for the documentation and for whoever changes the look: look at them.
+The pictures go to docs/images, for the documentation and for those who change the design: view them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FOLDER, ADMIN_FOLDER, DESK_FOLDER = IMAGES / "waiting-page", IMAGES / "admin", I
 FILM = IMAGES / "waiting.webp"
 BOARDS, WALK_IN = IMAGES / "board", IMAGES / "desk"
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
-#: The dashboard is looked at on larger screens, and has more to show.
+#: The dashboard is used on larger screens, and has more to show.
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
 #: Staff work with a tablet, or with their phone.
 DESK_SIZES: dict[str, ViewportSize] = {"tablet": {"width": 1024, "height": 768}, "phone": SIZES["phone"]}
@@ -150,7 +150,7 @@ def draw_board(venue: Venue, name: str, scene: str, query: str, sizes: dict[str,
 
 
 def draw_walk_in(venue: Venue, name: str) -> None:
-    """One page of a counter; the receipt as it comes out of the printer."""
+    """One page of a walk-in line; the receipt as it comes out of the printer."""
     scene, _, lang = name.partition("-") if name in ("form-ar", "errors-ko") else (name, "", "en")
     size = WALK_IN_SCENES["kiosk-taken" if name == "receipt" else scene][0]
     with person(venue, viewport=size, device_scale_factor=1, reduced_motion="reduce") as someone:

@@ -1,4 +1,4 @@
-"""The screen on the wall, in a browser: it shows what the counters do, calls it out once, and goes on for weeks."""
+"""The screen on the wall, in a browser: it shows what the desks do, calls it out once, and goes on for weeks."""
 
 from __future__ import annotations
 

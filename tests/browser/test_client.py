@@ -55,7 +55,7 @@ def test_another_site_has_the_line_on_its_own_page(venue: Venue, come: NewPerson
     assert sees(page, "messages") == "Welcome."
     page.wait_for_function("seen.connections.at(-1) === 'live'")
     assert queue.newest()["name"] == "Ada"
-    assert me.context.cookies() == [], "another site is given no cookies of ours"
+    assert me.context.cookies() == [], "another site is given none of our cookies"
     page.reload()
     assert sees(page, "positions") == [2, 2, None]
     queue.call(2)
@@ -100,7 +100,7 @@ def test_a_mistake_in_what_the_site_does_with_the_news_costs_nobody_the_place(
     page.evaluate("""() => {
         for (const told of Object.values(seen)) told.push = () => { throw new Error("of the site"); };
     }""")
-    with page.expect_event("pageerror"):  # it is told to whoever mends the site
+    with page.expect_event("pageerror"):  # it is reported to the developers of the site
         me.context.route("**/api/v1/heartbeat*", lambda route: route.fulfill(status=503))
     me.context.unroute("**/api/v1/heartbeat*")
     for _ in range(2):

@@ -18,7 +18,7 @@ LOST = "Connection lost. Your place is kept; trying again."
 
 
 def without_streams(someone: Person, queue: Queue, *, refused: bool = False) -> Page:
-    """They wait where streams are blocked, or refused since there are too many, and are heard of by heartbeats."""
+    """They wait where streams are blocked, or refused since there are too many, and are updated by heartbeats."""
     someone.context.route("**/api/v1/stream*", lambda route: route.fulfill(status=429) if refused else route.abort())
     page = someone.tab(queue.url)
     shows(page, "heard").to_contain_text("Updated")

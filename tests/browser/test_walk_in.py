@@ -1,5 +1,5 @@
 """A morning at a walk-in line, on every screen: three phones, two desks, the board on the wall. Whatever anyone
-presses, all of them come to tell the same. On PostgreSQL, which is the usual store of a counter."""
+presses, all of them come to show the same. On PostgreSQL, which is the usual store of a walk-in line."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Guest(Struct, kw_only=True):
 
 
 class WalkIn:
-    """A counter with all its screens, and what each of them should tell."""
+    """A walk-in line with all its screens, and what each of them should show."""
 
     def __init__(self, queue: Queue, other: Queue) -> None:
         self.queue, self.other = queue, other
@@ -199,7 +199,7 @@ def transfer(page: Page, to: Queue) -> None:
 
 @pytest.fixture
 def barber(venue: Venue, come: NewPerson, sit: Sit) -> WalkIn:
-    """A counter that has just opened: two at their desks, the board on the wall, nobody there yet."""
+    """A walk-in line that has just opened: two at their desks, the board on the wall, nobody there yet."""
     found = WalkIn(
         walk_in(venue, desks=list(DESKS), claim_seconds=120), walk_in(venue, name="Colours", ticket_prefix="CO")
     )

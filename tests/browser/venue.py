@@ -22,7 +22,7 @@ expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
 
 class Site:
-    """The site behind the line: it lets in whoever has a pass, and can show a page of its own."""
+    """The site behind the line: it lets in people with a session token, and can show a page of its own."""
 
     def __init__(self) -> None:
         self.fairline = ""
@@ -48,7 +48,7 @@ class Site:
         self.url = f"http://localhost:{self._server.server_address[1]}"
 
     def answer(self, path: str) -> tuple[int, str]:
-        """Its own page at an address, or the shop, for whoever may enter it."""
+        """Its own page at an address, or the shop for people who may enter it."""
         parts = urlsplit(path)
         if parts.path in self.html:
             return 200, self.html[parts.path]
@@ -119,7 +119,7 @@ class Queue:
         return found
 
     def newest(self) -> dict[str, Any]:
-        """Whoever joined last."""
+        """The person who joined last."""
         tickets = self.admin("GET", "/tickets")["tickets"]
         newest: dict[str, Any] = max(tickets, key=lambda each: each["ticket"])
         return newest

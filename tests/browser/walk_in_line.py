@@ -1,4 +1,4 @@
-"""The pages of a counter, and how someone comes to see them: for the tests, and for the pictures."""
+"""The pages of a walk-in line, and how someone comes to see them: for the tests, and for the pictures."""
 
 from __future__ import annotations
 

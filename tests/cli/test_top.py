@@ -122,7 +122,7 @@ def test_a_rush_of_the_same_is_one_row_and_another_thing_is_the_next() -> None:
 
 
 class _Many:
-    """An API with more queues than a screen has room for."""
+    """An API with more queues than a screen can show."""
 
     url = "http://many.test"
 

@@ -38,7 +38,7 @@ def new_volume(image: Stage, folder: Path) -> Path:
 
 
 def check_that_it_serves(running: Container, healthcheck: list[str]) -> str:
-    """Join, look at the waiting page, and run a command with the key from its data; answers the ticket's token."""
+    """Join, open the waiting page, and run a command with the key from its data; answers the ticket's token."""
     running.wait_until_healthy(healthcheck)
     status, body = running.ask("POST", "/api/v1/queues/demo/join")
     assert status == 201, body

@@ -40,6 +40,6 @@ def _pack(found: Distribution, folder: Path) -> None:
     name = canonicalize_name(found.name).replace("-", "_")
     with zipfile.ZipFile(folder / f"{name}-{found.version}-{tag}.whl", "w", zipfile.ZIP_STORED) as wheel:
         for file in found.files or []:
-            # Scripts are made anew from the entry points, byte code by whoever installs.
+            # Scripts are recreated from the entry points, byte code by the program that installs.
             if ".." not in file.parts and "__pycache__" not in file.parts:
                 wheel.write(Path(str(file.locate())), str(file))

@@ -20,7 +20,7 @@ from tests.mailbox import Mailbox
 from tests.receiver import Receiver
 from tests.web.running import RunningServer
 
-#: What a reader has on the machine, beside what make and pip put there.
+#: What a reader has on the machine, apart from what make and pip put there.
 LINKED = ("Makefile", "deploy", "examples", "scripts", "src")
 COPIED = ("pyproject.toml", "constraints.txt", "README.md")
 NewReader = Callable[..., Reader]

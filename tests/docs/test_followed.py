@@ -31,7 +31,7 @@ INSTALL, BACK_UP = f"{HOW_TO}install.md", f"{HOW_TO}back-up.md"
 NGINX = f"{HOW_TO}protect-a-site-with-nginx.md"
 STARTING = ["README.md", NGINX, f"{HOW_TO}use-the-client-on-your-site.md"]
 TUTORIAL = "docs/tutorial/first-line.md"
-#: These need a store of one's own beside that.
+#: These also need a store of one's own.
 POSTGRES, VALKEY = f"{HOW_TO}postgresql.md", f"{HOW_TO}run-on-your-valkey.md"
 #: What this one shows depends on the day of the week.
 HOURS = f"{HOW_TO}walk-in-line.md"

@@ -1,4 +1,4 @@
-"""Who needs no pass: by path, by name, by address."""
+"""Who needs no session token: by path, by name, by address."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def simulate(
     leave_rate: float = 0.0,
     regular: bool = False,
 ) -> float:
-    """How long whoever stands at `position` waits in one evening. Someone at this position does not give up."""
+    """How long the person at `position` waits in one evening. Someone at this position does not give up."""
     chance = random.Random(seed)
 
     def comes_out(at: float) -> float:
@@ -67,13 +67,13 @@ EVENINGS: dict[str, dict[str, Any]] = {
     "a slow rate": {"position": 40, "rate": 0.3},
     "near the head": {"position": 3, "rate": 10},
     "they fit in": {"position": 80, "rate": 2, "most": 100, "inside": 10, "stay": 1000},
-    "room is the gate": {"position": 300, "rate": 10, "most": 100, "inside": 100, "stay": 100},
-    "room is the gate, and all stay equally long": {
+    "capacity is the gate": {"position": 300, "rate": 10, "most": 100, "inside": 100, "stay": 100},
+    "capacity is the gate, and all stay equally long": {
         "position": 300, "rate": 10, "most": 100, "inside": 100, "stay": 100, "regular": True
     },
     "the inside fills up first": {"position": 400, "rate": 5, "most": 200, "inside": 0, "stay": 120},
     "it fills up while as many come out": {"position": 900, "rate": 10, "most": 300, "inside": 150, "stay": 40},
-    "more go in than there is room for, as others come out": {
+    "more go in than there is capacity for, as others come out": {
         "position": 280, "rate": 4, "most": 200, "inside": 0, "stay": 100
     },
     "it never fills up": {"position": 500, "rate": 2, "most": 100, "inside": 95, "stay": 30},
@@ -85,7 +85,7 @@ EVENINGS: dict[str, dict[str, Any]] = {
     "some give up while it fills": {
         "position": 600, "rate": 4, "most": 300, "inside": 20, "stay": 200, "leave_rate": 0.002
     },
-    "some give up before a full room": {
+    "some give up before a full capacity": {
         "position": 200, "rate": 10, "most": 20, "inside": 20, "stay": 60, "leave_rate": 0.001
     },
 }  # fmt: skip
@@ -284,7 +284,7 @@ def test_nobody_waits_less_than_someone_ahead_of_them(
     }
     waits = [wait_of(position, settings, **seen) for position in sorted(positions)]
     told = [wait for wait in waits if wait]
-    assert waits[: len(told)] == told, "whoever stands behind someone who cannot be told cannot be told either"
+    assert waits[: len(told)] == told, "behind a position without an estimate there is none either"
     assert [wait.seconds for wait in told] == sorted(wait.seconds for wait in told)
     for wait in told:
         assert 0 <= wait.low <= wait.seconds <= wait.high < math.inf

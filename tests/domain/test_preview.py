@@ -18,7 +18,7 @@ from fairline.simulation.people import Person, Scenario, scenario
 from fairline.store import open_store
 from tests.domain.test_estimate import snapshot
 
-#: Evenings in which nothing changes, the rate, the room, and both.
+#: Evenings in which nothing changes, the rate, the capacity, and both.
 SEEDS = range(20) if os.environ.get("FAIRLINE_LONG") else (9, 4, 1, 15)
 
 
@@ -113,7 +113,7 @@ async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(module
                 await running.step()
             assert previewed, seed
             assert previewed.seconds == pytest.approx(last.admitted - decided, rel=0.15), (seed, now)
-            # Whoever was shown a wait and then met another rate was not told wrong.
+            # Who was shown a wait and then met another rate was not shown a wrong one.
             on_hold = [p for p in running.people if p.admitted is not None and (not change or p.admitted < decided)]
             shown = [(p.shown, p.waited) for p in on_hold if p.shown and p.waited is not None]
             compared += len(shown)

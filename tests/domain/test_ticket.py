@@ -81,8 +81,8 @@ def test_the_only_ways_back_are_a_return_to_the_line_and_the_undo_of_a_no_show()
 
 
 def test_an_action_that_stays_in_its_state_only_stays_there() -> None:
-    """A beat, a recall or a touch is a sign of life; no state takes it for something else. Only a hold also takes
-    someone who was called: back to the line, and aside."""
+    """A heartbeat, a recall or a touch is a sign of life; no state takes it for something else. Only a hold also takes
+    someone who was called: back to the line, and on hold."""
     staying = {action for (state, action), to in TRANSITIONS.items() if to is state}
     in_line = {Action.HEARTBEAT, Action.PRIORITISE, Action.HOLD, Action.RELEASE, Action.STEP_BACK}
     assert staying == {*in_line, Action.RECALL, Action.TOUCH}

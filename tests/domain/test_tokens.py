@@ -218,7 +218,7 @@ def test_a_token_of_another_key_that_goes_by_the_same_name_is_refused(kind: Kind
 
 
 class Earlier(QueueClaims, frozen=True, kw_only=True):
-    """What a pass said in a release that knew levels by other names."""
+    """What a priority pass said in a release that knew levels by other names."""
 
     lvl: str | None = None
 

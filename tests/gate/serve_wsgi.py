@@ -1,6 +1,6 @@
 """Serves a WSGI application with the standard library, a thread for each request:
 `python -m tests.gate.serve_wsgi module:name number`, the number being that of a socket that listens already. What the
-application does is held against the specification."""
+application does is checked against the specification."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Fairline:
         return found
 
     def admitted(self, queue: str) -> tuple[str, int]:
-        """Someone new is let in: their pass and the number of their ticket."""
+        """Someone new is let in: their session token and the number of their ticket."""
         token = self.join(queue)
         found: dict[str, Any] = {}
 
@@ -124,7 +124,8 @@ class Site:
 
     def _start(self, folder: Path, target: str) -> None:
         command = [sys.executable, "-m"]
-        # It is given the socket: whoever connects before it is up waits for it, and nobody else can be there.
+        # It is given the socket: a client that connects before it is up waits for it, and no other program can
+        # listen there.
         with socket.create_server((HOST, 0), backlog=128) as listening, self._log.open("ab") as log:
             self.port = listening.getsockname()[1]
             self.url = f"http://{HOST}:{self.port}"

@@ -1,4 +1,4 @@
-"""The rounds of keepers: one, two or eight of them, in real time and by a clock of ours."""
+"""The rounds of keepers: one, two or eight of them, in real time and by a clock of the test."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_any_number_of_keepers_together_keep_to_rate_and_capacity(
     events = await all_events(site, queue)
     admitted = [event for event in events if event.type is EventType.ADMITTED]
     assert [event.ticket for event in admitted] == list(range(1, people + 1))
-    assert sorted(told) == list(range(1, people + 1)), "each was told of once, by the keeper that did it"
+    assert sorted(told) == list(range(1, people + 1)), "each was reported once, by the keeper that did it"
     first = admitted[0].at
     for count, event in enumerate(admitted, 1):
         assert count <= burst + rate * (event.at - first) / 1000 + 1e-6, "faster than the rate"

@@ -1,4 +1,4 @@
-"""Who comes: the holder of a ticket, limits, passes, and why someone is refused."""
+"""Who comes: the holder of a ticket, limits, priority passes, and why someone is refused."""
 
 from __future__ import annotations
 

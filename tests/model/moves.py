@@ -1,4 +1,4 @@
-"""How a ticket goes from one state to another, with everything that belongs to it: deadlines, figures, events."""
+"""How a ticket goes from one state to another, with everything that belongs to it: deadlines, tallies, events."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Moves(State):
         rate, bucket, most = self.settings.admission_rate, self.bucket, self._most()
         since = 0 if bucket.at is None else max(0, self.now() - bucket.at)
         tokens = most if bucket.tokens is None else bucket.tokens
-        # Whoever waits for a token loses none by a late tick, up to two of them; otherwise burst is the most.
+        # Who waits for a token loses none by a late tick, up to two of them; otherwise burst is the most.
         limit = max(most, min(1.0, tokens) + 2 * rate * round(every * 1000) / 1000) if bucket.on_hold else most
         return min(limit, tokens + rate * since / 1000)
 

@@ -1,4 +1,4 @@
-"""What a model keeps of a queue: tickets, desks, passes, presses, and what is measured."""
+"""What a model keeps of a queue: tickets, desks, priority passes, presses, and what is measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AuditEntry:
     level: int
     place: float
     policy: PriorityPolicy | None
-    """By which it has this level and place; None where someone let others pass."""
+    """By which it has this level and place; None where someone stepped back."""
     joined: int
     client: bytes
     holder: Holder | None

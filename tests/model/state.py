@@ -62,7 +62,7 @@ class State:
         return sorted((t for t in self.having(Status.WAITING) if not t.on_hold), key=lambda t: t.place)
 
     def aside(self) -> list[AuditEntry]:
-        """Who is held, in order."""
+        """Who is on hold, in order."""
         return sorted((t for t in self.tickets if t.on_hold), key=lambda t: t.place)
 
     def having(self, *states: Status) -> list[AuditEntry]:
@@ -70,7 +70,7 @@ class State:
         return [t for t in self.tickets if t.status in states]
 
     def inside(self) -> int:
-        """How many take up room."""
+        """How many take up capacity."""
         return len(self.having(Status.ADMITTED, Status.ACTIVE))
 
     def find(self, number: int) -> AuditEntry | None:
@@ -131,7 +131,7 @@ class State:
         )
 
     def _seen(self, t: AuditEntry) -> dict[str, Any]:
-        """What everyone who asks for a ticket is told of it."""
+        """What everyone who asks for a ticket is answered."""
         return {
             "number": t.number,
             "status": t.status,

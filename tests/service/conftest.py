@@ -1,4 +1,4 @@
-"""A room on a real Valkey, and others beside it, as workers are."""
+"""A service on a real Valkey, and others on the same one, as workers have."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SECRET = b"a secret that all workers share."
 async def open_service(
     valkey_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[OpenService]:
-    """Opens rooms on the same store, each with connections of its own, as workers are. They send nobody away, however
-    busy the machine is."""
+    """Opens services on the same store, each with connections of its own, as workers have. They send nobody away,
+    however busy the machine is."""
     monkeypatch.setitem(client._LIMITS, "socket_timeout", 60.0)
     async with opened_services() as services:
 

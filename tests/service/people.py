@@ -1,4 +1,4 @@
-"""What people and keepers do to a room."""
+"""What people and keepers do to a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last calls of a queue, as they are heard of in its events."""
+"""The last calls of a queue, read from its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told of their wait is noted in the background, for a sample, and delays nobody."""
+"""The waits that people are shown are noted in the background, for a sample, and that delays nobody."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ async def test_what_a_join_was_answered_with_is_compared_with_the_wait(
     noting = Fairline(service.store, service.keyring)
     welcome = await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
     assert welcome.wait
-    await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())  # held: told again, noted once
+    await noting.join(
+        QUEUE, JoinRequest(client_id="a client of its own"), Caller()
+    )  # existing: shown again, noted once
     await service.store.admit(QUEUE, 1)
 
     async def compared() -> bool:

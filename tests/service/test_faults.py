@@ -58,7 +58,7 @@ async def open_service() -> AsyncIterator[OpenService]:
 
 @pytest.fixture
 async def service(server: EmbeddedValkey, open_service: OpenService) -> Fairline:
-    """A room with an empty queue."""
+    """A service with an empty queue."""
     service = await open_service(server.start())
     await service.store.create(QUEUE, SETTINGS)
     return service

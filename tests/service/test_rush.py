@@ -1,4 +1,4 @@
-"""All at once: whoever comes, gives up or is refused in a crowd, everyone has their own answer."""
+"""All at once: everyone who comes, gives up or is refused in a crowd has their own answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The use cases of a counter: going on in another queue, come what may; hours; moving to another device."""
+"""The use cases of a walk-in line: going on in another queue, come what may; hours; moving to another device."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_a_transfer_that_breaks_off_loses_nobody_and_counts_them_once(
         await WalkIn(broken).transfer(here, 1, there)
 
     async def lines() -> list[int]:
-        """How many wait and are called, here and there: those who are held are not."""
+        """How many wait and are called, here and there: those who are on hold are not."""
         return [(await store.snapshot(queue)).waiting for queue in (here, there)]
 
     assert await lines() == {"join": [1, 1], "transfer": [0, 1], "act": [0, 2]}[after]

@@ -1,4 +1,4 @@
-"""Signs of life, of people inside and in line: written together, soon, and none of them lost in order."""
+"""Heartbeats and page views of people in line and inside: written together, soon, and none lost when a worker ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def store(module_valkey_url: str) -> AsyncIterator[Store]:
 
 
 async def inside(store: Store, people: int, **settings: object) -> Fairline:
-    """A room with people inside, each known as `me`."""
+    """A service with people inside, each known as `me`."""
     service = Fairline(store, Keyring(b"x" * 32))
     await service.create(QUEUE, {"max_active": 5000, **settings})
     await store.join(QUEUE, [Arrival()] * people)
@@ -162,7 +162,7 @@ async def test_who_leaves_does_not_overtake_their_own_signs(store: Store, monkey
 
 
 async def waiting(store: Store, **settings: object) -> Fairline:
-    """A room in which one person waits."""
+    """A service in whose queue one person waits."""
     service = Fairline(store, Keyring(b"x" * 32))
     await service.create(QUEUE, {"admission": "manual", **settings})
     await store.join(QUEUE, [Arrival()])

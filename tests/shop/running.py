@@ -23,7 +23,7 @@ END_SECONDS = 30
 
 
 class Demonstration:
-    """The server with the shop beside it, until it is ended as the test says. With `terminal` it runs in one of its
+    """The server with the shop next to it, until it is ended as the test says. With `terminal` it runs in one of its
     own, and Ctrl-C goes to all that run there."""
 
     def __init__(self, folder: Path, *options: str, terminal: bool = False) -> None:
@@ -107,7 +107,7 @@ class Demonstration:
             return dict(json.load(answer))
 
     def stats(self) -> dict[str, Any]:
-        """The shop's queue in figures."""
+        """The statistics of the shop's queue."""
         return self.ask("/api/v1/admin/queues/shop/stats")
 
     def __enter__(self) -> Demonstration:

@@ -32,13 +32,13 @@ class Venue:
         )
 
     def queue(self, site: str, **settings: Any) -> None:
-        """The queue of the shop, made anew: nobody is in it."""
+        """The queue of the shop, recreated: nobody is in it."""
         self.admin.delete("/queues/shop")
         settings = {"target_url": f"{site}/", "join_limit_per_ip": 0, "admission_rate": 1000, **settings}
         self.admin.post("/queues", json={"id": "shop", **settings}).raise_for_status()
 
     def stats(self) -> dict[str, Any]:
-        """The queue in figures."""
+        """The statistics of the queue."""
         return dict(self.admin.get("/queues/shop/stats").raise_for_status().json())
 
     def behind(self, name: str, folder: Path, stock: int) -> AbstractContextManager[Site]:

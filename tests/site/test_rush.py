@@ -1,4 +1,4 @@
-"""A rush on the shop: three hundred people, room for twenty, and fifty lamps."""
+"""A rush on the shop: three hundred people, capacity for twenty, and fifty lamps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_nobody_is_too_much_and_nothing_is_sold_twice(venue: Venue, tmp_pa
 
 
 async def _watch(venue: Venue) -> None:
-    """Never more inside than there is room, as the line sees it."""
+    """Never more inside than the capacity, as the line sees it."""
     while True:
         stats = await asyncio.to_thread(venue.stats)
         assert stats["admitted"] + stats["active"] <= ROOM

@@ -53,7 +53,7 @@ HISTORIES: dict[str, list[Step]] = {
         (M.call_next, 2, "Desk 2", b"press-1", None),
         (M.call_next, 1, "", b"", None),
     ],
-    "someone called is put aside, and stays there until released": [
+    "someone called is put on hold, and stays there until released": [
         (M.a_crowd_joins, 3, 0, 2),
         (M.call_next, 2, "Desk 2", b"", None),
         (M.act, Action.HOLD, [(Status.ADMITTED, 0), (Status.ADMITTED, 1)]),
@@ -64,7 +64,7 @@ HISTORIES: dict[str, list[Step]] = {
         (M.act, Action.RELEASE, [(None, n) for n in range(4)]),
         (M.call_next, 4, "Desk 2", b"", None),
     ],
-    "the only one there is is called and put aside": [
+    "the only one there is is called and put on hold": [
         (M.a_crowd_joins, 0, 0, 0),
         (M.call_next, 1, "Desk 2", b"", None),
         (M.time_goes_on, 3.3),
@@ -78,7 +78,7 @@ HISTORIES: dict[str, list[Step]] = {
         (M.configure, {"admission_rate": 2.5, "burst": 25}, 0),
         *[(M.a_crowd_and_some_ticks, n, 8, 3.0) for n in (0, 0, 60, 0, 20)],
     ],
-    "whoever waits for the next token loses none": [
+    "who waits for the next token loses none": [
         (M.configure, {"admission_rate": 0.3}, 0),
         (M.a_crowd_and_some_ticks, 30, 8, 1.0),
         (M.a_crowd_and_some_ticks, 0, 8, 1.0),
@@ -106,7 +106,7 @@ HISTORIES: dict[str, list[Step]] = {
         (M.act, Action.LEAVE, [(Status.ACTIVE, n) for n in range(3)]),
         (M.a_crowd_and_some_ticks, 0, 2, 1.0),
     ],
-    "a pass is used up, and one ends": [
+    "a priority pass is used up, and one ends": [
         (M.issue_or_withdraw_a_pass, "gold", 2, 2),
         (M.issue_or_withdraw_a_pass, "silver", 3, 1),
         *[(M.join, [Arrival(pass_id="gold", limited=False)] * 3)] * 2,

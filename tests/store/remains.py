@@ -26,7 +26,7 @@ async def left_over(store: Store, queue: QueueId) -> dict[str, int]:
 
 
 async def desks_kept(store: Store, queue: QueueId) -> set[str]:
-    """The desks by whose name something is kept, figures aside."""
+    """The desks by whose name something is kept, apart from the tallies."""
     if isinstance(store, ValkeyStore):
         fields = await store._client.hkeys(key(queue, "queue"))
         called = {field.removeprefix(b"called:") for field in fields if field.startswith(b"called:")}

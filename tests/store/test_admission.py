@@ -1,4 +1,4 @@
-"""Admission over simulated hours: the rate is kept to the person, room and stock are never exceeded.
+"""Admission over simulated hours: the rate is kept to the person, capacity and stock are never exceeded.
 
 The contract suite has the rules one by one, on every store; here they are held against time, keepers and accidents.
 """
@@ -52,7 +52,7 @@ class PageAccess:
             await self.store.join(self.queue, [Arrival()] * min(MAX_BATCH, count - first))
 
     async def tick(self, every: float = 1.0, lease: float = 0.0) -> list[int]:
-        """Whoever is let in now."""
+        """The tickets admitted now."""
         numbers = (await self.store.admit(self.queue, MANY, every=every, lease=lease)).items
         self.admitted += len(numbers)
         return numbers
@@ -97,7 +97,7 @@ def access(store: Store, make_queue: MakeQueue, clock: FakeClock) -> MakeDoor:
 
 
 def keepers(count: int, seconds: float, seed: int) -> list[float]:
-    """When each of so many keepers ticks: every second, from a moment of its own, each time up to 0.4 s late."""
+    """When each of a number of keepers ticks: every second, from a moment of its own, each time up to 0.4 s late."""
     chance = random.Random(seed)
     due = [(chance.random(), keeper) for keeper in range(count)]
     ticks = []

@@ -1,4 +1,4 @@
-"""Letting in by the keeper: order, room, stock and status. The token bucket itself is in test_admission.py."""
+"""Letting in by the keeper: order, capacity, stock and status. The token bucket itself is in test_admission.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from fairline.domain.ticket import Action, Reason, Status
 from tests.store.venue import OpenVenue, Venue
 
-#: As fast as can be, so that only room and stock say how many.
+#: As fast as can be, so that only capacity and stock say how many.
 FAST = {"admission_rate": 1000.0}
 
 
@@ -38,7 +38,7 @@ async def test_rate_and_capacity_are_two_gates(venue: OpenVenue) -> None:
     v.clock.advance(1)
     assert await v.admit() == [3, 4]
     v.clock.advance(1)
-    assert await v.admit() == [5]  # the room
+    assert await v.admit() == [5]  # the capacity
     v.clock.advance(1)
     assert await v.admit() == []
 

@@ -1,4 +1,4 @@
-"""The day of a counter: its labels, its hours, and who is sent home at its end."""
+"""The day of a walk-in line: its labels, its hours, and who is sent home at its end."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ async def test_the_time_a_desk_waited_for_people_is_not_measured(venue: OpenVenu
     await v.call(desk="A")
     assert (await v.store.snapshot(v.queue)).cycles == 0
     await v.joins(2)
-    v.clock.advance(901)  # a break that nobody was told of
+    v.clock.advance(901)  # a break that nobody announced
     await v.call(desk="A")
     assert (await v.store.snapshot(v.queue)).cycles == 0
 

@@ -19,7 +19,7 @@ async def test_a_ticket_goes_on_to_another_device_and_is_held_there(venue: OpenV
     assert (moved.client, moved.moved, moved.position, moved.place) == (b"new", 1, 1, joined.place)
     assert (await v.heartbeat(1)).moved == 1
     assert (await v.join(client=b"new")).ticket.number == 1
-    # The key of the old device neither gives the place back to it nor makes another; its client is free to join anew.
+    # The key of the old device neither gives the place back to it nor makes another; its client is free to join again.
     again = await v.join(client=b"old", key=b"k", fingerprint=b"f")
     assert (again.ticket.number, again.created, again.by_key, again.proven) == (1, False, True, False)
     assert (await v.join(client=b"new", key=b"k", fingerprint=b"f")).proven

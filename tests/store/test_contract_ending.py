@@ -12,7 +12,7 @@ from fairline.errors import FairlineError, InvalidRequest, TicketNotFound, Trans
 from fairline.store.contract import ACTS
 from tests.store.venue import VISITOR, OpenVenue, Venue
 
-#: What is done to whoever is next or late, and cannot be asked for one ticket: nobody is refused, only passed over.
+#: What is done to those who are next or late, and cannot be asked for one ticket: nobody is refused, only passed over.
 UNASKED = (Action.ADMIT, Action.LAPSE, Action.CLOSE)
 EVENT_OF = {
     Action.PRIORITISE: EventType.PRIORITISED,
@@ -37,7 +37,7 @@ REFUSED = [
     (status, action)
     for status, action in PAIRS
     if (status, action) not in TRANSITIONS
-    # Whoever started a session may start it again; a beat is answered in every state.
+    # Who started a session may start it again; a heartbeat is answered in every state.
     and (status, action) != (Status.ACTIVE, Action.START)
     and action is not Action.HEARTBEAT
 ]

@@ -1,4 +1,4 @@
-"""Signs of life: beats, closed pages, and looking without touching."""
+"""Heartbeats, closed pages, and reading a status without a heartbeat."""
 
 from __future__ import annotations
 

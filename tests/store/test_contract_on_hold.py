@@ -1,4 +1,4 @@
-"""The walk-in line: putting aside, letting pass, taking back, sending on."""
+"""The walk-in line: putting on hold, stepping back, taking back, sending on."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_a_listing_has_those_on_hold_after_the_line(venue: OpenVenue) -> N
     assert [t.number for t in await v.store.on_hold(v.queue, 1)] == [2]
 
 
-# Letting others pass
+# Stepping back
 
 
 async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> None:

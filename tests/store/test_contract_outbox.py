@@ -1,4 +1,4 @@
-"""The outbox: nothing that was taken is lost or put in twice, and whoever dies with a claim gives it back."""
+"""The outbox: nothing that was taken is lost or put in twice, and a keeper that dies with a claim gives it back."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_claim_of_the_dead_comes_back(store: Store, box: str, clock: Fak
     clock.advance(2)
     (again,) = await claim(store, box)
     assert (again.id, again.payload, again.tries) == ("a", lost.payload, 2)
-    # Whoever was only slow has no say any more.
+    # A keeper that was only slow has no say any more.
     assert not await store.outbox.settle_dead(box, lost, "late")
     assert not await store.outbox.settle_sent(box, lost)
     assert await store.outbox.settle_sent(box, again)
@@ -141,7 +141,7 @@ async def test_those_of_one_thread_are_tried_one_after_the_other(store: Store, b
     assert await outbox.settle_dead(box, third, "answered 410")
     await put_in("d")
     assert [each.id for each in await claimed()] == ["d"], "there is nobody left to wait for"
-    # Whoever died with one does not keep the next one back for long.
+    # A keeper that died with one does not keep the next one back for long.
     await put_in("e")
     clock.advance(25)
     (late,) = await claimed()

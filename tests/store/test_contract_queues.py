@@ -80,7 +80,7 @@ OTHER: dict[str, Any] = {
     "texts": {"waiting_title": "Gleich 'dran'", "footer.ko": "잠시만요"},
     "page_template": "{% extends 'page.html' %}\n{# é #}",
 }
-#: Values a setting needs beside it to be right.
+#: Other settings that a setting needs to be valid.
 BESIDE: dict[str, dict[str, Any]] = {"session_seconds": {"session_max_seconds": 90_000.0}}
 
 

@@ -1,4 +1,4 @@
-"""A queue in figures: exact counts, percentiles close to the truth, by hour."""
+"""The statistics of a queue: exact counts, percentiles close to the truth, by hour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_a_new_queue_has_counted_nothing(venue: OpenVenue) -> None:
 async def test_everything_that_happens_is_counted_once(venue: OpenVenue) -> None:
     v = await venue(heartbeat_timeout_seconds=60, grace_seconds=0, claim_seconds=60)
     await v.join(client=b"me", key=b"k", fingerprint=b"f")
-    await v.join(client=b"me")  # held
+    await v.join(client=b"me")  # existing
     await v.join(key=b"k", fingerprint=b"f")  # a retry
     await v.joins(9)
     await v.admit(5)  # 1 to 5
@@ -91,7 +91,7 @@ async def test_percentiles_are_close_to_the_truth(venue: OpenVenue, scale: int) 
     v = await venue(burst=1000, heartbeat_timeout_seconds=0, join_limit_per_ip=0)
     chance = random.Random(scale)
     waits = sorted(round(chance.expovariate(1 / scale), 3) for _ in range(PEOPLE))
-    for wait in reversed(waits):  # whoever waits for longest comes first
+    for wait in reversed(waits):  # who waits longest comes first
         v.clock.now = START + round((waits[-1] - wait) * 1000)
         await v.join()
     v.clock.now = START + round(waits[-1] * 1000)

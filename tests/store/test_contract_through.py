@@ -1,4 +1,4 @@
-"""Going straight through: joining and being let in, in one step, while nobody waits and there is room."""
+"""Going straight through: joining and being let in, in one step, while nobody waits and there is capacity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAST = {"admission_rate": 1000.0}
 
 
 async def go(v: Venue, **arrival: Any) -> Joined | None:
-    """One arrival that goes through, or is told that there is no room; nothing else may become of it."""
+    """One arrival that goes through, or is refused for want of capacity; nothing else may become of it."""
     outcome = await v.try_join(through=True, **arrival)
     assert isinstance(outcome, Joined | AtCapacity)
     return outcome if isinstance(outcome, Joined) else None

@@ -1,5 +1,5 @@
 """PostgreSQL in trouble: killed, frozen, full, slow, restarted, a replica. Nothing half-done, nobody expired by it, and
-whoever asks meanwhile is told so within a bounded time."""
+callers meanwhile are refused within a bounded time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def store(server: EmbeddedPostgres) -> AsyncIterator[Store]:
 
 
 async def wait_for_locks(watch: AsyncConnection[Any], many: int) -> None:
-    """Until so many wait for a lock."""
+    """Until this many wait for a lock."""
     deadline, row = time.monotonic() + SECONDS, None
     while row != (many,):
         assert time.monotonic() < deadline, f"{row} wait for a lock, not {many}"

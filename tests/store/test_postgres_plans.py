@@ -22,7 +22,7 @@ from fairline.store.postgres.store import PostgresStore, open_postgres
 
 QUEUE, EMPTY = queue_id("crowded"), queue_id("empty")
 CROWD = 3000
-#: Ten tickets at a time, each read a few times over, the blocks of the line and the figures: a small part of the crowd.
+#: Ten tickets at a time, each read a few times over, the blocks of the line and the tallies: a small part of the crowd.
 FEW = CROWD // 4
 
 Operation = Callable[[Store, QueueId, list[int]], Awaitable[object]]

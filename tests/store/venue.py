@@ -17,7 +17,7 @@ NO_OUTAGE = 1e9
 #: Who starts a session where the test does not care.
 VISITOR = b"visitor"
 MANY = 1000
-#: A queue whose people are called by hand, and stay however long nothing is heard of them.
+#: A queue whose people are called by hand, and stay however long they send no heartbeat.
 WALK_IN = {"admission": "manual", "heartbeat_timeout_seconds": 0}
 DAY = 86_400_000
 
@@ -51,7 +51,7 @@ class Venue:
         return numbers
 
     async def one(self, status: Status, **arrival: Any) -> int:
-        """A ticket in this state. Where it was admitted it was by hand, past whoever waits."""
+        """A ticket in this state. Where it was admitted it was by hand, ahead of those who wait."""
         number = (await self.join(**arrival)).ticket.number
         if status is Status.EXPIRED:
             await self.act(Action.CANCEL, number)
@@ -97,13 +97,13 @@ class Venue:
     # Time
 
     async def sweep(self) -> dict[int, Reason]:
-        """Whoever lapses now, and why; however long ago the last sweep was, it was no outage."""
+        """The tickets that lapse now, and why; however long ago the last sweep was, it was no outage."""
         swept = await self.store.sweep(self.queue, MANY, every=NO_OUTAGE)
         assert not swept.more
         return {lapse.number: lapse.reason for lapse in swept.lapsed}
 
     async def after(self, seconds: float) -> dict[int, Reason]:
-        """Whoever lapses by so many seconds later."""
+        """The tickets that lapse within this many seconds."""
         self.clock.advance(seconds)
         return await self.sweep()
 
@@ -131,7 +131,7 @@ class Venue:
                 return tickets
 
     async def line(self) -> list[int]:
-        """Who waits, in order; not who is held."""
+        """Who waits, in order; not who is on hold."""
         return [ticket.number for ticket in await self.tickets(Status.WAITING) if not ticket.on_hold]
 
     async def events(self) -> list[Event]:

@@ -1,4 +1,4 @@
-"""A crowd of clients against a running server: many join, watch and beat at once."""
+"""A crowd of clients against a running server: many join, watch and send heartbeats at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.backends import PATIENCE_SECONDS
 from tests.web.running import RunningServer
 from tests.web.sse import EventSource
 
-#: Nobody is held back by limits that are not what the test is about.
+#: Nobody is refused by limits that are not what the test is about.
 OPEN = {"join_limit_per_ip": 0, "max_queue_size": 100_000}
 
 
@@ -36,7 +36,7 @@ async def make_queue(client: httpx.AsyncClient, name: str, **settings: Any) -> s
 
 
 async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[dict[str, Any]]:
-    """So many people join, in order of the answer's list, a hundred at a time."""
+    """`count` people join, in order of the answer's list, a hundred at a time."""
 
     async def one(number: int) -> dict[str, Any]:
         answer = await client.post(f"/api/v1/queues/{queue}/join", json={"client_id": f"client-{queue}-{number:06d}"})
@@ -52,7 +52,7 @@ async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[dict[s
 
 @asynccontextmanager
 async def watching(server: RunningServer, people: list[dict[str, Any]]) -> AsyncIterator[list[EventSource]]:
-    """A stream for each person; all of them have been told something when this begins."""
+    """A stream for each person; each has received something when this begins."""
     streams: list[EventSource] = []
     try:
         for start in range(0, len(people), 200):

@@ -1,4 +1,4 @@
-"""The web side of a worker inside the test's own process, over a real store: limits can be changed, state looked at."""
+"""The web side of a worker inside the test's own process, over a real store: limits can be changed and state read."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _listen() -> socket.socket:
 
 @contextlib.contextmanager
 def serving_on_uvloop(url: str) -> Iterator[Inside]:
-    """The same in a thread of its own, with the loop that workers have; what it shows is only to be looked at."""
+    """The same in a thread of its own, with the loop that workers have; what it shows is only to be read."""
     import uvloop
 
     inside: Future[Inside] = Future()

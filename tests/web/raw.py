@@ -123,7 +123,7 @@ class Raw:
 
 @asynccontextmanager
 async def connected(port: int, *, limit: int = 0) -> AsyncIterator[Raw]:
-    """A connection to a server on this machine; `room` is how many bytes of answers it has room for, about."""
+    """A connection to a server on this machine; `room` is about how many bytes of answers it can hold unread."""
     sock = socket.socket()
     if limit:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limit)
@@ -157,7 +157,7 @@ def request(
 
 
 def chunked(body: bytes, size: int, trailers: bytes = b"") -> bytes:
-    """A body in chunks of so many bytes."""
+    """A body in chunks of this many bytes."""
     parts = [body[at : at + size] for at in range(0, len(body), size)]
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n" + trailers + b"\r\n"
 

@@ -18,7 +18,7 @@ from tests.web.running import RunningServer
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of its own, with room for little more than a server needs to start."""
+    """A folder on a disk of its own, with space for little more than a server needs to start."""
     folder = tmp_path / "data"
     folder.mkdir()
     mounted = subprocess.run(
@@ -31,7 +31,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def _fill(folder: Path) -> None:
-    """Write until there is no room for a single byte."""
+    """Write until there is no space for a single byte."""
     with contextlib.suppress(OSError), (folder / "of-something-else").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
@@ -44,7 +44,7 @@ def test_workers_go_on_counting_on_a_full_disk(small_disk: Path, valkey_url: str
         workers, folder = server.worker_pids(), server.metrics_folder()
         _fill(small_disk)
         admin = {"authorization": f"Bearer {server.admin_key}"}
-        queues = [f"disk-{secrets.token_hex(4)}" for _ in range(40)]  # so many that their figures need more room
+        queues = [f"disk-{secrets.token_hex(4)}" for _ in range(40)]  # enough that their metrics need more space
         with httpx.Client(base_url=f"{server.base_url}/api/v1", timeout=20) as client:
             for queue in queues:
                 assert client.post("/admin/queues", json={"id": queue}, headers=admin).status_code == 201

@@ -107,7 +107,7 @@ async def scene(server: RunningServer) -> AsyncIterator[Scene]:
 
 
 class Caller:
-    """Asks again and again, and looks at every answer."""
+    """Asks again and again, and checks every answer."""
 
     def __init__(self, port: int) -> None:
         self._port = port

@@ -1,5 +1,5 @@
-"""A queue that was deleted and made anew: its numbers begin again, and whoever holds one of the old queue has nothing
-to do with whoever has it now."""
+"""A queue that was deleted and recreated: its numbers begin again, and the holder of a number in the old queue has
+nothing to do with the holder of that number now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.sse import EventSource
 BY_USER = {"admission": "manual", "one_per": "user", "target_url": "https://shop.test/"}
 
 
-class Anew:
+class Recreated:
     """Someone's ticket of a queue that is no more, and somebody else's of the same number."""
 
     def __init__(self, operator: httpx.AsyncClient, queue: str, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ class Anew:
         return await self.operator.request(method, path, headers={"authorization": f"Bearer {token}"}, **more)
 
     async def ticket(self) -> dict[str, Any]:
-        """The ticket of whoever has the number now, as the desk sees it."""
+        """The ticket of the person who has the number now, as the desk sees it."""
         answer = await self.operator.get(f"/api/v1/admin/queues/{self.queue}/tickets/{self.new['ticket']}")
         found: dict[str, Any] = answer.json()
         return found
@@ -47,77 +47,81 @@ async def _join(client: httpx.AsyncClient, queue: str, who: str) -> dict[str, An
 
 
 async def _called(client: httpx.AsyncClient, queue: str, token: str) -> str:
-    """The pass of whoever is called."""
+    """The session token of the person called."""
     await client.post(f"/api/v1/admin/queues/{queue}/call-next")
     answer = await client.get("/api/v1/status", headers={"authorization": f"Bearer {token}"})
     return str(answer.json()["session_token"])
 
 
 @asynccontextmanager
-async def made_anew(server: RunningServer, name: str) -> AsyncIterator[Anew]:
+async def recreated_queue(server: RunningServer, name: str) -> AsyncIterator[Recreated]:
     async with operator(server) as client:
         queue = await make_queue(client, name, **BY_USER)
         old = await _join(client, queue, "ann")
-        old["pass"] = await _called(client, queue, old["token"])
+        old["session_token"] = await _called(client, queue, old["token"])
         assert (await client.delete(f"/api/v1/admin/queues/{queue}")).status_code == 204
         await make_queue(client, name, **BY_USER)
         new = await _join(client, queue, "ben")
         assert new["ticket"] == old["ticket"]
-        yield Anew(client, queue, old, new)
+        yield Recreated(client, queue, old, new)
 
 
 @pytest.mark.parametrize("call", ["start", "activity", "complete", "leave"])
-async def test_an_old_pass_does_nothing_to_the_session_of_somebody_else(server: RunningServer, call: str) -> None:
-    async with made_anew(server, f"anew-{call}") as anew:
-        theirs = await _called(anew.operator, anew.queue, anew.new["token"])
-        before = await anew.ticket()
+async def test_an_old_session_token_does_nothing_to_the_session_of_somebody_else(
+    server: RunningServer, call: str
+) -> None:
+    async with recreated_queue(server, f"recreated-{call}") as recreated:
+        theirs = await _called(recreated.operator, recreated.queue, recreated.new["token"])
+        before = await recreated.ticket()
         assert before["status"] == "admitted"
-        answer = await anew.ask("POST", f"/api/v1/session/{call}", anew.old["pass"])
+        answer = await recreated.ask("POST", f"/api/v1/session/{call}", recreated.old["session_token"])
         assert (answer.status_code, answer.json()["code"]) == (401, "token_invalid")
-        assert await anew.ticket() == before
-        answer = await anew.ask("POST", "/api/v1/session/start", theirs)
+        assert await recreated.ticket() == before
+        answer = await recreated.ask("POST", "/api/v1/session/start", theirs)
         assert (answer.status_code, answer.json()["status"]) == (200, "active")
         if call in ("complete", "leave"):
-            assert (await anew.ask("POST", f"/api/v1/session/{call}", anew.old["pass"])).status_code == 401
-            assert (await anew.ticket())["status"] == "active"
+            assert (
+                await recreated.ask("POST", f"/api/v1/session/{call}", recreated.old["session_token"])
+            ).status_code == 401
+            assert (await recreated.ticket())["status"] == "active"
 
 
 @pytest.mark.parametrize("arrives", [False, True], ids=["in a header", "in the address"])
-async def test_a_gate_does_not_let_an_old_pass_in(server: RunningServer, arrives: bool) -> None:
-    async with made_anew(server, f"anew-gate-{arrives}".lower()) as anew:
-        await _called(anew.operator, anew.queue, anew.new["token"])
-        old = anew.old["pass"]
+async def test_a_gate_does_not_let_an_old_session_token_in(server: RunningServer, arrives: bool) -> None:
+    async with recreated_queue(server, f"recreated-gate-{arrives}".lower()) as recreated:
+        await _called(recreated.operator, recreated.queue, recreated.new["token"])
+        old = recreated.old["session_token"]
         headers = {"x-original-uri": f"/?fairline_session={old}"} if arrives else {"authorization": f"Bearer {old}"}
         async with httpx.AsyncClient(base_url=server.base_url) as proxy:
-            answer = await proxy.get("/api/v1/session/verify", params={"queue": anew.queue}, headers=headers)
+            answer = await proxy.get("/api/v1/session/verify", params={"queue": recreated.queue}, headers=headers)
         assert answer.status_code == 401
-        assert f"/q/{anew.queue}" in answer.headers["x-fairline-redirect"]
+        assert f"/q/{recreated.queue}" in answer.headers["x-fairline-redirect"]
         assert "set-cookie" not in answer.headers
-        assert (await anew.ticket())["status"] == "admitted"
+        assert (await recreated.ticket())["status"] == "admitted"
 
 
 async def test_an_old_token_neither_keeps_nor_ends_the_place_of_somebody_else(server: RunningServer) -> None:
-    async with made_anew(server, "anew-token") as anew:
-        before = await anew.ticket()
+    async with recreated_queue(server, "recreated-token") as recreated:
+        before = await recreated.ticket()
         for method, path in (("POST", "heartbeat"), ("GET", "status"), ("POST", "leave"), ("GET", "stream")):
             body = {"final": True} if path == "leave" else None
-            answer = await anew.ask(method, f"/api/v1/{path}", anew.old["token"], json=body)
+            answer = await recreated.ask(method, f"/api/v1/{path}", recreated.old["token"], json=body)
             assert (answer.status_code, answer.json()["code"]) == (401, "token_invalid"), path
-        assert await anew.ticket() == before
+        assert await recreated.ticket() == before
 
 
 async def test_an_old_cookie_does_not_open_the_place_of_somebody_else(server: RunningServer) -> None:
-    async with made_anew(server, "anew-cookie") as anew:
-        cookies = {f"fairline_ticket_{anew.queue}": anew.old["token"]}
+    async with recreated_queue(server, "recreated-cookie") as recreated:
+        cookies = {f"fairline_ticket_{recreated.queue}": recreated.old["token"]}
         async with httpx.AsyncClient(base_url=server.base_url, cookies=cookies) as thief:
-            answer = await thief.post(f"/api/v1/queues/{anew.queue}/join", json={"user_id": "ben"})
+            answer = await thief.post(f"/api/v1/queues/{recreated.queue}/join", json={"user_id": "ben"})
         assert (answer.status_code, answer.json()["code"]) == (409, "already_in_line")
-        assert anew.new["token"] not in answer.text
+        assert recreated.new["token"] not in answer.text
 
 
 async def test_a_stream_of_the_old_queue_never_receives_somebody_elses_state(server: RunningServer) -> None:
     async with operator(server) as client:
-        queue = await make_queue(client, "anew-stream", **BY_USER)
+        queue = await make_queue(client, "recreated-stream", **BY_USER)
         old = await _join(client, queue, "ann")
         watched = EventSource(server.host, server.port, old["token"])
         try:
@@ -190,7 +194,7 @@ NOTHING: dict[str, Any] = {
 
 
 async def test_no_worker_remembers_a_queue_that_was_deleted(server: RunningServer) -> None:
-    queue = "anew-rules"
+    queue = "recreated-rules"
     async with each_worker(server) as workers:
         one = workers[0]
         for turn in range(TURNS):
@@ -202,7 +206,7 @@ async def test_no_worker_remembers_a_queue_that_was_deleted(server: RunningServe
             there = NOTHING | {"lets by": by, "state": name, "board": name, "live": name, "there": True, "gone": False}
             there["in the list"] = name
             assert [await _seen_by(worker, queue) for worker in workers] == [there] * len(workers), turn
-            # Each time somebody else has number 1, and the limit of joins from one address begins anew.
+            # Each time somebody else has number 1, and the limit of joins from one address starts again.
             await _join(one, queue, f"somebody-{turn}")
             if turn % 2:
                 (await one.post(f"/api/v1/admin/queues/{queue}/call-next")).raise_for_status()
@@ -213,7 +217,7 @@ async def test_no_worker_remembers_a_queue_that_was_deleted(server: RunningServe
 
 async def test_every_worker_goes_by_new_settings_at_once(server: RunningServer) -> None:
     async with each_worker(server) as workers:
-        queue = await make_queue(workers[0], "anew-changed", admission="manual")
+        queue = await make_queue(workers[0], "recreated-changed", admission="manual")
         for turn in range(TURNS):
             by, name = turn % 2 == 0, f"Turn {turn}"
             changes = {"name": name, "bypass_paths": ["/open/*"] if by else []}

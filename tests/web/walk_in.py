@@ -1,4 +1,4 @@
-"""A walk-in line on a running server: its staff, whoever comes to it, and the form they fill in."""
+"""A walk-in line on a running server: its staff, the people who come to it, and the form they fill in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRONG = re.compile(r'<p class="wrong" id="(\w+)-wrong">([^<]*)</p>')
 
 
 class WalkIn:
-    """A walk-in line, its staff, and whoever comes to it."""
+    """A walk-in line, its staff, and the people who come to it."""
 
     def __init__(self, server: RunningServer) -> None:
         self.server = server

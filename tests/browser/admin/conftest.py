@@ -1,4 +1,4 @@
-"""The night of a sale, one for each module, and whoever comes to the dashboard then."""
+"""The night of a sale, one for each module, and the operators who come to the dashboard then."""
 
 from __future__ import annotations
 

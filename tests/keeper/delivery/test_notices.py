@@ -48,7 +48,7 @@ async def service(store: Store) -> AsyncIterator[Fairline]:
 
 @pytest.fixture
 def queue_settings() -> dict[str, Any]:
-    """A counter where everything is told."""
+    """A walk-in line that sends every notice."""
     return {
         "name": "The Bakery",
         "admission": "manual",
@@ -195,7 +195,7 @@ async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(
             await join(service, queue, f"p{number}", phone=f"+4144668180{number}", email=f"p{number}@example.com")
         await until(lambda: outcomes["webhook", "retried"] > 8 and outcomes["mail", "retried"] > 8)
         assert [ticket.number for ticket in await service.call_next(queue)] == [1]  # the line does not wait for anyone
-        # What was looked at before the call is sent as true: it must have failed before someone listens again.
+        # What was read before the call is sent as true: it must have failed before someone listens again.
         await until(lambda: outcomes["webhook", "overtaken"] == outcomes["mail", "overtaken"] == 1)
         receiver.up()
         mailbox.up()

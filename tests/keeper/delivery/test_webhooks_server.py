@@ -28,14 +28,14 @@ def join(server: RunningServer) -> None:
     assert httpx.post(f"{server.base_url}/api/v1/queues/demo/join").status_code == 201
 
 
-def figures(server: RunningServer) -> dict[str, float]:
+def metrics(server: RunningServer) -> dict[str, float]:
     text = httpx.get(f"{server.base_url}/metrics").text
     lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, _, value in lines}
 
 
 def test_a_webhook_from_its_making_to_its_end(server: RunningServer, admin: httpx.Client, receiver: Receiver) -> None:
-    before = figures(server)
+    before = metrics(server)
     body = {"url": receiver.url + "?token=abc", "queue": "demo", "events": ["joined"]}
     answer = admin.post("/webhooks", json=body)
     assert answer.status_code == 201
@@ -73,7 +73,7 @@ def test_a_webhook_from_its_making_to_its_end(server: RunningServer, admin: http
     assert dead["died_at"] >= dead["at"]
     assert dead["due_at"] is None
     assert admin.get(f"{path}/deliveries").json()["deliveries"] == []
-    now = figures(server)
+    now = metrics(server)
     assert now['fairline_deliveries_dead{kind="webhook"}'] == 1
     for outcome in ("sent", "dead"):
         name = f'fairline_deliveries_total{{kind="webhook",outcome="{outcome}"}}'

@@ -1,4 +1,4 @@
-"""What the embedded server is started with: its own variables, and those of whoever starts it, which go first."""
+"""What the embedded server is started with: its own variables, and those of the process that starts it, which win."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ CALLS = {
 
 
 def check_answer(answer: httpx.Response) -> None:
-    """What holds for every answer: never our fault, never kept by a cache, and a problem where it is one."""
+    """What holds for every answer: never a server error, never kept by a cache, and a problem document if refused."""
     answer.read()
     assert answer.status_code < 500, answer.text
     assert answer.headers["cache-control"] == "no-store"

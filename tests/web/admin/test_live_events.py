@@ -171,7 +171,7 @@ class Line:
 
 
 class Happenings:
-    """Stands where a stream has the room: as many events as one wants, a page at a time."""
+    """Takes the place of the service in a stream: as many events as one wants, a page at a time."""
 
     def __init__(self) -> None:
         self.count = 0

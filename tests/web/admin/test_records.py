@@ -1,4 +1,4 @@
-"""The figures of a queue, and what happened in it."""
+"""The statistics of a queue, and what happened in it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_call_answers_to_its_role_and_above_only(server: RunningServer, keys: 
     order = list(Role)
     for role in Role:
         with client(server, keys[role]) as someone:
-            # A body that fits no call: whoever is let through changes nothing.
+            # A body that fits no call: one that is let through changes nothing.
             answer = someone.request(method, path, content=b"[]" if method in ("POST", "PATCH") else b"")
         if order.index(role) < order.index(CALLS[call]):
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")

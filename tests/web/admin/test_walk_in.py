@@ -66,7 +66,7 @@ def test_the_floor_has_everyone_where_they_are(admin: httpx.Client, make_queue: 
     admin.post(f"/queues/{queue}/call-next", json={"count": 3, "desk": "Desk 1"})
     admin.post(f"/queues/{queue}/tickets/1/start")
     admin.post(f"/queues/{queue}/tickets/2/no-show")
-    admin.post(f"/queues/{queue}/tickets/3/hold")  # who was called is put aside in one step
+    admin.post(f"/queues/{queue}/tickets/3/hold")  # who was called is put on hold in one step
     admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})
     floor = admin.get(f"/queues/{queue}/floor").json()
     parts = ("line", "on_hold", "called", "serving", "missed")

@@ -220,8 +220,8 @@ def test_examples_of_answers_are_what_the_schema_allows(document: dict[str, Any]
                 assert not problem, f"{method} {path}: {problem}"
 
 
-#: What is not for just anyone: the kiosk is locked until staff have opened it, whoever has no pass is sent to the line,
-#: and a program finds nothing at the bare address.
+#: What is not for just anyone: the kiosk is locked until staff have opened it, who has no session token is sent to the
+#: line, and a program finds nothing at the bare address.
 WITHOUT = {"/join/{queue}/kiosk": 403, "/arrived/{queue}": 303, "/": 404}
 
 
@@ -322,7 +322,7 @@ class Wild:
         self._public.close()
 
     def check(self, case: Case) -> None:
-        """Make a call, half of the time on something that is there, and look at the answer."""
+        """Make a call, half of the time on something that is there, and check the answer."""
         excused: list[CheckFunction] = []
         there = {"queue": "wild", "ticket": 1, "name": "docs.css"}
         named = there.keys() & case.path_parameters.keys()

@@ -88,7 +88,7 @@ class Exposition:
     def _check(self, family: Family) -> None:
         name, kind = family.name, family.kind
         if not _NAME.fullmatch(name) or not name.startswith(("fairline_", "waiting_room_")):
-            self.problems.append(f"{name}: not a name of ours")
+            self.problems.append(f"{name}: not one of our names")
         if not family.about.endswith("."):
             self.problems.append(f"{name}: HELP must be a sentence")
         if kind not in _SUFFIXES:

@@ -6,25 +6,25 @@ from prometheus_client.parser import text_string_to_metric_families
 
 JOIN = "POST /api/v1/queues/{queue}/join"
 HEARTBEAT = "POST /api/v1/heartbeat"
-BEATS = "waiting_room_heartbeats_received_total"
+HEARTBEATS = "waiting_room_heartbeats_received_total"
 LATENCY = "waiting_room_heartbeat_latency_seconds"
 EXPIRED = "waiting_room_positions_expired_total"
 
 Labels = frozenset[tuple[str, str]]
 
 
-class Figures:
+class Reading:
     """One reading of /metrics."""
 
     def __init__(self, text: str) -> None:
         families = list(text_string_to_metric_families(text))
         self.types = {family.name: family.type for family in families}
-        assert len(families) == len(self.types), "a metric is told twice"
+        assert len(families) == len(self.types), "a metric appears twice"
         self.samples: dict[tuple[str, Labels], float] = {}
         for family in families:
             for sample in family.samples:
                 key = sample.name, frozenset(sample.labels.items())
-                assert key not in self.samples, f"{key} is told twice"
+                assert key not in self.samples, f"{key} appears twice"
                 self.samples[key] = sample.value
 
     def of(self, name: str, **labels: str) -> float:

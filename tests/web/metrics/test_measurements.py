@@ -1,4 +1,4 @@
-"""The figures of one worker by itself, and of a queue in one state."""
+"""The metrics of one worker by itself, and of a queue in one state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairline.web.metrics.measurements import HEARTBEAT_BUCKETS, Metrics, Spread
 from fairline.web.metrics.metrics_folder import FOLDER
 from fairline.web.metrics.page import MetricsPage, queue_metrics
 from fairline.web.server.http import Head, Request
-from tests.web.metrics.reading import BEATS, JOIN, LATENCY, Figures
+from tests.web.metrics.reading import HEARTBEATS, JOIN, LATENCY, Reading
 
 
 @pytest.fixture
@@ -31,37 +31,43 @@ async def metrics(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Metrics]:
     metrics.flush()
 
 
-async def read(metrics: Metrics, *known: str) -> Figures:
-    return Figures((await metrics.told([], set(known))).decode())
+async def read(metrics: Metrics, *known: str) -> Reading:
+    return Reading((await metrics.told([], set(known))).decode())
 
 
-VIEW = QueueSnapshot(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
+SNAPSHOT = QueueSnapshot(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
 
 
 def ticket_status(status: Status) -> StatusAnswer:
     told = TicketStatus(number=1, status=status, priority=0, joined=1)
     settings = QueueSettings()
     return StatusAnswer(
-        queue=QueueId("a"), ticket_status=told, snapshot=VIEW, settings=settings, forecast=Forecast(settings, VIEW)
+        queue=QueueId("a"),
+        ticket_status=told,
+        snapshot=SNAPSHOT,
+        settings=settings,
+        forecast=Forecast(settings, SNAPSHOT),
     )
 
 
 async def test_heartbeats_are_counted_by_where_the_ticket_stands(metrics: Metrics) -> None:
     stand = [ticket_status(status) for status in (Status.WAITING, Status.WAITING, Status.ADMITTED)]
     metrics.sent("heartbeat", QueueId("a"), 0.0, [0.0] * 4, [*stand, TicketExpired("left")])
-    figures = await read(metrics, "a")
-    counts = {status: figures.of(BEATS, queue_id="a", status=status) for status in ("waiting", "admitted", "expired")}
+    reading = await read(metrics, "a")
+    counts = {
+        status: reading.of(HEARTBEATS, queue_id="a", status=status) for status in ("waiting", "admitted", "expired")
+    }
     assert counts == {"waiting": 2, "admitted": 1, "expired": 1}
-    assert figures.of(f"{LATENCY}_count", queue_id="a") == 4
+    assert reading.of(f"{LATENCY}_count", queue_id="a") == 4
 
 
 async def test_a_store_that_is_away_is_counted_and_a_queue_that_is_not_there_is_not(metrics: Metrics) -> None:
     metrics.sent("heartbeat", QueueId("a"), 0.0, [0.0], StoreUnavailable("it was stopped"))
     metrics.sent("heartbeat", QueueId("gone"), 0.0, [0.0], RuntimeError("whatever else"))
-    figures = await read(metrics)
-    assert figures.of("fairline_store_errors_total", call="heartbeat") == 1
-    assert figures.of("fairline_batch_size_count", call="heartbeat") == 0
-    assert figures.values("queue_id") == set()
+    reading = await read(metrics)
+    assert reading.of("fairline_store_errors_total", call="heartbeat") == 1
+    assert reading.of("fairline_batch_size_count", call="heartbeat") == 0
+    assert reading.values("queue_id") == set()
 
 
 async def test_counts_are_written_by_themselves_a_moment_later(metrics: Metrics) -> None:
@@ -93,7 +99,7 @@ def test_many_values_at_once_are_the_same_as_one_by_one() -> None:
     assert told(together) == told(apart)
 
 
-def told_of(settings: QueueSettings, snapshot: QueueSnapshot = VIEW) -> dict[str, float]:
+def metrics_of(settings: QueueSettings, snapshot: QueueSnapshot = SNAPSHOT) -> dict[str, float]:
     stats = Stats(snapshot=snapshot, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
     return {
         sample.name: sample.value
@@ -116,21 +122,21 @@ def told_of(settings: QueueSettings, snapshot: QueueSnapshot = VIEW) -> dict[str
     ],
 )
 def test_the_backlog_is_who_could_be_let_in_but_for_the_rate(settings: QueueSettings, backlog: int) -> None:
-    assert told_of(settings)["fairline_promotion_backlog"] == backlog
+    assert metrics_of(settings)["fairline_promotion_backlog"] == backlog
 
 
 def test_nobody_is_held_by_heartbeats_where_none_are_asked_for() -> None:
-    assert told_of(QueueSettings())["waiting_room_active_heartbeats"] == 7
-    assert told_of(QueueSettings(heartbeat_timeout_seconds=0))["waiting_room_active_heartbeats"] == 0
+    assert metrics_of(QueueSettings())["waiting_room_active_heartbeats"] == 7
+    assert metrics_of(QueueSettings(heartbeat_timeout_seconds=0))["waiting_room_active_heartbeats"] == 0
 
 
 def test_what_is_left_to_sell_is_told_only_where_that_is_finite() -> None:
-    assert "fairline_stock_left" not in told_of(QueueSettings())
-    assert told_of(QueueSettings(stock=20))["fairline_stock_left"] == 4
+    assert "fairline_stock_left" not in metrics_of(QueueSettings())
+    assert metrics_of(QueueSettings(stock=20))["fairline_stock_left"] == 4
 
 
 def test_all_reasons_are_told_from_the_start() -> None:
-    stats = Stats(snapshot=VIEW, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
+    stats = Stats(snapshot=SNAPSHOT, totals=Totals(), joins_per_minute=0, admissions_per_minute=0, last_admission=None)
     metrics = queue_metrics([(QueueId("a"), QueueSettings(), stats)])
     expired = next(metric for metric in metrics if metric.name == "waiting_room_positions_expired")
     assert [sample.labels["reason"] for sample in expired.samples] == list(Reason)
@@ -141,11 +147,11 @@ class _Away:
         raise StoreUnavailable("it was stopped")
 
 
-async def test_with_the_store_away_the_processes_still_tell_their_figures(metrics: Metrics) -> None:
+async def test_with_the_store_away_the_processes_still_report_their_metrics(metrics: Metrics) -> None:
     metrics.answered("POST", "/api/v1/queues/a/join", 503)
     request = Request(Head("GET", "/metrics"), None)
     answer = await MetricsPage(_Away(), metrics).metrics(request)  # type: ignore[arg-type]
-    figures = Figures(answer.body.decode())
+    reading = Reading(answer.body.decode())
     assert answer.status == 200
-    assert figures.of("fairline_store_up") == 0
-    assert figures.of("fairline_requests_total", call=JOIN, status="503") == 1
+    assert reading.of("fairline_store_up") == 0
+    assert reading.of("fairline_requests_total", call=JOIN, status="503") == 1

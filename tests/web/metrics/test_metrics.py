@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.backends import wait_until
-from tests.web.metrics.reading import BEATS, EXPIRED, HEARTBEAT, JOIN, LATENCY, Figures
+from tests.web.metrics.reading import EXPIRED, HEARTBEAT, HEARTBEATS, JOIN, LATENCY, Reading
 from tests.web.running import RunningServer
 from tests.web.sse import EventSource
 
@@ -33,11 +33,11 @@ class Crowd:
         assert self.admin.post("/queues", json={"id": name, **settings}).status_code == 201
         return name
 
-    def figures(self) -> Figures:
+    def reading(self) -> Reading:
         answer = httpx.get(f"{self.server.base_url}/metrics", timeout=20)
         assert answer.status_code == 200
         assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-        return Figures(answer.text)
+        return Reading(answer.text)
 
     async def join(self, queue: str, count: int) -> list[dict[str, Any]]:
         answers = [answer.json() for answer in await self._all(count, f"/api/v1/queues/{queue}/join")]
@@ -76,7 +76,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
 
 
 def test_every_figure_is_there_before_anything_happened(crowd: Crowd) -> None:
-    types = crowd.figures().types
+    types = crowd.reading().types
     assert (
         types.items()
         >= {
@@ -121,34 +121,34 @@ async def test_counts_are_what_happened_before_and_after_a_worker_is_killed(crow
         assert set(await crowd.heartbeat(tickets)) == {200}
     assert set(await crowd.leave(tickets[:20])) == {204}
     assert set(await crowd.heartbeat(tickets[:20])) == {410}
-    before = crowd.figures()
+    before = crowd.reading()
 
-    def check(figures: Figures, heartbeats: int) -> None:
-        assert figures.of("fairline_joined_total", queue_id=queue) == 60
-        assert figures.of("fairline_waiting", queue_id=queue) == 40
-        assert figures.of("waiting_room_active_heartbeats", queue_id=queue) == 40
-        assert figures.of(EXPIRED, queue_id=queue, reason="left") == 20
-        assert figures.sum(EXPIRED, queue_id=queue) == 20
-        assert figures.of(BEATS, queue_id=queue, status="waiting") == heartbeats
-        assert figures.of(BEATS, queue_id=queue, status="expired") == 20
-        assert figures.of(f"{LATENCY}_count", queue_id=queue) == heartbeats + 20
-        assert figures.of(f"{LATENCY}_bucket", queue_id=queue, le="+Inf") == heartbeats + 20
-        assert figures.of("fairline_requests_total", call=JOIN, status="201") == 60
-        assert figures.of("fairline_requests_total", call=HEARTBEAT, status="200") == heartbeats
-        assert figures.of("fairline_requests_total", call=HEARTBEAT, status="410") == 20
-        assert figures.of("fairline_batch_size_sum", call="heartbeat") == heartbeats + 20
+    def check(reading: Reading, heartbeats: int) -> None:
+        assert reading.of("fairline_joined_total", queue_id=queue) == 60
+        assert reading.of("fairline_waiting", queue_id=queue) == 40
+        assert reading.of("waiting_room_active_heartbeats", queue_id=queue) == 40
+        assert reading.of(EXPIRED, queue_id=queue, reason="left") == 20
+        assert reading.sum(EXPIRED, queue_id=queue) == 20
+        assert reading.of(HEARTBEATS, queue_id=queue, status="waiting") == heartbeats
+        assert reading.of(HEARTBEATS, queue_id=queue, status="expired") == 20
+        assert reading.of(f"{LATENCY}_count", queue_id=queue) == heartbeats + 20
+        assert reading.of(f"{LATENCY}_bucket", queue_id=queue, le="+Inf") == heartbeats + 20
+        assert reading.of("fairline_requests_total", call=JOIN, status="201") == 60
+        assert reading.of("fairline_requests_total", call=HEARTBEAT, status="200") == heartbeats
+        assert reading.of("fairline_requests_total", call=HEARTBEAT, status="410") == 20
+        assert reading.of("fairline_batch_size_sum", call="heartbeat") == heartbeats + 20
 
     check(before, 180)
     victim, other = crowd.server.worker_pids()
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: _replaced(crowd.server, victim), "the worker was not started again")
-    check(crowd.figures(), 180)
+    check(crowd.reading(), 180)
     assert set(await crowd.heartbeat(tickets[20:])) == {200}
-    check(crowd.figures(), 220)
+    check(crowd.reading(), 220)
     os.kill(other, signal.SIGKILL)
     wait_until(lambda: _replaced(crowd.server, other), "the worker was not started again")
     assert set(await crowd.heartbeat(tickets[20:])) == {200}
-    check(crowd.figures(), 260)
+    check(crowd.reading(), 260)
 
 
 def _replaced(server: RunningServer, victim: int) -> bool:
@@ -163,20 +163,20 @@ def _replaced(server: RunningServer, victim: int) -> bool:
 async def test_streams_of_a_killed_worker_are_not_open_any_more(crowd: Crowd) -> None:
     tickets = await crowd.join(crowd.queue("streams"), 12)
     async with _open(crowd, tickets) as sources:
-        assert crowd.figures().of("fairline_open_streams") == 12
+        assert crowd.reading().of("fairline_open_streams") == 12
         for source in sources[:4]:
             await source.close()
-        await _until(lambda: crowd.figures().of("fairline_open_streams") == 8)
+        await _until(lambda: crowd.reading().of("fairline_open_streams") == 8)
         for pid in crowd.server.worker_pids():
             os.kill(pid, signal.SIGKILL)
     wait_until(lambda: len(crowd.server.worker_pids()) == 2, "the workers were not started again")
-    await _until(lambda: crowd.figures().of("fairline_open_streams") == 0)
+    await _until(lambda: crowd.reading().of("fairline_open_streams") == 0)
 
 
 async def test_frames_are_timed_from_the_event_they_tell_of(crowd: Crowd) -> None:
     queue = crowd.queue("frames")
     tickets = await crowd.join(queue, 3)
-    before = crowd.figures()
+    before = crowd.reading()
     async with _open(crowd, tickets) as sources:
         await asyncio.sleep(1)  # until both hubs listen
         began = time.monotonic()
@@ -184,7 +184,7 @@ async def test_frames_are_timed_from_the_event_they_tell_of(crowd: Crowd) -> Non
         await sources[0].until(lambda source: source.of("admitted"))
         await sources[2].until(lambda source: source.last["position"] == 2)
         took = time.monotonic() - began
-    after = crowd.figures()
+    after = crowd.reading()
 
     def more(kind: str, what: str) -> float:
         name = f"fairline_broadcast_delay_seconds_{what}"
@@ -208,22 +208,22 @@ async def _open(crowd: Crowd, tickets: list[dict[str, Any]]) -> AsyncIterator[li
 async def test_whom_the_keepers_let_in_is_counted_once(crowd: Crowd) -> None:
     queue = crowd.queue("promoted", admission="auto", admission_rate=1000, max_active=25, stock=100)
     await crowd.join(queue, 30)
-    await _until(lambda: crowd.figures().of("fairline_promotions_total", queue_id=queue) == 25)
-    figures = crowd.figures()
-    assert figures.of("fairline_admitted_total", queue_id=queue) == 25
-    assert figures.of("fairline_inside", queue_id=queue, state="admitted") == 25
-    assert figures.of("fairline_waiting", queue_id=queue) == 5
-    assert figures.of("fairline_promotion_backlog", queue_id=queue) == 0  # there is no room
-    assert figures.of("fairline_stock_left", queue_id=queue) == 75
-    assert figures.of("fairline_wait_seconds_count", queue_id=queue) == 25
-    assert figures.of("fairline_keeper_round_seconds_count", round="tick") > 0
-    assert figures.of("fairline_keeper_lag_seconds", round="tick") < 5
+    await _until(lambda: crowd.reading().of("fairline_promotions_total", queue_id=queue) == 25)
+    reading = crowd.reading()
+    assert reading.of("fairline_admitted_total", queue_id=queue) == 25
+    assert reading.of("fairline_inside", queue_id=queue, state="admitted") == 25
+    assert reading.of("fairline_waiting", queue_id=queue) == 5
+    assert reading.of("fairline_promotion_backlog", queue_id=queue) == 0  # there is no capacity
+    assert reading.of("fairline_stock_left", queue_id=queue) == 75
+    assert reading.of("fairline_wait_seconds_count", queue_id=queue) == 25
+    assert reading.of("fairline_keeper_round_seconds_count", round="tick") > 0
+    assert reading.of("fairline_keeper_lag_seconds", round="tick") < 5
 
 
 async def test_refusals_for_coming_too_often_are_counted(crowd: Crowd) -> None:
-    before = crowd.figures().of("fairline_rate_limit_hits_total", call=JOIN)
+    before = crowd.reading().of("fairline_rate_limit_hits_total", call=JOIN)
     await crowd.join(crowd.queue("limited", join_limit_per_ip=2), 5)
-    assert crowd.figures().of("fairline_rate_limit_hits_total", call=JOIN) == before + 3
+    assert crowd.reading().of("fairline_rate_limit_hits_total", call=JOIN) == before + 3
 
 
 # Labels
@@ -231,8 +231,8 @@ async def test_refusals_for_coming_too_often_are_counted(crowd: Crowd) -> None:
 
 async def test_strangers_make_no_series(crowd: Crowd) -> None:
     server = crowd.server
-    crowd.figures()
-    before = crowd.figures()
+    crowd.reading()
+    before = crowd.reading()
     async with httpx.AsyncClient(base_url=server.base_url, timeout=20) as client:
         for number in range(50):
             name = f"made-up-{number}"
@@ -242,7 +242,7 @@ async def test_strangers_make_no_series(crowd: Crowd) -> None:
             await client.get(f"/{name}")
             await client.request("PROPFIND", f"/{name}")
             await client.get(f"/static/{name}")
-    after = crowd.figures()
+    after = crowd.reading()
     assert "made-up" not in str(after.samples)
     assert (
         after.of("fairline_requests_total", call="other", status="404")
@@ -256,9 +256,9 @@ async def test_strangers_make_no_series(crowd: Crowd) -> None:
 async def test_a_removed_queue_has_no_metrics(crowd: Crowd) -> None:
     queue = crowd.queue("removed")
     await crowd.heartbeat(await crowd.join(queue, 5))
-    assert queue in crowd.figures().values("queue_id")
+    assert queue in crowd.reading().values("queue_id")
     assert crowd.admin.delete(f"/queues/{queue}").status_code == 204
-    assert queue not in crowd.figures().values("queue_id")
+    assert queue not in crowd.reading().values("queue_id")
 
 
 def test_the_files_are_fresh_at_every_start_and_gone_at_the_end(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -274,9 +274,9 @@ def test_the_files_are_fresh_at_every_start_and_gone_at_the_end(tmp_path_factory
         now = server.metrics_folder()
         assert now.is_dir()
         assert not before.exists()
-        figures = Figures(httpx.get(f"{server.base_url}/metrics").text)
-        assert figures.of("fairline_requests_total", call=JOIN, status="201") == 0
-        assert figures.of("fairline_joined_total", queue_id="demo") == 1
+        reading = Reading(httpx.get(f"{server.base_url}/metrics").text)
+        assert reading.of("fairline_requests_total", call=JOIN, status="201") == 0
+        assert reading.of("fairline_joined_total", queue_id="demo") == 1
     finally:
         server.stop()
     assert not now.exists()

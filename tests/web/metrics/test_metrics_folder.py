@@ -11,7 +11,7 @@ import pytest
 
 from fairline.web.metrics.metrics_folder import IN_MEMORY, MetricsFolder
 
-#: More than any memory has room for: these are made on disk, in a folder of the test's own.
+#: More than any memory can hold: these are made on disk, in a folder of the test's own.
 TOO_MANY = 1 << 30
 
 

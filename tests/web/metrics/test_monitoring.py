@@ -143,7 +143,7 @@ async def test_the_figures_equal_the_events_after_two_workers_and_a_restart(watc
 
 
 def _of(server: RunningServer, queue: str) -> Counter[str]:
-    """The figures of a queue, summed over their other labels; what expired also by reason."""
+    """The metrics of a queue, summed over their other labels; what expired also by reason."""
     found: Counter[str] = Counter()
     for family in read(server).families.values():
         for (name, labels), value in family.samples.items():
@@ -216,7 +216,7 @@ def test_every_metric_is_on_the_dashboard_or_in_an_alert(watched: RunningServer)
     asked = " ".join(query for _, query in _rules() + _queries())
     elsewhere = {"fairline_promotions_total", "fairline_returned_total", "waiting_room_active_heartbeats"}
     for name in read(watched).families:
-        assert name in asked or name in elsewhere, f"{name} is told, and nobody looks at it"
+        assert name in asked or name in elsewhere, f"{name} is exported, and nothing reads it"
 
 
 def test_every_metric_and_label_is_in_the_reference(watched: RunningServer) -> None:

@@ -53,7 +53,7 @@ class BoardStream:
 
 @asynccontextmanager
 async def screen(client: httpx.AsyncClient, *queues: str) -> AsyncIterator[BoardStream]:
-    """A board that has been told of all its queues."""
+    """A board that has received all its queues."""
     shown = BoardStream()
     async with client.stream("GET", f"/api/v1/queues/{','.join(queues)}/board/stream") as answer:
         assert answer.status_code == 200, await answer.aread()
@@ -268,7 +268,7 @@ async def test_one_address_cannot_open_streams_without_end(server: RunningServer
     statuses: list[int] = []
     writers: list[asyncio.StreamWriter] = []
     try:
-        for _ in range(2 * PER_ADDRESS + 1):  # so many fit on two workers
+        for _ in range(2 * PER_ADDRESS + 1):  # more than two workers allow
             reader, writer = await asyncio.open_connection(server.host, server.port)
             writers.append(writer)
             writer.write(request)

@@ -23,7 +23,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Sit
 
 
 class PageAccess:
-    """A server, its operator, and whoever comes."""
+    """A server, its operator, and the people who come."""
 
     def __init__(self, server: RunningServer) -> None:
         self.server = server

@@ -1,4 +1,4 @@
-"""The ticket page of a counter: what staff do is told there, and it goes on to another phone."""
+"""The ticket page of a walk-in line: it shows what staff do, and moves to another phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins as bytes for either lane, and how many of them were done."""
+"""Joins as bytes for the fast path or the ASGI application, and how many of them were done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairline.service.fairline import Fairline
 from tests.web.raw import Raw, request, slow
 
 STATUS = "/api/v1/status"
-#: How a path is written so that the fast lane answers, or the full one.
+#: How a path is written so that the fast path answers, or the ASGI application.
 LANES: list[Callable[[str], str]] = [str, slow]
 BOTH_LANES = pytest.mark.parametrize("lane", LANES, ids=["fast", "full"])
 

@@ -1,4 +1,4 @@
-"""The fast lane and the ASGI application answer the same requests alike: status, headers and body, up to what must
+"""The fast path and the ASGI application answer the same requests alike: status, headers and body, up to what must
 differ (tokens, times, ids). The one is our protocol, the other the same functions behind uvicorn's own."""
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ async def first_frames(side: Side, token: str, **headers: str) -> tuple[Any, str
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not re.search(r"event: (position|admitted)", text):
                 text += (await raw.reader.readuntil(b"\n\n")).decode()
-    text = re.sub(r"(^|\r\n)[0-9a-f]+\r\n", "", text)  # the full lane writes it in chunks
+    text = re.sub(r"(^|\r\n)[0-9a-f]+\r\n", "", text)  # the ASGI application writes it in chunks
     text = re.sub(r"id: admitted-0-[0-9a-f]+", "id: admitted-0-*", text)  # until when they are called is part of it
     text = re.sub(r"retry: \d+", "retry: *", text).replace(side.queues["open"], "<open>")
     text = re.sub(r'"(joined_at|session_token|redirect_url|claim_before)":"[^"]+"', r'"\1":"*"', text)

@@ -1,4 +1,4 @@
-"""Limits on what a client may send, and deadlines for it, the same on both lanes."""
+"""Limits on what a client may send, and deadlines for it, the same on the fast path and by ASGI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.web.server.joins import BOTH_LANES, LANES, STATUS, join_path
 
 
 def padded(size: int) -> bytes:
-    """A good body of so many bytes."""
+    """A good body of `size` bytes."""
     return json.dumps({"client_id": "a client of ours"}).encode().ljust(size)
 
 
@@ -97,7 +97,7 @@ ENDLESS = {
         b"POST /api/v1/heartbeat HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1;",
         b"x",
     ),
-    "a trailer, full lane": (b"POST /nowhere HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x"),
+    "a trailer, by ASGI": (b"POST /nowhere HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x"),
 }
 
 
@@ -282,7 +282,7 @@ async def test_a_refused_client_is_not_listened_to_for_ever(inside: Inside, mome
         await raw.ends()
         for _ in range(3):
             await moments.pass_by(limits.LINGER_SECONDS / 4)
-            assert inside.lanes  # it may still send, and is not looked at
+            assert inside.lanes  # it may still send, and is not read
             await raw.send(b"nonsense\r\n\r\n")
         await moments.pass_by(limits.LINGER_SECONDS / 2)
         await until(lambda: not inside.lanes)

@@ -204,7 +204,7 @@ async def test_what_a_refused_client_goes_on_to_say_is_not_done(inside: Inside, 
 
 
 async def test_an_answered_request_is_let_go_at_once(inside: Inside, raw: Raw, queue: QueueId) -> None:
-    """Whoever comes new is remembered once they have their answer; nothing of it waits for a collection."""
+    """A new client is remembered once it has its answer; nothing of it waits for a collection."""
     gc.collect()  # what tests before this one left
     gc.disable()
     try:
@@ -282,7 +282,7 @@ async def test_a_half_closed_connection_is_closed_when_nothing_is_under_way(raw:
 async def test_a_stream_whose_client_goes_is_forgotten_at_once(
     inside: Inside, raw: Raw, queue: QueueId, lane: Any, go: Any, behind: int
 ) -> None:
-    """Even where more came behind it, which is never looked at."""
+    """Even where more came behind it, which is never read."""
     ticket = await token(raw, queue)
     await raw.send(request("GET", lane("/api/v1/stream"), token=ticket) + join(queue) * behind)
     await raw.reader.readuntil(b"event: position")
@@ -333,7 +333,7 @@ async def test_a_stream_that_opens_as_the_server_ends_is_sent_away(
 
 
 async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
-    """Whoever is in the middle of a request may finish it, if it does not take too long."""
+    """A client in the middle of a request may finish it, if it does not take too long."""
     server = RunningServer(tmp_path, workers=1)
     try:
         async with service_of(server) as service:

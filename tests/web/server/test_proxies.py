@@ -14,7 +14,7 @@ from tests.web.raw import Raw, connected
 CLIENT, SAYS_TO_BE = b"198.51.100.7", b"203.0.113.%d"
 
 
-@pytest.fixture(params=[True, False], ids=["fast lane", "ASGI"])
+@pytest.fixture(params=[True, False], ids=["fast path", "ASGI"])
 async def inside(valkey_url: str, request: pytest.FixtureRequest) -> AsyncIterator[Inside]:
     settings = ServerSettings(trusted_proxies=[HOST])
     async with serving(valkey_url, settings=settings, fast=request.param) as inside:

@@ -143,7 +143,7 @@ def test_lines_that_nobody_takes_stop_nothing(tmp_path: Path) -> None:
     try:
         answer = httpx.post(f"{server.base_url}/api/v1/queues/demo/join")
         assert answer.status_code == 201
-        # Whoever looks after them is still there, also after it has said that it is ready.
+        # The supervisor still runs, also after it has said that it is ready.
         os.kill(workers[0], signal.SIGKILL)
         wait_until(lambda: len({*server.worker_pids()} - {workers[0]}) == 2, "there are two workers again")
         workers = server.worker_pids()

@@ -1,4 +1,4 @@
-"""The fast lane is built into a class of uvicorn's that is no public interface. These tests tell when a release moves
+"""The fast path is built into a class of uvicorn's that is no public interface. These tests tell when a release moves
 what it leans on, before anything subtler does; the others in this folder tell whether it still behaves."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairline.web.server.connection import Connection
 from fairline.web.server.fast_cycle import FastCycle
 from fairline.web.server.fast_path import FastLane
 
-#: The methods of uvicorn's protocol that the lane overrides, calls or is called by, with their parameters.
+#: The methods of uvicorn's protocol that the fast path overrides, calls or is called by, with their parameters.
 METHODS = {
     "connection_made": ["transport"],
     "connection_lost": ["exc"],
@@ -61,7 +61,7 @@ ATTRIBUTES = {
 }
 #: Set when a request begins, so that a new connection has it not.
 LATER = {"url"}
-#: What it looks at or sets on a request that has gone on to ASGI.
+#: What it reads or sets on a request that has gone on to ASGI.
 CYCLE = {"disconnected", "keep_alive", "message_event", "response_complete", "response_started"}
 
 
@@ -89,7 +89,7 @@ def test_the_attributes_of_the_protocol_are_there(protocol: HttpToolsProtocol) -
 
 
 def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> None:
-    """What the lane says of itself is its own or in the lists above, and uvicorn has no name of ours."""
+    """What the fast path says of itself is its own or in the lists above, and uvicorn has none of our names."""
     used = {
         node.attr
         for module, name in ((connection, "self"), (fast_path, "self"), (fast_cycle, "protocol"))

@@ -131,7 +131,7 @@ def comes(transport: asyncio.Transport, said: bytes) -> None:
     ("said", "statuses"),
     [
         pytest.param(request("GET", "/api/v1/status", token="made up"), [201, 401], id="a bad token"),
-        pytest.param(request("GET", "/healthz"), [201, 200], id="a call of the other lane"),
+        pytest.param(request("GET", "/healthz"), [201, 200], id="a call of the ASGI application"),
         pytest.param(b"no request\r\n\r\n", [201, 400], id="no request"),
         pytest.param(b"", [201], id="the end"),
     ],

@@ -21,7 +21,7 @@ from tests.backends import HOST
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.sse import EventSource
 
-#: So seldom does anyone hear of anything only because all are told again.
+#: So rarely is the state sent again to everyone whether it has changed or not.
 SELDOM: dict[str, Any] = {"heartbeat_interval_seconds": 300, "heartbeat_timeout_seconds": 0}
 
 

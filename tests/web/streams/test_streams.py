@@ -123,7 +123,7 @@ async def test_a_restart_under_five_thousand_streams_loses_no_place(tmp_path_fac
                 await everyone(streams, lambda stream: stream.connections >= 2 and stream.open, 60)
                 stats = (await client.get(f"/api/v1/admin/queues/{queue}/stats")).json()
                 assert (stats["waiting"], stats["expired"]) == (5000, 0)
-                # Someone in front leaves: everyone behind hears of it on the new connection.
+                # Someone in front leaves: everyone behind receives it on the new connection.
                 first = min(people, key=lambda who: who["position"])
                 await client.post(f"/api/v1/admin/queues/{queue}/tickets/{first['ticket']}/cancel")
                 others = [stream for stream in streams if stream.last["ticket"] != first["ticket"]]
