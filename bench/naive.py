@@ -1,6 +1,6 @@
 """The script one would write in an afternoon, compared with Fairline on the same server: a list, a hash for each
-position, a sorted set of heartbeats. Keys and fields are those of a published design for DragonflyDB; its checks are separate
-calls, its writes one pipeline."""
+position, a sorted set of heartbeats. Keys and fields are those of a published design for DragonflyDB; its checks are
+separate calls, its writes one pipeline."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ async def measure(quick: bool) -> list[Table]:
             others = await join(client, "line", 1000)
             before = _memory(served)
             watching = [await _open(served, token) for token in tokens]
-            await asyncio.sleep(3)  # everyone has been told once
+            await asyncio.sleep(3)  # everyone has received one event
             each = (_memory(served) - before) / streams
             moved = await client.patch("/api/v1/admin/queues/watched", json={"admission_rate": 50})
             moved.raise_for_status()

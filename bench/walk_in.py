@@ -63,7 +63,7 @@ class Record(Struct):
 async def measure(quick: bool) -> list[Table]:
     """The walk-in line for five minutes, or less."""
     seconds = QUICK_SECONDS if quick else SECONDS
-    # Everyone has an address of their own, which a proxy tells of: this one is it.
+    # Everyone has an address of their own, which a proxy forwards: this client is the proxy.
     async with (
         fairline(FAIRLINE_STORE="embedded-postgres", FAIRLINE_TRUSTED_PROXIES=HOST) as served,
         _client(served) as people,

@@ -175,7 +175,7 @@ async def shared_store(session_clock: FakeClock) -> AsyncIterator[Callable[[str]
 async def store(
     backend: str, shared_store: Callable[[str], Awaitable[Store]], clock: FakeClock
 ) -> AsyncIterator[Store]:
-    """The store of a test; its queues go with it, or keepers of later tests would look after them all."""
+    """The store of a test; its queues go with it, or keepers of later tests would serve them all."""
     shared = await shared_store(backend)
     yield shared
     with contextlib.suppress(FairlineError):  # some tests leave it away

@@ -1,4 +1,4 @@
-"""Someone who takes mail: a real server of SMTP that answers as it is told to, and remembers what came."""
+"""Someone who takes mail: a real SMTP server that answers as the test says, and remembers what came."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Mailbox:
         self.up()
 
     def texts(self, to: str) -> list[str]:
-        """What someone was told, in order."""
+        """What someone received, in order."""
         return [mail.text for mail in self.mails if mail.to == to]
 
     def up(self) -> None:

@@ -1,4 +1,4 @@
-"""Someone who receives webhooks: a real server that answers as it is told to, and remembers what came."""
+"""Someone who receives webhooks: a real server that answers as the test says, and remembers what came."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import fairline
 SOURCE = Path(fairline.__file__).parent
 #: How `log` is called for lines that are written; those for finding errors are not.
 _WRITES = frozenset({"info", "warning", "error", "exception", "critical"})
-#: What is told a name and hands it on: it is found where they are called.
+#: Functions that take the name as an argument and pass it on: the name is read where they are called.
 _HAND_ON = frozenset({"log", "record", "_note"})
 
 
@@ -28,7 +28,7 @@ def recorded() -> set[str]:
 
 @cache
 def _said() -> list[tuple[str, set[str]]]:
-    """What is called, and the name it is told."""
+    """The name of each function that is called, and the names it is given."""
     return [said for path in sorted(SOURCE.rglob("*.py")) for said in _said_in(path)]
 
 
@@ -69,7 +69,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _names(call: ast.Call) -> set[str]:
-    """The name it is said by: the first word among what it is told, or one of two. One that is put together as it runs
+    """The name it is said by: the first word among its arguments, or one of two. One that is put together as it runs
     could not be found in the source, nor here."""
     for told in call.args[:2]:
         parts = [told.body, told.orelse] if isinstance(told, ast.IfExp) else [told]

@@ -25,8 +25,8 @@ END_SECONDS = 5
 
 
 def main() -> None:
-    """Serve until told to end."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until all is imported: a traceback would tell nobody anything
+    """Serve until stopped."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until all is imported: a traceback would help nobody
     from fairline.cli import show
     from fairline.cli.serve import run, serve
     from fairline.errors import FairlineError
@@ -88,8 +88,8 @@ class _Shop:
         self._process: subprocess.Popen[bytes] | None = None
 
     def open(self, server: str, admin_key: str) -> dict[str, str]:
-        """Start it beside the server that runs at an address; answers what to tell of it. Whoever comes before it is
-        quite ready waits for it."""
+        """Start it next to the server that runs at an address; answers what to print about it. A client that comes
+        before it is quite ready waits for it."""
         with _listen() as listening:
             here = f"http://127.0.0.1:{listening.getsockname()[1]}"
             command = [sys.executable, "-m", "examples.shop.serve", "--beside", str(listening.fileno())]

@@ -28,7 +28,7 @@ QUEUE = "shop"
 
 
 def main() -> None:
-    """Serve until told to end."""
+    """Serve until stopped."""
     options = argparse.ArgumentParser(description="A small shop to put Fairline in front of.")
     options.add_argument("--host", default="127.0.0.1")
     options.add_argument("--port", type=int, default=8090)

@@ -189,7 +189,7 @@ async def test_a_call_that_waited_too_long_is_answered_instead_of_sent(
     assert store.sent == [("a", [0, 1]), ("a", [9, 10])]
 
 
-# Being told instead of waiting
+# A callback instead of waiting
 
 
 async def test_a_callback_is_called_in_the_turn_of_the_batch(store: FakeStore) -> None:

@@ -207,7 +207,7 @@ def test_no_text_ends_an_event_or_begins_one(house: House) -> None:
 
 
 def frames(url: str, headers: dict[str, str], until: str = "") -> list[tuple[str, Any]]:
-    """What a stream tells at first: up to an event of this kind, or of any. Each line is one of an event's, and what it
+    """What a stream sends at first: up to an event of this kind, or of any. Each line is one of an event's, and what it
     tells is whole JSON. Lines end as the standard of these streams says, and nowhere else."""
     found: list[tuple[str, Any]] = []
     kind, rest = "", b""

@@ -222,7 +222,7 @@ async def test_a_burst_of_guesses_is_worth_no_more_than_one_after_another() -> N
     guesses = [*(f"guess {n}" for n in range(500)), "right"]
     answers = await asyncio.gather(*(told("one", each) for each in guesses))
     assert Counter(answers) == {"key_invalid": 20, "rate_limited": 481}
-    assert len(looked) == 21  # the last one told that the limit was reached
+    assert len(looked) == 21  # the last one said that the limit was reached
     # Where a key is right, it stays so whatever else comes from there; once it is wrong, it is one more guess.
     assert [await told("two", each) for each in ("right", "guess", "right")] == ["opened", "rate_limited", "opened"]
     assert await told("three", "right") == "opened"
@@ -238,7 +238,7 @@ def test_who_is_refused_again_and_again_does_not_fill_the_log(
     began = time.monotonic()
     assert [join(proxy, queue, "192.0.2.1").status_code for _ in range(500)] == [201] + [429] * 499
     minutes = 1 + int((time.monotonic() - began) / SECONDS)
-    server.restart()  # what was counted is told at the end
+    server.restart()  # what was counted is reported at the end
 
     def lines(event: str) -> list[dict[str, Any]]:
         return [line for line in server.logs(event) if line.get("queue") == queue]

@@ -18,7 +18,7 @@ Cookies = dict[str, list[Any]]
 
 
 def sign_in(venue: Venue) -> Cookies:
-    """The cookies of a member of staff, and of someone who may only look."""
+    """The cookies of a member of staff, and of someone who may only view."""
     admin = {"Authorization": f"Bearer {venue.server.admin_key}"}
     found = {}
     for role in ("operator", "viewer"):

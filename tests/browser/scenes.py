@@ -1,4 +1,4 @@
-"""Every state of the page, and how someone comes to see it: for tests that look at all of them, and the pictures."""
+"""Every state of the page, and how someone comes to see it: for tests that open all of them, and the pictures."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "deskt
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
 #: Staff work with a tablet, or with their phone.
 DESK_SIZES: dict[str, ViewportSize] = {"tablet": {"width": 1024, "height": 768}, "phone": SIZES["phone"]}
-#: Some as they look to others: name of the picture, state, language, colour scheme.
+#: Some as others see them: name of the picture, state, language, colour scheme.
 MORE = [
     ("waiting-dark", "waiting", "en", "dark"),
     ("waiting-ar", "waiting", "ar", "light"),
@@ -40,7 +40,7 @@ MORE = [
     ("message-dark", "message", "de", "dark"),
     ("not_open-fr", "not_open", "fr", "light"),
 ]
-#: The board: name of the picture, scene, what the address says of its look, and at which sizes.
+#: The board: name of the picture, scene, what the address says of its design, and at which sizes.
 WALL, POCKET = {"width": 1920, "height": 1080}, {"width": 390, "height": 844}
 SCREENS: list[tuple[str, str, str, dict[str, dict[str, int]]]] = [
     ("board", "busy", "theme=light", {"wall": WALL, "phone": POCKET}),

@@ -215,7 +215,7 @@ def test_a_refusal_is_said_plainly(office: Queue, sit: Sit) -> None:
     page = sit(office)
     next_(page).click()
     expect(mine(page, 1)).to_be_visible()
-    page.route("**/floor?*", lambda route: route.abort())  # the page does not hear of it
+    page.route("**/floor?*", lambda route: route.abort())  # the page does not receive it
     office.act(1, "start")
     page.locator('.person [data-act="no_show"]').evaluate("element => element.click()")
     said(page).to_contain_text("active")

@@ -154,7 +154,7 @@ def test_a_network_that_drops_after_the_tap_makes_one_ticket(venue: Venue, come:
 
     def drop_the_answer(route: Route) -> None:
         if route.request.method == "POST" and next(lost, False):
-            route.fetch(max_redirects=0)  # it is done, and nobody hears of it
+            route.fetch(max_redirects=0)  # it is done, and nobody receives the answer
             route.abort()
         else:
             route.continue_()

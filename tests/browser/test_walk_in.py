@@ -20,7 +20,7 @@ from tests.browser.desks import Sit, can_call, next_, press, row
 from tests.browser.venue import PATIENCE_SECONDS, Queue, Venue
 from tests.browser.walk_in_line import WATCH, take_number, walk_in
 
-#: Between two looks at all screens.
+#: Between two checks of all screens.
 REST_MS = 30
 ENGLISH = Language("en")
 #: Six browsers that draw moving pictures are what would take the time.
@@ -29,7 +29,7 @@ DESKS = ("Desk 1", "Desk 2")
 #: What stands above the number of someone who is no longer in line.
 TITLES = {"serving": "You are being served", "no-show": "You were called", "done": "All done"}
 
-#: What each kind of screen tells.
+#: What each kind of screen shows.
 PHONE = """() => {
   const seen = (name) => [...document.querySelectorAll(`[data-show="${name}"]`)].find((it) => it.checkVisibility());
   const read = (name) => seen(name)?.textContent.trim() ?? "";
@@ -129,10 +129,10 @@ class WalkIn:
         self.queue.set(opening_hours={another_day: ["09:00-12:00"]})
         self.closed = True
 
-    # What the screens should tell
+    # What the screens should show
 
     def agree(self) -> None:
-        """Every screen comes to tell the same."""
+        """Every screen comes to show the same."""
         screens: list[tuple[str, Page, str, Any]] = [
             *((f"the phone of {guest.label}", guest.page, PHONE, self._phone(guest)) for guest in self.guests),
             *((desk, page, DESK, self._desk(desk)) for desk, page in self.desks.items()),
@@ -186,7 +186,7 @@ class WalkIn:
 def _told(page: Page, read: str) -> Any:
     try:
         return page.evaluate(read)
-    except Error:  # it is being loaded anew
+    except Error:  # it is being reloaded
         return None
 
 
@@ -237,7 +237,7 @@ def test_every_screen_agrees_after_every_press(barber: WalkIn, come: NewPerson) 
     ada.where, barber.first = "no-show", grace.label
     barber.agree()
 
-    # The other desk sees her come after all. Her page was loaded anew, so its bell begins anew.
+    # The other desk sees her come after all. Her page was reloaded, so its bell begins again.
     barber.does(grace.desk, lambda page: row(page, "missed", ada.ticket).get_by_role("button", name="Undo").click())
     ada.where, ada.rung, barber.first = "called", 0, ada.label
     barber.agree()

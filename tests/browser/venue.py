@@ -154,7 +154,7 @@ class Venue:
 
 
 class Person:
-    """Someone with a browser of their own. What their pages do wrong is noted."""
+    """Someone with a browser of their own. The errors of their pages are recorded."""
 
     def __init__(self, venue: Venue, context: BrowserContext) -> None:
         self.context = context

@@ -251,7 +251,7 @@ def test_a_label_without_series_is_the_number_with_its_zeros(here: Here) -> None
 
 
 def test_a_label_that_comes_again_each_day_is_that_of_who_is_there(monkeypatch: pytest.MonkeyPatch, here: Here) -> None:
-    """As the server tells of them, without waiting for midnight."""
+    """As the server describes them, without waiting for midnight."""
     there = [
         {"ticket": 41, "label": "ROFF-A0001", "status": "expired"},
         {"ticket": 7, "label": "ROFF-A0001", "status": "waiting"},

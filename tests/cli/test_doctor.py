@@ -1,4 +1,4 @@
-"""The doctor: it finds what would hurt, as `serve` would find it, and changes nothing of what it looks at."""
+"""The doctor: it finds what would hurt, as `serve` would find it, and changes nothing that it checks."""
 
 from __future__ import annotations
 

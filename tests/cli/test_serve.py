@@ -1,4 +1,4 @@
-"""What `fairline serve` tells at a start, and what somebody finds who opens what it tells."""
+"""What `fairline serve` prints at a start, and what somebody finds who opens the addresses it prints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _check_home(someone: httpx.Client, base: str) -> None:
 
 
 def _check_arrival(someone: httpx.Client, admin: httpx.Client, base: str) -> None:
-    """In by the pass, which does not stay in the address; and only by a pass of this queue that is still good."""
+    """In by the session token, which does not stay in the address; and only by one of this queue that is still good."""
     token = someone.post(f"{base}/api/v1/queues/demo/join", json={}).json()["token"]
     headers = {"authorization": f"Bearer {token}"}
     answer: dict[str, str] = {}

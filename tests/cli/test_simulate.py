@@ -62,7 +62,7 @@ def test_as_json_it_can_be_read_by_programs() -> None:
 def test_a_mistake_is_said_before_any_work(words: tuple[str, ...], said: str) -> None:
     done = CliRunner().invoke(app, ["simulate", *words], env={"COLUMNS": "200"})
     assert done.exit_code in (1, 2)
-    # What is ours is raised, and told in one line by `main`.
+    # Fairline's own errors are raised, and printed in one line by `main`.
     assert said in (done.exception.message if isinstance(done.exception, FairlineError) else done.output)
 
 

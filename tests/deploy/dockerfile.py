@@ -23,7 +23,7 @@ TOOLS = {
     str(path): path for path in {Path("/usr"), PYTHON} if path == Path("/usr") or not PYTHON.is_relative_to("/usr")
 }
 BASE = {"PATH": f"{PYTHON / 'bin'}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-#: How pip, in a step, is told where the wheels are; a user's own settings are not asked.
+#: How pip, in a step, learns where the wheels are; a user's own settings are not asked.
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels", "PIP_CONFIG_FILE": os.devnull}
 
 

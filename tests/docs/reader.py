@@ -56,7 +56,7 @@ class Reader:
         self._showing: Terminal | None = None  # where that command still runs
 
     def follow(self, blocks: list[Block], then: Callable[[Block], None] = lambda _: None) -> None:
-        """All of a page, with a look after each block, and Ctrl-C where something still runs."""
+        """All of a page, with a check after each block, and Ctrl-C where something still runs."""
         for block in blocks:
             if block.file:
                 (self._folder / block.file).write_text(self._here(block.text), encoding="utf-8")

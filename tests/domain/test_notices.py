@@ -13,7 +13,7 @@ AT = 1_800_000_000_000
 
 
 def notice(kind: NoticeKind) -> Notice:
-    """Something told at a moment."""
+    """Something sent at a moment."""
     return Notice(
         id="1",
         notice=kind,

@@ -1,4 +1,4 @@
-"""Keepers through outages, nights in which nobody kept, and their own end."""
+"""Keepers through outages, nights in which no keeper ran, and their own end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way out of the house: nobody is called who may not be, nobody is followed, nothing is waited for for ever."""
+"""Calls to other servers: no forbidden address is called, no redirect is followed, no wait is endless."""
 
 from __future__ import annotations
 

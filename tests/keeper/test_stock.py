@@ -24,7 +24,7 @@ from tests.web.inside import until
 
 
 class SeatService:
-    """An event service of someone else's: answers as it is told to, and counts who asks."""
+    """An event service of someone else's: answers as the test says, and counts the requests."""
 
     def __init__(self) -> None:
         self.answer: tuple[int, dict[str, str], bytes] = (200, {}, b'{"seats": 50}')

@@ -106,7 +106,7 @@ class Moves(State):
     # What is measured
 
     def _measure(self) -> None:
-        """Fade what was seen of the line, and add the time since. Time nobody kept does not count."""
+        """Fade what was seen of the line, and add the time since. Time without a keeper does not count."""
         flow, now = self.flow, self.now()
         seconds = 0 if flow.at is None else max(0, now - flow.at) / 1000
         if seconds > 60:

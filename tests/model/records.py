@@ -105,6 +105,6 @@ class Bucket:
     tokens: float | None = None
     at: int | None = None
     ticked: int | None = None
-    """When a keeper last looked."""
+    """When a keeper last swept."""
     on_hold: bool = False
     """Someone waited for nothing but the next token."""

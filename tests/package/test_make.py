@@ -15,7 +15,7 @@ CHANGED = ("pyproject.toml", "constraints.txt")
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A fresh clone, as far as make looks."""
+    """A fresh clone, as far as make can see."""
     for name in ("Makefile", *CHANGED):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
         os.utime(tmp_path / name, (1_000, 1_000))

@@ -1,4 +1,4 @@
-"""Secrets that are kept in the data folder: there is a whole one or none, and a spoilt one is never signed with."""
+"""Secrets in the data folder: there is a whole one or none, and a damaged one is never signed with."""
 
 from __future__ import annotations
 

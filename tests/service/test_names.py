@@ -1,4 +1,4 @@
-"""Names: what is no queue is told by every call."""
+"""Names: every call says that a queue does not exist."""
 
 from __future__ import annotations
 

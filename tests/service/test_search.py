@@ -130,7 +130,7 @@ async def test_people_are_found_in_the_order_of_the_line(
     assert await found("21") == await found("rdesk-000021") == [21]
     assert await found("Ada 21") == [21]
     assert await found("1", Status.EXPIRED) == [1]
-    # No ticket has this number: it may be a part of what someone told.
+    # No ticket has this number: it may be a part of what someone entered.
     assert await found("99") == []
 
 

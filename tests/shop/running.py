@@ -122,7 +122,7 @@ class Demonstration:
 
 
 def _take_terminal() -> None:
-    """The terminal becomes the one whose Ctrl-C this session hears."""
+    """The terminal becomes the one whose Ctrl-C this session receives."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 

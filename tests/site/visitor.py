@@ -44,7 +44,7 @@ class Visitor:
         await self._line.aclose()
 
     async def asks(self, path: str = "/", **more: Any) -> httpx.Response:
-        """Ask the site for something, and be told, whatever it is."""
+        """Ask the site for something, and take its answer, whatever it is."""
         return await self.browser.get(path, **more)
 
     async def joins(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Visitor:
             await pause()
 
     async def goes_in(self, redirect_url: str) -> httpx.Response:
-        """Follow the way in, to the page without the pass in its address."""
+        """Follow the way in, to the page without the session token in its address."""
         arrived = await self.browser.get(redirect_url)
         assert arrived.status_code == 302, arrived.text
         assert "fairline_session" not in arrived.headers["location"]

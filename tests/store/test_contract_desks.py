@@ -1,4 +1,4 @@
-"""Desks: which are open, what each did, and what the wait at a walk-in line is told from."""
+"""Desks: which are open, what each did, and what the wait at a walk-in line is estimated from."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_a_desk_makes_room_for_another_once_the_hours_it_was_seen_in_are_n
         await v.store.set_desk(v.queue, "One more", is_open=True)
     assert len(await open_desks(v)) == MOST_DESKS
     v.clock.advance(0.001)
-    await v.store.set_desk(v.queue, "Desk 2", is_open=True)  # needs no room: the others stay
+    await v.store.set_desk(v.queue, "Desk 2", is_open=True)  # needs no free slot: the others stay
     assert len(await open_desks(v)) == MOST_DESKS
     await v.store.set_desk(v.queue, "One more", is_open=True)
     assert await open_desks(v) == {"Desk 1": False, "Desk 2": True, "One more": True}
@@ -123,7 +123,7 @@ async def test_a_desk_that_only_calls_has_the_place_of_one_that_was_not_seen_for
     for n in range(MOST_DESKS - 1):
         await v.call(desk=f"Desk {n}")
     await v.call(desk="other")
-    await v.call(desk="Nobody's")  # there is no room for it
+    await v.call(desk="Nobody's")  # there is no slot left for it
     v.clock.advance((HOURS_KEPT + 1) * 3600)
     await v.call(desk="Desk 5")
     await v.call(desk="New")
@@ -175,7 +175,7 @@ async def test_the_time_from_call_to_call_is_measured_while_people_wait(venue: O
         await v.call(desk="A")
     snapshot = await v.store.snapshot(v.queue)
     assert (snapshot.cycles, snapshot.cycle_seconds) == (3, 300)  # of the last three
-    await v.call(desk="B")  # its first call tells nothing
+    await v.call(desk="B")  # its first call measures nothing
     await v.call(desk="A")
     assert (await v.store.snapshot(v.queue)).cycles == 3
 

@@ -1,4 +1,4 @@
-"""Who has come to the front of the line is noted of once, whatever happens to them afterwards."""
+"""Who has come near the front of the line is noted once, whatever happens to them afterwards."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ async def used(v: Venue) -> dict[str, int]:
 
 
 async def refusal(v: Venue, pass_id: str = "vip") -> str:
-    """What is wrong with the pass."""
+    """What is wrong with the session token."""
     before = await v.everything()
     refused = await v.try_join(pass_id=pass_id)
     assert isinstance(refused, PassInvalid), refused

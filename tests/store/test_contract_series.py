@@ -144,7 +144,7 @@ async def test_an_outage_of_the_server_makes_no_estimate_wrong(venue: OpenVenue)
     await v.store.sweep(v.queue, 10)
     await v.store.record_estimates(v.queue, [EstimateSample(1, 10, 5, 20)])
     v.clock.advance(605)
-    await v.store.sweep(v.queue, 10, every=5)  # nobody kept the time for ten minutes
+    await v.store.sweep(v.queue, 10, every=5)  # no keeper ran for ten minutes
     v.clock.advance(5)
     await v.admit()
     found = await estimates(v)

@@ -60,7 +60,7 @@ async def test_capacity_stock_and_rate_are_those_of_everyone(venue: OpenVenue) -
         v = await venue(**{**FAST, **settings})
         outcomes = (await v.store.join(v.queue, [Arrival(through=True)] * 5)).items
         assert [type(outcome) for outcome in outcomes] == [Joined, Joined, AtCapacity, AtCapacity, AtCapacity], settings
-        assert len(await v.tickets()) == 2, settings  # nothing is left of those who were told so
+        assert len(await v.tickets()) == 2, settings  # nothing is left of those who were answered so
         await v.joins(1)
         assert await v.admit() == [], settings
 

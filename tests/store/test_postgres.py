@@ -105,7 +105,7 @@ async def nothing_half_done(url: str) -> None:
 
 
 class Rush:
-    """Workers that join and call, each trying again what was not answered, until told to stop."""
+    """Workers that join and call, each retrying what was not answered, until stopped."""
 
     def __init__(self, store: Store, queue: QueueId = QUEUE) -> None:
         self._store, self._queue = store, queue

@@ -26,7 +26,7 @@ ON_EVERY_STORE = {
     "test_tickets",
     "test_walk_in",
 }
-#: What operators look up is tried on both where long tests are asked for: the contract suite has it on both anyway.
+#: What operators read is tried on both where long tests are asked for: the contract suite has it on both anyway.
 ON_EVERY_STORE_IF_LONG = {"test_audit", "test_history", "test_keys", "test_live_events", "test_queues", "test_records"}
 STORES = ("embedded", "embedded-postgres")
 

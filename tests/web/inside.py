@@ -56,7 +56,7 @@ class Inside:
 
     @property
     def lanes(self) -> list[FastLane]:
-        """The open connections of the fast lane."""
+        """The open connections of the fast path."""
         return [each for each in self.server.server_state.connections if isinstance(each, FastLane)]
 
     @property
@@ -87,7 +87,7 @@ async def open_queue(service: Fairline, name: str = "", **settings: Any) -> Queu
 async def until(
     true: Callable[[], Any], seconds: float = PATIENCE_SECONDS, *, trouble: str = "it never came true"
 ) -> None:
-    """Wait until something holds, looking again and again."""
+    """Wait until something holds, checking again and again."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:
@@ -115,7 +115,7 @@ class Moments:
         return self._now
 
     async def pass_by(self, seconds: float) -> None:
-        """So much later, when the server has looked whose time is over."""
+        """So much later, when the server has swept."""
         self._now += seconds
         before = self._looks
         await until(lambda: self._looks > before + 1, trouble="the server does not look")
@@ -125,7 +125,7 @@ class Moments:
 async def serving(
     url: str, *, secret: bytes = b"s" * 32, fast: bool = True, settings: ServerSettings | None = None
 ) -> AsyncIterator[Inside]:
-    """Both lanes on a free port; or only the ASGI application, as another server would run it."""
+    """The fast path and the ASGI application on a free port; or only the latter, as another server would run it."""
     store = await open_store(url)
     settings = settings or ServerSettings(cors_origins=[ORIGIN])
     service = Fairline(store, Keyring(secret), token_seconds=settings.token_seconds)

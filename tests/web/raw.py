@@ -1,4 +1,4 @@
-"""A client that owns its bytes: it sends what it is told to, whole or in pieces, and reads one answer at a time."""
+"""A client that owns its bytes: it sends what the test says, whole or in pieces, and reads one answer at a time."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Raw:
         assert await self.rest() == b""
 
     def half_close(self) -> None:
-        """Nothing more will be sent; answers are read. A server that is gone already needs not be told."""
+        """Nothing more will be sent; answers are read. A server that is gone already needs no signal."""
         with contextlib.suppress(OSError):
             self.writer.write_eof()
 
@@ -163,5 +163,5 @@ def chunked(body: bytes, size: int, trailers: bytes = b"") -> bytes:
 
 
 def slow(path: str) -> str:
-    """The same address written so that the full lane answers it."""
+    """The same address written so that the ASGI application answers it."""
     return path.replace("/api/", "/%61pi/", 1)

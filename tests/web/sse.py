@@ -36,7 +36,7 @@ class EventSource:
 
     @property
     def last(self) -> dict[str, Any]:
-        """What was told last of the ticket."""
+        """What was sent last about the ticket."""
         return next(event.data for event in reversed(self.events) if event.type != "message")
 
     def of(self, kind: str) -> list[Event]:

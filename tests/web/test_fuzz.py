@@ -133,7 +133,7 @@ class Caller:
 
 
 def proper(answer: Answer, *, head: bool = False, asked: bytes = b"") -> None:
-    """An answer that a program can rely on, and that tells nothing of our insides."""
+    """An answer that a program can rely on, and that reveals nothing internal."""
     assert answer.status < 500, (asked[:300], answer)
     assert not INSIDES.search(answer.body), (asked[:300], answer)
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])

@@ -34,7 +34,7 @@ class Rush:
         self._stop = asyncio.Event()
 
     async def run(self) -> None:
-        """Join until told to stop, and let everyone who came finish joining."""
+        """Join until stopped, and let everyone who came finish joining."""
         joining: set[asyncio.Task[None]] = set()
         number = 0
         while not self._stop.is_set():

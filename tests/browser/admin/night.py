@@ -45,7 +45,7 @@ class Night:
         return found
 
     def told(self, ticket: dict[str, Any]) -> dict[str, Any]:
-        """What someone in line is told."""
+        """What someone in line receives."""
         answer = self.public.get("/status", headers={"Authorization": f"Bearer {ticket['token']}"})
         found: dict[str, Any] = answer.raise_for_status().json()
         return found

@@ -1,4 +1,4 @@
-"""What the tests of deliveries ask for: both stores, a queue where everyone is let in, and who is told."""
+"""What the tests of deliveries ask for: both stores, a queue where everyone is let in, and a receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks and the keepers who look after them, on a store of the test's."""
+"""Webhooks and the keepers that deliver them, on a store of the test's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def service_of(store: Store) -> Fairline:
 
 @asynccontextmanager
 async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
-    """Keepers look after the outboxes until they are told to end."""
+    """Keepers deliver from the outboxes until the block ends."""
     tasks = [asyncio.create_task(keeper.run()) for keeper in keepers]
     yield
     for task in tasks:
@@ -46,7 +46,7 @@ async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def kept(store: Store, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[str]]:
-    """So many keepers look after the webhooks; counts what became of the tries."""
+    """This many keepers deliver the webhooks; counts what became of the tries."""
     outcomes: Counter[str] = Counter()
     given = {"private": True, "round_seconds": 0.02, "patience": QUICK, **options}
 

@@ -57,7 +57,7 @@ async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be
             await join(store, queue, 3)
             await holds(store, hook, 0, 3)
             assert set(Counter(receiver.ids).values()) == {QUICK.tries}
-            await until(lambda: outcomes == {"retried": 9, "dead": 3})  # told once the store has noted it
+            await until(lambda: outcomes == {"retried": 9, "dead": 3})  # answered once the store has recorded it
             page = await desk.deliveries(hook.id, DeliveryState.DEAD, None, 10)
             assert {(each.error, each.tries) for each in page.deliveries} == {("answered 500", QUICK.tries)}
             receiver.answer = lambda _: FINE

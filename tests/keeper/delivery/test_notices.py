@@ -1,4 +1,4 @@
-"""Notices on both stores: everyone is told once, in their language, while it is true, and the line waits for no one."""
+"""Notices on both stores: everyone receives one, in their language, while it is true, and the line waits for no one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def gateway(store: Store, receiver: Receiver, *topics: Topic, person: bool
 
 @asynccontextmanager
 async def kept(service: Fairline, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[tuple[str, str]]]:
-    """So many keepers look after the outboxes; counts what became of the tries."""
+    """This many keepers deliver from the outboxes; counts what became of the tries."""
     outcomes: Counter[tuple[str, str]] = Counter()
     given = {"private": True, "public_url": PUBLIC, "round_seconds": 0.02, "patience": QUICK, **options}
     made = [Dispatch(service, on_outcome=lambda *what: outcomes.update([what]), **given) for _ in range(keepers)]
@@ -151,7 +151,7 @@ async def test_nobody_hears_that_it_is_nearly_their_turn_before_they_hear_their_
 ) -> None:
     await gateway(service.store, receiver)
     await service.configure(queue, {"notice_place": 8})
-    for number in range(1, 9):  # both are due at once: nobody looked yet
+    for number in range(1, 9):  # both are due at once: no sweep has run yet
         await join(service, queue, f"p{number}", phone=f"+4144668180{number}")
     async with kept(service, 3):
         await until(lambda: len(receiver.dead_letters) == 16)
@@ -204,7 +204,7 @@ async def test_a_receiver_that_was_down_is_told_after_it_is_back_once(
         store = service.store
         hook = (await store.registry.webhooks())[0]
         await until_empty(store, hook.id, BOX)
-    # Nobody hears that it is nearly their turn after having been called.
+    # Nobody receives "nearly your turn" after having been called.
     assert Counter(told(receiver)) == Counter(
         [("joined", n) for n in (1, 2, 3, 4)] + [("nearly", n) for n in (2, 3)] + [("called", 1)]
     )

@@ -1,4 +1,4 @@
-"""Webhooks on both stores: what is told, to whom, and how a receiver knows that it is genuine."""
+"""Webhooks on both stores: what is sent, to whom, and how a receiver knows that it is genuine."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_nothing_is_sent_into_the_house_unless_that_is_set(
 ) -> None:
     with pytest.raises(InvalidRequest, match="webhook_private_addresses"):
         await WebhookDesk(store, private=False).create(receiver.url, queue, (), include_person=False, active=True)
-    # What is written otherwise tells nothing until it is looked up.
+    # A number written otherwise means nothing until it is looked up.
     sly = receiver.url.replace("127.0.0.1", "2130706433")
     hook = await WebhookDesk(store, private=False).create(sly, queue, (), include_person=False, active=True)
     async with kept(store, private=False):

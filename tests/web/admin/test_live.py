@@ -18,7 +18,7 @@ from tests.web.running import RunningServer
 
 @contextmanager
 def watching(server: RunningServer, key: str, path: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
-    """What a stream tells, as name and data."""
+    """What a stream sends, as name and data."""
     headers = {"authorization": f"Bearer {key}", "accept": "text/event-stream"}
     with httpx.stream("GET", f"{server.base_url}{ADMIN}{path}", headers=headers, timeout=20) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")

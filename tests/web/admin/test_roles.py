@@ -1,4 +1,4 @@
-"""Who may make which call, what is missing, and what is noted."""
+"""Who may make which call, what is missing, and what is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue over time, a look ahead, and the report of an evening, on a running server."""
+"""A queue over time, a forecast, and the report of an evening, on a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus is told is what happened: over all workers, and over the death of one."""
+"""What Prometheus reads is what happened: over all workers, and over the death of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board of a queue on the running server: what it shows, once and live, and what it never tells."""
+"""The board of a queue on the running server: what it shows, once and live, and what it never shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.web.running import RunningServer
 
 
 class BoardStream:
-    """A board that is open: what each queue shows, and the frames that told it."""
+    """A board that is open: what each queue shows, and the frames that said so."""
 
     def __init__(self) -> None:
         self.boards: dict[str, dict[str, Any]] = {}
@@ -303,7 +303,7 @@ async def test_a_board_of_a_queue_that_is_deleted_ends(server: RunningServer) ->
                 async for _ in lines:
                     pass
 
-        async def is_gone() -> None:  # what is told once may be a second old
+        async def is_gone() -> None:  # what is sent once may be a second old
             while True:
                 if (await client.get("/api/v1/queues/board-gone/board")).status_code == 404:
                     return

@@ -120,7 +120,7 @@ def common(side: Side, answer: Answer) -> dict[str, Any]:
 
 
 class Caller:
-    """A client of one side, which connects again when it was told to go."""
+    """A client of one side, which connects again when its connection was closed."""
 
     def __init__(self, side: Side, stack: AsyncExitStack) -> None:
         self._side = side

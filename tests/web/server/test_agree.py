@@ -103,7 +103,7 @@ async def test_an_internal_error_is_logged_and_the_answer_gives_no_details(
 
 
 async def test_both_lanes_stream_alike(sides: tuple[Side, Side]) -> None:
-    """The headers, and what is told first: to someone who waits, who comes back, who is let in."""
+    """The headers, and what is sent first: to someone who waits, who comes back, who is let in."""
     told: list[list[Any]] = [[], []]
     for side, parts in zip(sides, told, strict=True):
         queue = side.queues["open"]

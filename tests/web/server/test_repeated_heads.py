@@ -1,4 +1,4 @@
-"""A head that came before is not parsed again, and nobody can tell."""
+"""A head that came before is not parsed again, and no answer differs for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop that tells streams, on a real store that goes away at the worst moment."""
+"""The loop that sends to streams, on a real store that goes away at the worst moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def inside(valkey_url: str) -> AsyncIterator[Inside]:
 
 @asynccontextmanager
 async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator[EventSource]:
-    """The stream of a ticket, once everything that there was to tell has been told."""
+    """The stream of a ticket, once everything that there was to send has been sent."""
     answer = await inside.service.status(queue, number)
     token = inside.service.tokens.token(queue, answer.settings, answer.ticket_status, "")
     stream = EventSource(HOST, inside.port, token)
@@ -48,7 +48,8 @@ async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator
 
 
 def away_once(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The next time somebody is to be told, the store is away; answers who it would have been, once it was so."""
+    """The next time somebody is to receive something, the store is away; answers who it would
+    have been, once it was so."""
     look, missed = inside.service.statuses, list[int]()
 
     async def looked(

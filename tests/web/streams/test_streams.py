@@ -11,7 +11,7 @@ from tests.web.crowd import events, everyone, join, make_queue, operator, watchi
 from tests.web.running import RunningServer
 from tests.web.sse import EventSource
 
-#: The benchmark has a thousand and more, and says how soon they are told.
+#: The benchmark has a thousand and more, and says how soon they receive an event.
 WATCHING, LET_IN = 200, 100
 
 
@@ -75,7 +75,7 @@ async def test_the_end_of_a_ticket_is_told_and_ends_the_stream(server: RunningSe
             await client.post(f"/api/v1/admin/queues/{queue}/revoke", json={"ticket": who["ticket"], "reason": "abuse"})
             await stream.until(lambda s: bool(s.of("expired")))
             assert stream.of("expired")[0].data["reason"] == "revoked"
-            # The browser comes back, and hears that the place is gone.
+            # The browser comes back, and learns that the place is gone.
             await stream.until(lambda s: s.statuses[-1] == 410)
 
 
