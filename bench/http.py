@@ -151,7 +151,7 @@ async def made(client: httpx.AsyncClient, queue: str, settings: dict[str, Any]) 
 
 
 async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[str]:
-    """So many people join; answers their tokens."""
+    """A number of people join; answers their tokens."""
 
     async def one(number: int) -> str:
         answer = await client.post(f"/api/v1/queues/{queue}/join", json={"client_id": f"bench-{queue}-{number}"})

@@ -28,7 +28,7 @@ SERVED_SECONDS = (0.8, 1.4)
 PRESS_SECONDS = 0.2
 #: Milliseconds that 95 of 100 calls keep within.
 WANTED = {"join": 50.0, "call-next": 20.0}
-#: So many of those who still wait are asked where they stand.
+#: This many of those who still wait are asked for their position.
 SAMPLE = 100
 SETTINGS: dict[str, Any] = {
     "admission": "manual",

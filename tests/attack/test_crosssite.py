@@ -30,7 +30,7 @@ NAMED = "https://shop.example"
 PUBLIC = "https://wait.example"
 
 
-def origins_beside(server: RunningServer) -> list[dict[str, str]]:
+def related_origins(server: RunningServer) -> list[dict[str, str]]:
     """Pages of the same machine, which are not the server's for all that."""
     return [{"origin": f"http://{server.host}:{server.port + 1}"}, {"origin": f"http://localhost:{server.port}"}]
 
@@ -68,7 +68,7 @@ def visitor(server: RunningServer, make_queue: MakeQueue) -> Iterator[Visitor]:
 
 def test_a_foreign_page_that_joins_replaces_no_ticket(server: RunningServer, visitor: Visitor) -> None:
     for path in lanes(f"/api/v1/queues/{visitor.queue}/join"):
-        for page in FOREIGN + origins_beside(server):
+        for page in FOREIGN + related_origins(server):
             for media in FORMS:
                 body = f'{{"client_id":"{secrets.token_hex(6)}","name":"="}}'
                 answer = visitor.post(path, body, **page, **{"content-type": media})
@@ -80,7 +80,7 @@ def test_a_foreign_page_that_joins_replaces_no_ticket(server: RunningServer, vis
 
 def test_a_foreign_page_can_do_nothing_with_the_ticket(server: RunningServer, visitor: Visitor) -> None:
     calls = {"leave": '{"final":true}', "heartbeat": "{}", "pass": "{}", "move": "{}"}
-    for page in FOREIGN + origins_beside(server):
+    for page in FOREIGN + related_origins(server):
         for name, body in calls.items():
             for path in lanes(f"/api/v1/{name}?queue={visitor.queue}"):
                 answer = visitor.post(path, body, **page, **{"content-type": "text/plain"})
@@ -111,7 +111,7 @@ def test_the_forms_of_the_pages_are_the_pages_own(server: RunningServer, visitor
     }
     newcomer = httpx.Client(base_url=server.base_url)
     with newcomer:
-        for page in FOREIGN + origins_beside(server):
+        for page in FOREIGN + related_origins(server):
             for path, bodies in forms.items():
                 for body in bodies:
                     headers = {**page, "content-type": FORMS[1], "accept": "text/html"}

@@ -223,7 +223,7 @@ def test_a_program_that_keeps_no_cookies_goes_on_as_itself(
     assert answers == [(200, "active"), (200, "active"), (200, "completed")]
 
 
-def test_a_link_that_is_used_is_no_pass_either_for_who_puts_it_into_a_cookie_by_hand(
+def test_a_used_link_lets_nobody_in_who_puts_it_into_a_cookie_by_hand(
     server: RunningServer, operator: httpx.Client, make_queue: MakeQueue
 ) -> None:
     for by_gate in (True, False):

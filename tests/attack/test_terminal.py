@@ -84,8 +84,8 @@ def test_what_strangers_write_is_text_in_a_log_too(kind: LogFormat) -> None:
         "try:\n    raise ValueError(hostile)\nexcept ValueError as error:\n    log.error('failed', exc_info=error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    colours_of_ours = re.compile(r"\x1b\[[0-9;]*m")
-    assert not STEERS.search(colours_of_ours.sub("", done.stderr) if kind is LogFormat.TEXT else done.stderr)
+    own_colours = re.compile(r"\x1b\[[0-9;]*m")
+    assert not STEERS.search(own_colours.sub("", done.stderr) if kind is LogFormat.TEXT else done.stderr)
     assert done.stderr.count("Eve") == 4
     assert "\x1b[2J" not in done.stderr
 

@@ -279,7 +279,7 @@ def test_the_desk_says_what_people_came_for(venue: Venue, sit: Sit) -> None:
     expect(mine(page, 1)).to_contain_text("Beards · 1 person")
 
 
-def test_whoever_is_added_is_told_in_their_language(office: Queue, sit: Sit) -> None:
+def test_who_is_added_gets_notices_in_their_language(office: Queue, sit: Sit) -> None:
     page = sit(office, locale="fr-CH")
     page.keyboard.press("a")
     expect(page.get_by_label("Language of notices")).to_have_value("fr")

@@ -80,7 +80,7 @@ def test_put_on_hold_from_the_desk_nobody_is_told_to_be_back_in_line(venue: Venu
     shows(page, "note").to_be_hidden()
 
 
-def test_whoever_listens_is_told_no_wait_that_nobody_knows(venue: Venue, come: NewPerson) -> None:
+def test_a_screen_reader_announces_no_wait_that_is_unknown(venue: Venue, come: NewPerson) -> None:
     queue = walk_in(venue)
     queue.others(4)
     page = take_number(queue, come())

@@ -20,9 +20,7 @@ def _console(page: Page) -> list[str]:
     return said
 
 
-def test_whoever_opens_the_shop_waits_a_while_sees_the_place_move_and_comes_in(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_who_opens_the_shop_waits_a_while_sees_the_place_move_and_comes_in(browser: Browser, tmp_path: Path) -> None:
     with Demonstration(tmp_path, "--crowd", "4", "--every", "2") as it:
         shop = it.until_open()
         context = browser.new_context()
@@ -60,7 +58,7 @@ def test_a_first_visit_to_the_demo_comes_in_with_nothing_in_the_address(venue: V
     assert said == []
     page.get_by_role("button", name="Leave").click()
     expect(page.get_by_role("heading", name="You have left the line")).to_be_visible()
-    # The place inside is given up: whoever comes back waits for a new turn.
+    # The place inside is given up: who comes back waits for a new turn.
     page.goto(f"{venue.server.base_url}/arrived/demo")
     expect(page).to_have_url(re.compile(r"/q/demo"))
 

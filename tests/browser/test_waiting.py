@@ -10,7 +10,7 @@ from tests.browser.conftest import NewPerson
 from tests.browser.venue import Venue, eventually, shows
 
 
-def test_from_joining_to_the_site_with_a_pass_that_works(venue: Venue, come: NewPerson) -> None:
+def test_from_joining_to_the_site_with_a_session_token_that_works(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue()
     queue.others(3)
     page = come().tab(queue.url)

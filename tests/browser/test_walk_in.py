@@ -264,7 +264,7 @@ def test_every_screen_agrees_after_every_press(barber: WalkIn, come: NewPerson) 
     expect(late.get_by_role("heading", name="Closed")).to_be_visible()
     expect(late.get_by_role("button", name="Take a number")).to_have_count(0)
 
-    # Whoever has a number is served all the same.
+    # People who have a number are served all the same.
     barber.presses(ada.desk, "complete")
     ada.where = "done"
     barber.agree()

@@ -306,7 +306,7 @@ def test_a_person_is_searched_for(here: Here, server: RunningServer) -> None:
     assert "Nobody is there" in here("ticket", "list", "crowd", "--search", "Alan")[0]
 
 
-def test_more_tickets_are_told_of_only_where_there_are(here: Here, server: RunningServer) -> None:
+def test_more_tickets_are_mentioned_only_where_there_are(here: Here, server: RunningServer) -> None:
     here("queue", "create", "three", "admission=manual")
     for _ in range(3):
         httpx.post(f"{server.base_url}/api/v1/queues/three/join", json={}).raise_for_status()

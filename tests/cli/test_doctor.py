@@ -123,7 +123,7 @@ def test_the_other_embedded_store_is_not_overlooked(tmp_path: Path, free_port: s
         assert f"--store {other}" in told.stdout
 
 
-def test_a_mistyped_variable_is_told_of(tmp_path: Path, free_port: str) -> None:
+def test_a_mistyped_variable_is_reported(tmp_path: Path, free_port: str) -> None:
     told = fairline("doctor", "--data", str(tmp_path), FAIRLINE_PORT=free_port, FAIRLINE_PUBLIC_ULR="https://w.example")
     assert told.returncode == 0
     assert "look  variables" in told.stdout

@@ -66,7 +66,7 @@ def test_a_server_that_could_be_guessed_into_does_not_start(tmp_path: Path) -> N
     assert not (tmp_path / "data").exists()
 
 
-def test_a_mistyped_variable_is_told_of_at_the_start(server: RunningServer, tmp_path: Path) -> None:
+def test_a_mistyped_variable_is_reported_at_the_start(server: RunningServer, tmp_path: Path) -> None:
     (tmp_path / "postgres" / "data").mkdir(parents=True)
     given = {"FAIRLINE_PUBLIC_ULR": "https://w.example", "FAIRLINE_PORT": str(server.port)}
     told = fairline("serve", "--data", str(tmp_path), **given).stderr.splitlines()  # ends: the port is taken
@@ -154,7 +154,7 @@ def test_output_that_cannot_be_written_is_said(there: dict[str, str], words: tup
     assert done.stderr.count("\n") == 1
 
 
-def test_whoever_stops_reading_hears_nothing_more(there: dict[str, str]) -> None:
+def test_who_stops_reading_gets_no_more_output(there: dict[str, str]) -> None:
     command = f"{sys.executable} -m fairline queue list --json | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], env={**os.environ, **there}, capture_output=True, check=False)
     assert done.stderr == b""

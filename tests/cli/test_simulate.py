@@ -130,7 +130,7 @@ def test_a_sparkline_shows_the_latest_and_never_hides_someone() -> None:
     assert chart.sparkline([], 5) == ""
 
 
-def test_an_evening_on_which_nobody_waited_has_its_figures() -> None:
+def test_an_evening_on_which_nobody_waited_has_statistics_too() -> None:
     outcome = Outcome([], [Point(second, 0, 1, 0, 0) for second in range(90)])
     assert (outcome.empty_at, outcome.wait_within(0.5), outcome.estimates.share_within) == (0, None, None)
     assert [point.second for point in outcome.by_minute()] == [0, 60]

@@ -177,7 +177,7 @@ def test_the_five_lines_of_the_readme_are_those_of_the_how_to() -> None:
         lines = lines[lines.index(line) + 1 :]
 
 
-def test_the_figures_of_the_readme_were_measured() -> None:
+def test_the_numbers_of_the_readme_were_measured() -> None:
     readme, benchmarks = ((ROOT / page).read_text("utf-8") for page in ("README.md", "docs/reference/benchmarks.md"))
     figures = re.findall(r"^\| [^|]+ \| ([\d,.]+(?: \w+)?) \|$", readme.partition("| [measured]")[2], re.MULTILINE)
     assert len(figures) == 3

@@ -312,7 +312,7 @@ def test_a_keyring_that_is_turned_on_is_one_that_began_there() -> None:
     assert not any(takes(turned, token) for token in old)
 
 
-def test_a_site_can_check_a_pass_with_the_public_keys_alone_and_before_they_are_used() -> None:
+def test_a_site_can_check_a_session_token_with_the_public_keys_alone_and_before_they_are_used() -> None:
     published = {key["kid"]: key for key in Keyring(NEW, 1).jwks()["keys"]}
     for generation in (1, 2):
         head, body, signature = all_tokens(Keyring(NEW, generation))[3].split(".")

@@ -98,7 +98,7 @@ TIMES = {
 
 
 async def keep(keeper: Keeper, clock: FakeClock, seconds: int) -> None:
-    """So many seconds of ordinary keeping."""
+    """A number of seconds in which keepers run as usual."""
     for second in range(seconds):
         clock.advance(1)
         await keeper.tick()

@@ -30,7 +30,7 @@ STATIC = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 @pytest.mark.parametrize(
     "version", [pytest.param(each, marks=[] if each == RUNNING else pytest.mark.long) for each in VERSIONS]
 )
-def test_whoever_installs_the_wheel_has_a_server_with_a_waiting_page(version: str, wheel: Path, tmp_path: Path) -> None:
+def test_who_installs_the_wheel_has_a_server_with_a_waiting_page(version: str, wheel: Path, tmp_path: Path) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"there is no Python {version}")

@@ -107,7 +107,7 @@ def test_what_fails_there_leaves_nothing_either(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"x" * (LONG_ENOUGH - 1) + b"\n", b"\xff" * 40])
 @pytest.mark.parametrize(("name", "setting"), [(SECRET, "secret"), (ADMIN_KEY, "admin_key")])
-def test_a_spoilt_secret_is_refused_with_its_file(tmp_path: Path, name: str, setting: str, content: bytes) -> None:
+def test_a_damaged_secret_is_refused_with_its_file(tmp_path: Path, name: str, setting: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidSettings, match="remove it") as caught:
         read_secret(tmp_path, name)

@@ -133,7 +133,7 @@ async def test_a_key_counts_for_one_queue(service: Fairline, make_queue: MakeQue
 # Priority
 
 
-async def test_a_pass_goes_ahead_as_often_as_it_may(service: Fairline, make_queue: MakeQueue) -> None:
+async def test_a_priority_pass_goes_ahead_as_often_as_it_may(service: Fairline, make_queue: MakeQueue) -> None:
     queue = await make_queue(one_per="client")
     for _ in range(4):
         await join(service, queue)
@@ -151,7 +151,7 @@ async def test_a_pass_goes_ahead_as_often_as_it_may(service: Fairline, make_queu
     assert await joined_total(service, queue) == 6
 
 
-async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
+async def test_a_priority_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
     service: Fairline, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = await make_queue()
@@ -185,7 +185,7 @@ async def test_a_pass_that_is_forged_over_elsewhere_or_withdrawn_joins_nobody(
     assert (await join(service, queue)).ticket_status.number == 1
 
 
-async def test_a_pass_refused_in_a_batch_refuses_nobody_else(service: Fairline, make_queue: MakeQueue) -> None:
+async def test_a_priority_pass_refused_in_a_batch_refuses_nobody_else(service: Fairline, make_queue: MakeQueue) -> None:
     queue = await make_queue()
     _, text = await service.issue_priority_pass(queue, 2)
     outcomes = await asyncio.gather(
@@ -195,7 +195,7 @@ async def test_a_pass_refused_in_a_batch_refuses_nobody_else(service: Fairline, 
     assert Counter(type(outcome) for outcome in outcomes[1::2]) == {JoinAnswer: 1, PassInvalid: 3}
 
 
-async def test_staff_give_levels_and_are_not_held_to_limits(service: Fairline, make_queue: MakeQueue) -> None:
+async def test_staff_give_levels_and_have_no_limits(service: Fairline, make_queue: MakeQueue) -> None:
     queue = await make_queue(join_limit_per_ip=1, one_per="none")
     desk = Caller(address="203.0.113.9", staff="ann")
     for _ in range(5):

@@ -111,15 +111,15 @@ async def test_an_outage_of_the_store_is_waited_out(store: Store, monkeypatch: p
 async def test_who_leaves_one_queue_does_not_wait_for_the_signs_of_another(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, beside = await inside(store, 1), QueueId("beside")
-    await service.create(beside, {"admission": "manual"})
-    await store.join(beside, [Arrival()])
-    await store.call_next(beside, 1)
-    await service.visit(beside, 1, "me")
+    service, other = await inside(store, 1), QueueId("other")
+    await service.create(other, {"admission": "manual"})
+    await store.join(other, [Arrival()])
+    await store.call_next(other, 1)
+    await service.visit(other, 1, "me")
     visit, answers = store.visit, asyncio.Event()
 
     async def hangs(queue: QueueId, what: Visit, visitors: Sequence[Visitor]) -> object:
-        if queue == beside:
+        if queue == other:
             await answers.wait()
         return await visit(queue, what, visitors)
 
@@ -128,7 +128,7 @@ async def test_who_leaves_one_queue_does_not_wait_for_the_signs_of_another(
         assert (await service.leave(QUEUE, 1)).ticket_status.reason is Reason.LEFT
     answers.set()
     await service.close()
-    await store.delete(beside)
+    await store.delete(other)
 
 
 async def test_who_leaves_does_not_overtake_their_own_signs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ async def test_settings_change_at_a_moment_and_the_line_follows() -> None:
     assert max(point.admitted for point in outcome.series[30:]) >= 20
 
 
-async def test_a_forecast_can_be_taken_and_held_against_what_comes() -> None:
+async def test_a_forecast_can_be_taken_and_compared_with_what_comes() -> None:
     async with simulation(evening()) as running:
         await running.run_until(60)
         waiting = (await running.snapshot()).waiting

@@ -35,7 +35,7 @@ async def gets(visitor: Visitor, path: str) -> None:
     assert answer.status_code == 200, answer.headers
 
 
-async def test_who_has_no_pass_waits_and_then_is_where_they_wanted_to_be(venue: Venue, site: Site) -> None:
+async def test_who_has_no_session_token_waits_and_then_is_where_they_wanted_to_be(venue: Venue, site: Site) -> None:
     venue.queue(site.url)
     async with Visitor(site) as someone:
         page, said = waiting_page(await someone.asks("/lamp?colour=red&size=2"))
@@ -49,7 +49,7 @@ async def test_who_has_no_pass_waits_and_then_is_where_they_wanted_to_be(venue: 
     assert venue.stats()["active"] == 1
 
 
-async def test_the_pass_leaves_the_address(venue: Venue, site: Site) -> None:
+async def test_the_session_token_leaves_the_address(venue: Venue, site: Site) -> None:
     venue.queue(site.url)
     async with Visitor(site) as someone:
         way_in = await let_in(someone)
@@ -96,7 +96,7 @@ async def test_the_parts_of_the_first_page_are_let_in_together(venue: Venue, sit
         assert [answer.status_code for answer in answers] == [200] * 8
 
 
-async def test_a_bad_pass_is_as_good_as_none(venue: Venue, site: Site) -> None:
+async def test_a_bad_session_token_is_as_good_as_none(venue: Venue, site: Site) -> None:
     venue.queue(site.url)
     venue.admin.post("/queues", json={"id": "other", "admission_rate": 1000})
     async with Visitor(site) as someone:
@@ -118,7 +118,7 @@ async def test_a_bad_pass_is_as_good_as_none(venue: Venue, site: Site) -> None:
                 assert answer.status_code == 302, name
 
 
-async def test_a_pass_that_was_revoked_or_has_ended_is_refused_at_once(venue: Venue, site: Site) -> None:
+async def test_a_session_token_that_was_revoked_or_has_ended_is_refused_at_once(venue: Venue, site: Site) -> None:
     venue.queue(site.url)
     async with Visitor(site, "revoked") as revoked, Visitor(site, "done") as done:
         await revoked.goes_in(await let_in(revoked))
@@ -129,7 +129,7 @@ async def test_a_pass_that_was_revoked_or_has_ended_is_refused_at_once(venue: Ve
         waiting_page(await revoked.asks("/"))
 
 
-async def test_a_pass_that_is_over_is_refused(venue: Venue, site: Site) -> None:
+async def test_a_session_token_that_is_over_is_refused(venue: Venue, site: Site) -> None:
     venue.queue(site.url, session_seconds=1, session_max_seconds=1)
     async with Visitor(site) as someone, Visitor(site, "friend") as friend:
         way_in = await let_in(someone)
@@ -166,7 +166,7 @@ async def test_a_post_that_is_refused_does_not_come_back(venue: Venue, site: Sit
     assert site.report()["buyers"] == site.report()["sold"]
 
 
-async def test_what_needs_no_pass_passes(venue: Venue, site: Site) -> None:
+async def test_what_needs_no_session_token_passes(venue: Venue, site: Site) -> None:
     venue.queue(site.url, bypass_paths=["/static/*"], bypass_agents=["Googlebot"])
     async with Visitor(site) as someone, Visitor(site, "Googlebot") as robot:
         await gets(someone, "/static/shop.css")
@@ -203,7 +203,7 @@ async def test_nothing_is_made_up_on_the_way(venue: Venue, site: Site) -> None:
         assert "set-cookie" not in answer.headers
 
 
-async def test_a_link_with_a_used_pass_throws_nobody_out(venue: Venue, site: Site) -> None:
+async def test_a_link_with_a_used_session_token_throws_nobody_out(venue: Venue, site: Site) -> None:
     venue.queue(site.url)
     async with Visitor(site, "inside") as inside, Visitor(site, "other") as other:
         await inside.goes_in(await let_in(inside))

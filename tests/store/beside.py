@@ -1,4 +1,4 @@
-"""The store beside the plain model of tests/model: everything is done to both, and all answers are compared."""
+"""The store and the plain model of tests/model: everything is done to both, and all answers are compared."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class StoreBesideModel(RuleBasedStateMachine):
     @rule(
         what=one_of("heartbeat", "unload", "unload", "status"), chosen=st.lists(waiting_picks, min_size=1, max_size=6)
     )
-    def people_are_heard_of(self, what: str, chosen: list[Pick]) -> None:
+    def people_send_signs(self, what: str, chosen: list[Pick]) -> None:
         numbers = self.numbers(chosen)
         self.both(getattr(self.store, what)(self.queue, numbers), lambda: getattr(self.model, what)(numbers))
 

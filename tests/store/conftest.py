@@ -35,7 +35,7 @@ def venue(store: Store, clock: FakeClock) -> OpenVenue:
 
 @pytest.fixture
 def beside(backend: str) -> Iterator[Callable[[], StoreBesideModel]]:
-    """Makes a new queue in the store, with a model beside it."""
+    """Makes a new queue in the store, with a model that does the same."""
     from tests.store.beside import StoreBesideModel  # now that its assertions will say what they found
 
     clock = FakeClock()

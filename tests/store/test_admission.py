@@ -47,7 +47,7 @@ class PageAccess:
         return (self.clock() - START) / 1000
 
     async def crowd(self, count: int) -> None:
-        """So many join."""
+        """This many join."""
         for first in range(0, count, MAX_BATCH):
             await self.store.join(self.queue, [Arrival()] * min(MAX_BATCH, count - first))
 

@@ -19,7 +19,7 @@ from tests.store.histories import HISTORIES
 from tests.store.lua import OPERATIONS
 from tests.store.venue import VISITOR, OpenVenue, Venue
 
-#: So many are on all nodes of a cluster.
+#: This many are spread over all nodes of a cluster.
 QUEUES = 9
 
 

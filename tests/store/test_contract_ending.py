@@ -181,7 +181,7 @@ async def test_a_revoked_ticket_is_remembered_with_the_reason(venue: OpenVenue) 
         assert await v.store.revoked(v.queue) == {number: "geteilter Pass – 2×"}
 
 
-async def test_a_revocation_is_kept_as_long_as_the_pass_would_live(venue: OpenVenue) -> None:
+async def test_a_revocation_is_kept_as_long_as_the_session_token_would_live(venue: OpenVenue) -> None:
     v = await venue(session_seconds=60, session_max_seconds=600, retain_seconds=60)
     number = await v.one(Status.ACTIVE)
     await v.store.revoke(v.queue, number, "abuse")

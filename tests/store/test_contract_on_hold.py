@@ -118,7 +118,7 @@ async def test_a_listing_has_those_on_hold_after_the_line(venue: OpenVenue) -> N
 # Stepping back
 
 
-async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> None:
+async def test_who_steps_back_is_just_behind_those_who_go_ahead(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(5)
     ticket = await v.store.step_back(v.queue, 2, 2)
@@ -129,7 +129,7 @@ async def test_who_lets_others_pass_is_just_behind_them(venue: OpenVenue) -> Non
     assert await v.line() == [1, 3, 4, 2, 5, 6]
 
 
-async def test_at_the_end_of_the_line_there_is_nobody_to_let_pass(venue: OpenVenue) -> None:
+async def test_nobody_steps_back_at_the_end_of_the_line(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(3)
     assert (await v.store.step_back(v.queue, 2, 50)).position == 3
@@ -138,7 +138,7 @@ async def test_at_the_end_of_the_line_there_is_nobody_to_let_pass(venue: OpenVen
     assert await v.everything() == before
 
 
-async def test_a_repeated_press_lets_others_pass_once(venue: OpenVenue) -> None:
+async def test_a_repeated_press_steps_back_once(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(5)
     for _ in range(3):
@@ -146,7 +146,7 @@ async def test_a_repeated_press_lets_others_pass_once(venue: OpenVenue) -> None:
     assert await v.line() == [2, 1, 3, 4, 5]
 
 
-async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: OpenVenue) -> None:
+async def test_an_equal_who_comes_later_stays_behind_who_stepped_back(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(6)
     await v.join(priority=3)
@@ -155,7 +155,7 @@ async def test_an_equal_who_comes_later_stays_behind_who_let_others_pass(venue: 
     assert await v.line() == [1, 2, 7, 8, 3, 4, 5, 6]
 
 
-async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: OpenVenue) -> None:
+async def test_many_who_step_back_at_once_are_all_still_there(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN)
     await v.joins(20)
     await asyncio.gather(*(v.store.step_back(v.queue, n, 1 + n % 4) for n in range(1, 21)))
@@ -165,7 +165,7 @@ async def test_many_who_let_each_other_pass_at_once_are_all_still_there(venue: O
     assert await v.call(20) == line
 
 
-async def test_nobody_lets_none_or_too_many_pass(venue: OpenVenue) -> None:
+async def test_nobody_steps_back_behind_none_or_too_many(venue: OpenVenue) -> None:
     for places in (0, -1, 101):
         v = await venue(**WALK_IN)
         await v.joins(2)

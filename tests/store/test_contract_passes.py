@@ -24,7 +24,7 @@ async def refusal(v: Venue, pass_id: str = "vip") -> str:
     return refused.message
 
 
-async def test_a_pass_grants_its_level(venue: OpenVenue) -> None:
+async def test_a_priority_pass_grants_its_level(venue: OpenVenue) -> None:
     for level, position in ((1, 10), (2, 6), (3, 1)):
         v = await venue(priority_skip=(0, 0.1, 0.5, 1))
         await v.joins(10)
@@ -39,7 +39,7 @@ async def test_the_level_is_the_passs_whatever_the_arrival_says(venue: OpenVenue
     assert (await v.join(pass_id="vip", priority=3)).ticket.priority == 1
 
 
-async def test_a_pass_can_be_used_as_often_as_it_says(venue: OpenVenue) -> None:
+async def test_a_priority_pass_can_be_used_as_often_as_it_says(venue: OpenVenue) -> None:
     v = await venue()
     await v.store.issue_priority_pass(v.queue, "vip", 1, 3, 60)
     await v.join(pass_id="vip")
@@ -49,7 +49,7 @@ async def test_a_pass_can_be_used_as_often_as_it_says(venue: OpenVenue) -> None:
     assert "used up" in await refusal(v)
 
 
-async def test_a_pass_is_not_used_by_a_join_that_is_no_new_one(venue: OpenVenue) -> None:
+async def test_a_priority_pass_is_not_used_by_a_join_that_is_no_new_one(venue: OpenVenue) -> None:
     v = await venue()
     await v.store.issue_priority_pass(v.queue, "vip", 1, 5, 60)
     for _ in range(3):
@@ -58,7 +58,7 @@ async def test_a_pass_is_not_used_by_a_join_that_is_no_new_one(venue: OpenVenue)
     assert await used(v) == {"vip": 2}
 
 
-async def test_a_pass_is_not_used_by_a_join_that_is_refused(venue: OpenVenue) -> None:
+async def test_a_priority_pass_is_not_used_by_a_join_that_is_refused(venue: OpenVenue) -> None:
     v = await venue(join_limit_per_ip=1)
     await v.store.issue_priority_pass(v.queue, "vip", 1, 5, 60)
     await v.join(address=b"home", pass_id="vip")
@@ -68,7 +68,7 @@ async def test_a_pass_is_not_used_by_a_join_that_is_refused(venue: OpenVenue) ->
     assert await used(v) == {"vip": 1}
 
 
-async def test_a_used_pass_is_not_given_back_when_the_ticket_ends(venue: OpenVenue) -> None:
+async def test_a_used_priority_pass_is_not_given_back_when_the_ticket_ends(venue: OpenVenue) -> None:
     v = await venue()
     await v.store.issue_priority_pass(v.queue, "vip", 1, 1, 60)
     await v.join(pass_id="vip")
@@ -76,12 +76,12 @@ async def test_a_used_pass_is_not_given_back_when_the_ticket_ends(venue: OpenVen
     assert "used up" in await refusal(v)
 
 
-async def test_a_pass_that_was_never_issued_is_refused(venue: OpenVenue) -> None:
+async def test_a_priority_pass_that_was_never_issued_is_refused(venue: OpenVenue) -> None:
     v = await venue()
     assert "ended or was withdrawn" in await refusal(v, "made-up")
 
 
-async def test_a_withdrawn_pass_is_useless_at_once(venue: OpenVenue) -> None:
+async def test_a_withdrawn_priority_pass_is_useless_at_once(venue: OpenVenue) -> None:
     v = await venue()
     await v.store.issue_priority_pass(v.queue, "vip", 3, 10, 60)
     await v.store.issue_priority_pass(v.queue, "other", 3, 10, 60)
@@ -92,7 +92,7 @@ async def test_a_withdrawn_pass_is_useless_at_once(venue: OpenVenue) -> None:
         await v.store.withdraw_priority_pass(v.queue, "vip")
 
 
-async def test_a_pass_ends_at_its_moment_whether_or_not_a_sweep_came_by(venue: OpenVenue) -> None:
+async def test_a_priority_pass_ends_at_its_moment_with_or_without_a_sweep(venue: OpenVenue) -> None:
     v = await venue()
     await v.store.issue_priority_pass(v.queue, "vip", 3, 10, 60)
     v.clock.advance(59.999)

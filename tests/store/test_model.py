@@ -1,4 +1,4 @@
-"""The store beside the plain model of tests/model: whatever happens in whatever order, the two never differ.
+"""The store and the plain model of tests/model: whatever happens in whatever order, the two never differ.
 
 `FAIRLINE_LONG=1` looks much longer, and at other histories each time.
 """

@@ -44,7 +44,7 @@ class Venue:
         return joined
 
     async def joins(self, count: int, **arrival: Any) -> list[int]:
-        """So many arrivals in one call, all alike; each must get a ticket of its own. Their numbers."""
+        """`count` arrivals in one call, all alike; each must get a ticket of its own. Their numbers."""
         items = (await self.store.join(self.queue, [Arrival(**arrival)] * count)).items
         numbers = [item.ticket.number for item in items if isinstance(item, Joined) and item.created]
         assert len(numbers) == count, items

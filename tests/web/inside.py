@@ -147,7 +147,7 @@ async def serving(
     server = InsideServer(config)
     listening = _listen()
     port = listening.getsockname()[1]
-    beside = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]
+    background = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
         await until(lambda: server.started or serving.done())
@@ -155,9 +155,9 @@ async def serving(
     finally:
         server.should_exit = True
         await serving
-        for task in beside:
+        for task in background:
             task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.gather(*background, return_exceptions=True)
         await service.close()
         await store.close()
 

@@ -281,7 +281,7 @@ def test_settings_are_saved_and_a_conflict_shows_what_changed_meanwhile(night: N
     soon(lambda: night.queue()["name"] == "Winter Sale", "undone")
 
 
-def test_a_pass_is_issued_used_and_withdrawn(night: Night, come: Come) -> None:
+def test_a_priority_pass_is_issued_used_and_withdrawn(night: Night, come: Come) -> None:
     page = live(come("/queues/" + SALE + "#passes", role="operator"))
     do(page, "issue").click()
     do(page, "confirm").click()

@@ -146,7 +146,7 @@ async def test_everyone_is_told_once_in_their_language(
     assert f'<a href="{PUBLIC}/q/{queue}">' in mail.html
 
 
-async def test_nobody_hears_that_it_is_nearly_their_turn_before_they_hear_their_number(
+async def test_nobody_receives_nearly_your_turn_before_their_number(
     service: Fairline, queue: QueueId, receiver: Receiver
 ) -> None:
     await gateway(service.store, receiver)

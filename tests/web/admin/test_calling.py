@@ -95,7 +95,7 @@ def test_a_paused_queue_calls_nobody(admin: httpx.Client, queue: str, join: Join
         assert (answer.status_code, answer.json()["code"]) == (409, "queue_paused")
 
 
-def test_who_is_called_again_has_a_pass_that_lasts_from_that_call_on(
+def test_who_is_called_again_has_a_session_token_that_lasts_from_that_call_on(
     admin: httpx.Client, make_queue: MakeQueue, join: Join, server: RunningServer
 ) -> None:
     queue = make_queue(claim_seconds=60, target_url="https://shop.test/")

@@ -29,7 +29,7 @@ def test_whom_staff_put_in_line_holds_a_token(admin: httpx.Client, queue: str, s
 
 
 @pytest.mark.parametrize("one_per", ["client", "ip", "phone"])
-def test_staff_are_not_held_to_the_limits_and_everyone_gets_a_place(
+def test_staff_have_no_limits_and_everyone_gets_a_place(
     admin: httpx.Client, make_queue: MakeQueue, one_per: str
 ) -> None:
     queue = make_queue(join_limit_per_ip=1, join_limit_per_phone=1, one_per=one_per)

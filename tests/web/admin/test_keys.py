@@ -25,7 +25,7 @@ from tests.web.admin.desk import (
 from tests.web.running import RunningServer
 
 
-def test_a_pass_gives_priority_as_often_as_it_says(
+def test_a_priority_pass_gives_priority_as_often_as_it_says(
     admin: httpx.Client, queue: str, join: Join, server: RunningServer
 ) -> None:
     for _ in range(10):
@@ -45,7 +45,7 @@ def test_a_pass_gives_priority_as_often_as_it_says(
     assert httpx.post(url, json={"priority_pass": made["pass"]}).json()["code"] == "pass_invalid"
 
 
-def test_a_withdrawn_pass_is_of_no_use(admin: httpx.Client, queue: str, server: RunningServer) -> None:
+def test_a_withdrawn_priority_pass_is_of_no_use(admin: httpx.Client, queue: str, server: RunningServer) -> None:
     made = admin.post(f"/queues/{queue}/passes", json={"level": 1}).json()
     path = f"/queues/{queue}/passes/{made['id']}"
     assert admin.delete(path).status_code == 204

@@ -11,7 +11,7 @@ from tests.web.admin.desk import (
 )
 
 
-def test_the_figures_are_those_of_what_happened(admin: httpx.Client, queue: str, join: Join) -> None:
+def test_the_statistics_are_those_of_what_happened(admin: httpx.Client, queue: str, join: Join) -> None:
     for _ in range(6):
         join(queue)
     admin.post(f"/queues/{queue}/call-next", json={"count": 4})
@@ -44,7 +44,7 @@ def test_the_figures_are_those_of_what_happened(admin: httpx.Client, queue: str,
     assert all(moment(hour["start"]).minute == 0 for hour in hours)
 
 
-def test_a_queue_nobody_joined_has_figures_too(admin: httpx.Client, queue: str) -> None:
+def test_a_queue_nobody_joined_has_statistics_too(admin: httpx.Client, queue: str) -> None:
     stats = admin.get(f"/queues/{queue}/stats").json()
     assert (stats["joined_total"], stats["average_wait_seconds"], stats["last_admission_at"]) == (0, None, None)
     assert admin.get(f"/queues/{queue}/stats/hourly").json() == {"hours": []}

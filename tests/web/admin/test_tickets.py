@@ -224,7 +224,7 @@ def test_someone_who_is_prioritised_moves_up(admin: httpx.Client, queue: str, jo
     assert admin.post(f"/queues/{queue}/call-next").json()["tickets"][0]["ticket"] == 10
 
 
-def test_a_revoked_pass_stops_working_at_once(
+def test_a_revoked_session_token_stops_working_at_once(
     admin: httpx.Client, queue: str, join: Join, server: RunningServer
 ) -> None:
     session = session_token_of_the_called(admin, queue, join, server)

@@ -37,7 +37,7 @@ def test_staff_put_someone_on_hold_and_back(admin: httpx.Client, server: Running
     assert events_of(admin, queue)[-3:] == [("on_hold", 1), ("called", 2), ("released", 1)]
 
 
-def test_someone_lets_others_pass_once_however_often_they_tap(
+def test_someone_steps_back_once_however_often_they_tap(
     admin: httpx.Client, server: RunningServer, queue: str, join: Join
 ) -> None:
     token = join(queue)["token"]
@@ -51,7 +51,7 @@ def test_someone_lets_others_pass_once_however_often_they_tap(
     assert post(server, "/pass").json()["code"] == "token_missing"
 
 
-def test_staff_who_repeat_a_press_let_one_pass_once(admin: httpx.Client, queue: str, join: Join) -> None:
+def test_staff_who_repeat_a_press_let_someone_step_back_once(admin: httpx.Client, queue: str, join: Join) -> None:
     for _ in range(4):
         join(queue)
     for _ in range(3):
@@ -167,7 +167,7 @@ def test_labels_are_counted_by_series_and_day(
     assert admin.post(f"/queues/{queue}/join", json={"series": "B"}).json()["label"] == "ROFF-B0011"
 
 
-def test_desks_have_names_and_figures(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
+def test_desks_have_names_and_statistics(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
     queue = make_queue(desks=["Desk 1", "Desk 2"])
     join(queue)
     refused = admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 9"})
@@ -286,8 +286,8 @@ def test_a_place_moves_to_another_device_and_is_not_copied(server: RunningServer
     again = try_join(server, queue, client_id="old", idempotency_key="form")
     assert (again.status_code, again.json()["code"]) == (401, "token_moved")
     assert "token" not in again.json()
-    anew = try_join(server, queue, client_id="old", idempotency_key="another form")
-    assert (anew.status_code, anew.json()["ticket"]) == (201, old["ticket"] + 1)
+    second = try_join(server, queue, client_id="old", idempotency_key="another form")
+    assert (second.status_code, second.json()["ticket"]) == (201, old["ticket"] + 1)
     assert post(server, "/moved", code="forged").json()["code"] == "token_invalid"
 
 

@@ -125,7 +125,7 @@ def test_the_backlog_is_who_could_be_let_in_but_for_the_rate(settings: QueueSett
     assert metrics_of(settings)["fairline_promotion_backlog"] == backlog
 
 
-def test_nobody_is_held_by_heartbeats_where_none_are_asked_for() -> None:
+def test_nobody_is_kept_by_heartbeats_where_none_are_asked_for() -> None:
     assert metrics_of(QueueSettings())["waiting_room_active_heartbeats"] == 7
     assert metrics_of(QueueSettings(heartbeat_timeout_seconds=0))["waiting_room_active_heartbeats"] == 0
 

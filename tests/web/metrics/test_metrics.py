@@ -75,7 +75,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
 # Over all workers
 
 
-def test_every_figure_is_there_before_anything_happened(crowd: Crowd) -> None:
+def test_every_metric_is_there_before_anything_happened(crowd: Crowd) -> None:
     types = crowd.reading().types
     assert (
         types.items()

@@ -113,7 +113,7 @@ def test_promtool_has_nothing_to_say(watched: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("queue", ["sale", "rush"])
-async def test_the_figures_equal_the_events_after_two_workers_and_a_restart(watched: RunningServer, queue: str) -> None:
+async def test_the_metrics_equal_the_events_after_two_workers_and_a_restart(watched: RunningServer, queue: str) -> None:
     async with operator(watched) as staff:
         if queue == "rush":  # until everyone was let in, and did not come
             await asyncio.to_thread(

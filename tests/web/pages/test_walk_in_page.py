@@ -53,7 +53,7 @@ def test_what_staff_do_is_told_in_walk_in_words(walk_in: WalkIn) -> None:
         assert words in text
 
 
-def test_letting_someone_pass_twice_with_one_look_is_once(walk_in: WalkIn) -> None:
+def test_stepping_back_twice_from_one_page_is_once(walk_in: WalkIn) -> None:
     queue, me = walk_in.queue(), walk_in.someone()
     send(me, queue, form_of(me, queue))
     mine = walk_in.tickets(queue)[0]["ticket"]

@@ -26,7 +26,7 @@ async def test_a_request_may_come_byte_by_byte(raw: Raw, queue: QueueId, lane: A
 @BOTH_LANES
 @pytest.mark.parametrize("size", [1, 7, 4000])
 async def test_a_body_may_come_in_chunks(raw: Raw, queue: QueueId, lane: Any, size: int) -> None:
-    body = json.dumps({"client_id": "a client of ours", "metadata": {"fill": "x" * 3000}}).encode()
+    body = json.dumps({"client_id": "a client of the test", "metadata": {"fill": "x" * 3000}}).encode()
     head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
     await raw.send(head + chunked(body, size) + join(queue))
     first, second = await raw.answers(2)

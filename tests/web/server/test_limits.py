@@ -24,7 +24,7 @@ from tests.web.server.joins import BOTH_LANES, LANES, STATUS, join_path
 
 def padded(size: int) -> bytes:
     """A good body of `size` bytes."""
-    return json.dumps({"client_id": "a client of ours"}).encode().ljust(size)
+    return json.dumps({"client_id": "a client of the test"}).encode().ljust(size)
 
 
 def refused(answer: Answer, status: int, code: str) -> None:

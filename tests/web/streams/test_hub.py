@@ -92,14 +92,14 @@ async def test_who_is_called_once_more_hears_it_when_the_store_is_back(
 async def test_a_queue_on_a_part_of_the_store_that_hangs_holds_no_other_up(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, beside = [await open_queue(inside.service, **SELDOM) for _ in range(2)]
-    for each in (queue, beside):
+    queue, other_queue = [await open_queue(inside.service, **SELDOM) for _ in range(2)]
+    for each in (queue, other_queue):
         await inside.service.store.join(each, [Arrival()] * 2)
-    async with watching(inside, beside, 2), watching(inside, queue, 2) as stream:
+    async with watching(inside, other_queue, 2), watching(inside, queue, 2) as stream:
         events, asked = inside.service.events, asyncio.Event()
 
         async def hangs(of: QueueId, after: str | None, limit: int) -> list[Event]:
-            if of == beside:
+            if of == other_queue:
                 asked.set()
                 await asyncio.Event().wait()
             return await events(of, after, limit)
