@@ -167,10 +167,10 @@ async def test_naming_a_ticket_of_an_earlier_queue_does_nothing_to_the_one_of_th
 ) -> None:
     for what, status, views in product(VISITS, (Status.ADMITTED, Status.ACTIVE), (0, 1)):
         v = await venue(**SESSION)
-        number, other = await v.one(status), await v.one(Status.ACTIVE)
+        number, second = await v.one(status), await v.one(Status.ACTIVE)
         joined = (await v.ticket(number)).joined
         before = await v.everything()
-        asked = [Visitor(number, b"visitor", views, joined - 1), Visitor(other, b"visitor", 0, joined)]
+        asked = [Visitor(number, b"visitor", views, joined - 1), Visitor(second, b"visitor", 0, joined)]
         another, same = (await v.store.visit(v.queue, what, asked)).items
         assert isinstance(another, TokenInvalid), (what, status, views)
         assert isinstance(same, TicketStatus), (what, status, views)
@@ -184,13 +184,13 @@ async def test_nor_is_it_ended_by_them(venue: OpenVenue) -> None:
     for action in (Action.LEAVE, Action.COMPLETE, Action.HOLD):
         v = await venue(**SESSION)
         status = Status.WAITING if action is Action.HOLD else Status.ACTIVE
-        number, other = await v.one(status), await v.one(status)
+        number, second = await v.one(status), await v.one(status)
         joined = (await v.ticket(number)).joined
         before = await v.everything()
         (another,) = (await v.store.act(v.queue, action, [number], [joined - 1])).items
         assert isinstance(another, TokenInvalid), action
         assert await v.everything() == before, action
-        both = [number, number, other, 99]
+        both = [number, number, second, 99]
         another, theirs, other, missing = (
             await v.store.act(v.queue, action, both, [joined + 1, joined, None, joined])
         ).items
