@@ -73,7 +73,7 @@ def address(person: int) -> str:
 
 
 def digest(text: str) -> bytes:
-    """As long as the digests Room makes."""
+    """As long as the digests that the service makes."""
     return blake2b(text.encode(), digest_size=12).digest()
 
 

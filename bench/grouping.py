@@ -20,7 +20,7 @@ WAITING = 20_000
 
 
 async def measure(quick: bool) -> list[Table]:
-    """Callers that go to the store by themselves, against callers whom Room groups; and batches of a given size."""
+    """Single calls to the store, against calls that the service groups; and batches of a given size."""
     slices, seconds = (2, 0.2) if quick else (4, 0.5)
     async with embedded() as found:
         queue = await found.queue("grouping")
@@ -46,7 +46,7 @@ async def _callers(service: Fairline, queue: QueueId, slices: int, seconds: floa
         "heartbeat": lambda: service.heartbeat(queue, someone()),
     }
     result = table(
-        f"Single calls, and calls grouped by Room, {WAITING:,} waiting",
+        f"Single calls, and calls grouped by the service, {WAITING:,} waiting",
         *("what", "how", "callers", "calls a second", "ratio", "p50, ms", "p99, ms"),
         texts=2,
     )
@@ -65,7 +65,7 @@ async def _callers(service: Fairline, queue: QueueId, slices: int, seconds: floa
                 f"{one.percentile(99):.2f}",
                 end_section=one is figures[-1],
             )
-    result.caption = "Callers, Room and client share one core; ratio is to single calls one after the other."
+    result.caption = "Callers, service and client share one core; ratio is to single calls one after the other."
     return result
 
 

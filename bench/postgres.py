@@ -33,7 +33,7 @@ from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
 
 STAFF = 8
-#: People at the door of one process, and how many of these processes there are: as `fairline serve` has on two cores.
+#: People who join at once in one process, and the number of processes there are: as `fairline serve` has on two cores.
 JOINERS, WORKERS = 40, 2
 #: How many a second come in the first run: 33,000 a minute. The other runs are as fast as they go.
 WANTED = 550
@@ -120,7 +120,7 @@ async def _counter(server: EmbeddedPostgres, store: Store, seconds: float) -> Ta
         result.add_row(title, *figures)
     _, fast, plain = rates.values()
     result.caption = (
-        f"Fairline : plain = {fast / plain:.1f}. {WORKERS} processes with {JOINERS} people each at the door, {STAFF} "
+        f"Fairline : plain = {fast / plain:.1f}. {WORKERS} processes with {JOINERS} people each joining, {STAFF} "
         f"staff who press again {PRESS_SECONDS * 1000:.0f} ms after the last answer.\n{await _described(server.url)}"
     )
     return result

@@ -85,13 +85,13 @@ async def _run(people: httpx.AsyncClient, staff: httpx.AsyncClient, record: Reco
     begun = time.perf_counter()
     until = begun + seconds
 
-    async def door() -> None:
+    async def arrivals() -> None:
         async with asyncio.TaskGroup() as coming:
             for person in range(round(seconds * JOINS_A_MINUTE / 60)):
                 await asyncio.sleep(max(0.0, begun + person * 60 / JOINS_A_MINUTE - time.perf_counter()))
                 coming.create_task(_join(people, record, person))
 
-    await asyncio.gather(door(), *(_work(staff, record, desk, until) for desk in SETTINGS["desks"]))
+    await asyncio.gather(arrivals(), *(_work(staff, record, desk, until) for desk in SETTINGS["desks"]))
     record.joins.seconds = record.calls.seconds = time.perf_counter() - begun
 
 

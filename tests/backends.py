@@ -253,14 +253,14 @@ def serving_http(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 def free_ports(count: int) -> Sequence[int]:
     """Ports that nobody listens on, each handed out once. They are kept until this process ends: a server of the tests
     can listen there, any number of times, while the system gives them to nobody else, be it to other tests."""
-    on_hold = [socket.socket() for _ in range(count)]
-    for each in on_hold:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
         each.bind((HOST, 0))
         # Only now: two who allow it share a port on which neither listens, and a program that looks for a free one
         # does not.
         each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    ports = [int(each.getsockname()[1]) for each in on_hold]
-    for each in on_hold:
+    ports = [int(each.getsockname()[1]) for each in sockets]
+    for each in sockets:
         each.detach()
     return ports
 

@@ -33,7 +33,7 @@ class Receiver:
     """Listens on a port of its own, which it keeps when it comes back after having been down."""
 
     def __init__(self) -> None:
-        self.dead_letters: list[Letter] = []
+        self.letters: list[Letter] = []
         self.answer: Callable[[Letter], Answer] = lambda _: FINE
         self.gate = threading.Event()
         """While it is not set, nobody is answered."""
@@ -51,10 +51,10 @@ class Receiver:
     @property
     def ids(self) -> list[str]:
         """The deliveries, in the order they came."""
-        return [letter.headers["x-fairline-delivery"] for letter in self.dead_letters]
+        return [letter.headers["x-fairline-delivery"] for letter in self.letters]
 
     def types(self) -> list[str]:
-        return [letter.told["type"] for letter in self.dead_letters]
+        return [letter.told["type"] for letter in self.letters]
 
     def up(self) -> None:
         receiver = self
@@ -90,7 +90,7 @@ class Receiver:
         body = request.rfile.read(int(request.headers.get("content-length") or 0))
         letter = Letter(request.path, {name.lower(): value for name, value in request.headers.items()}, body)
         with self._lock:
-            self.dead_letters.append(letter)
+            self.letters.append(letter)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         self.gate.wait(60)

@@ -122,14 +122,14 @@ async def test_a_batch_has_its_limit_and_keeps_the_order(store: FakeStore) -> No
 
 async def test_different_keys_do_not_wait_for_each_other(store: FakeStore) -> None:
     calls = group(store)
-    on_hold = calls.call("a", 1)
+    kept = calls.call("a", 1)
     await store.has(1)
     store.let(2, "b")
     assert await outcomes([calls.call("b", 1)]) == ["b1"]
     assert await outcomes([calls.call("b", 2)]) == ["b2"]
-    assert not on_hold.done()
+    assert not kept.done()
     store.let()
-    assert await on_hold == "a1"
+    assert await kept == "a1"
 
 
 # The bound

@@ -135,7 +135,9 @@ def test_a_ticket_has_ten_open_streams_and_the_newest_is_refused(
         heartbeat = proxy.post("/heartbeat", headers={"authorization": f"Bearer {token}"})
         assert heartbeat.status_code == 200
         answers[0].close()
-        wait_until(lambda: opens_again(server, "/stream", "192.0.2.1", token), "a stream that was closed made no room")
+        wait_until(
+            lambda: opens_again(server, "/stream", "192.0.2.1", token), "a stream that was closed freed no place"
+        )
 
 
 def test_an_address_has_a_limit_of_open_streams_and_ipv6_is_no_way_around(

@@ -81,8 +81,8 @@ def test_a_page_is_reached_by_a_link_that_others_have_marked(
 
 def test_a_token_in_the_query_is_taken_where_it_is_one(server: RunningServer, make_queue: MakeQueue) -> None:
     ticket = httpx.post(f"{server.base_url}/api/v1/queues/{make_queue()}/join?queue=demo").json()
-    on_hold = httpx.get(f"{server.base_url}/api/v1/status?token={ticket['token']}")
-    assert on_hold.json()["ticket"] == ticket["ticket"]
+    existing = httpx.get(f"{server.base_url}/api/v1/status?token={ticket['token']}")
+    assert existing.json()["ticket"] == ticket["ticket"]
     other = httpx.get(f"{server.base_url}/api/v1/status?fairline_session={ticket['token']}")
     assert (other.status_code, other.json()["field"]) == (422, "fairline_session")
     session = httpx.post(f"{server.base_url}/api/v1/session/activity?fairline_session={ticket['token']}")

@@ -61,10 +61,10 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
     me = come().without_streams()
     page = me.tab()
     page.clock.install()
-    on_hold: list[Route] = []
+    held_back: list[Route] = []
 
     def hold(route: Route) -> None:
-        on_hold.append(route)
+        held_back.append(route)
 
     def asked(path: str) -> int:
         return len([request for request in me.requests if path in request.url])
@@ -98,7 +98,7 @@ def test_heartbeats_go_at_the_pace_the_server_tells_and_one_at_a_time(venue: Ven
         page.evaluate("window.dispatchEvent(new Event('focus'))")
         page.clock.run_for(1000)
     assert heartbeats() == before, "one request at a time"
-    on_hold[0].continue_()
+    held_back[0].continue_()
     shows(page, "heard").to_contain_text("Updated")
 
 

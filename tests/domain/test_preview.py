@@ -55,11 +55,16 @@ def evening(seed: int) -> tuple[Scenario, float, dict[str, Any]]:
     """A sale by chance; when someone thinks of a change, and which. Some keep what they have."""
     chance = random.Random(seed)
     stay, rate = chance.uniform(20, 50), chance.uniform(3, 15)
-    room = round(rate * stay * chance.choice([0.4, 0.6, 0.8, 1.5, 3]))
+    capacity = round(rate * stay * chance.choice([0.4, 0.6, 0.8, 1.5, 3]))
     change_at = stay * chance.uniform(3, 5)
-    through = min(rate, room / stay)  # what goes in each second
+    through = min(rate, capacity / stay)  # what goes in each second
     wanted = scenario(
-        {"admission_rate": rate, "max_active": room, "claim_seconds": chance.uniform(20, 60), "join_limit_per_ip": 0},
+        {
+            "admission_rate": rate,
+            "max_active": capacity,
+            "claim_seconds": chance.uniform(20, 60),
+            "join_limit_per_ip": 0,
+        },
         people=round(through * (change_at + chance.uniform(90, 200))),
         over_seconds=change_at,
         shape=chance.choice(["rush", "poisson", "even"]),
@@ -75,7 +80,7 @@ def evening(seed: int) -> tuple[Scenario, float, dict[str, Any]]:
     if chance.random() < 0.6:
         change["admission_rate"] = rate * chance.uniform(0.5, 2)
     if chance.random() < 0.6:
-        change["max_active"] = round(room * chance.uniform(0.6, 1.8))
+        change["max_active"] = round(capacity * chance.uniform(0.6, 1.8))
     return wanted, change_at, change
 
 
@@ -114,8 +119,8 @@ async def test_the_preview_is_what_then_happens_and_the_ranges_shown_hold(module
             assert previewed, seed
             assert previewed.seconds == pytest.approx(last.admitted - decided, rel=0.15), (seed, now)
             # Who was shown a wait and then met another rate was not shown a wrong one.
-            on_hold = [p for p in running.people if p.admitted is not None and (not change or p.admitted < decided)]
-            shown = [(p.shown, p.waited) for p in on_hold if p.shown and p.waited is not None]
+            counted = [p for p in running.people if p.admitted is not None and (not change or p.admitted < decided)]
+            shown = [(p.shown, p.waited) for p in counted if p.shown and p.waited is not None]
             compared += len(shown)
             within += sum(wait.low <= waited <= wait.high for wait, waited in shown)
     assert compared > 250 * len(SEEDS)

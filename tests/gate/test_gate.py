@@ -227,16 +227,16 @@ class TestReports:
 
     def test_what_waits_is_bounded_and_completion_comes_before_activity(self) -> None:
         reporter = Reporter(limit=3)
-        on_hold = threading.Event()
+        blocked = threading.Event()
         done: list[object] = []
-        reporter.run("first", lambda: on_hold.wait(30))
+        reporter.run("first", lambda: blocked.wait(30))
         wait_until(lambda: reporter.waiting == 0, "nobody runs it")
         for number in range(5):
             reporter.run(("activity", number), partial(done.append, number))
         assert reporter.waiting == 3
         reporter.run("complete", lambda: done.append("complete"), lasting=True)
         assert reporter.waiting == 3
-        on_hold.set()
+        blocked.set()
         reporter.close()
         assert done == [1, 2, "complete"]
 

@@ -90,7 +90,7 @@ def test_others_are_public(address: str) -> None:
 async def test_nothing_is_sent_to_a_private_address_however_it_is_written(receiver: Receiver, host: str) -> None:
     with pytest.raises(AddressRefused, match="private"):
         await get(f"http://{host}:{receiver.port}/", private=False)
-    assert receiver.dead_letters == []
+    assert receiver.letters == []
 
 
 def answers(*addresses: str) -> Callable[..., list[Any]]:
@@ -104,7 +104,7 @@ async def test_a_name_with_one_private_address_among_others_is_refused(
     monkeypatch.setattr(socket, "getaddrinfo", answers("8.8.8.8", HOST))
     with pytest.raises(AddressRefused):
         await get(f"http://evil.example:{receiver.port}/", private=False)
-    assert receiver.dead_letters == []
+    assert receiver.letters == []
 
 
 async def test_the_name_is_asked_for_once_and_the_address_that_was_checked_is_called(
@@ -122,7 +122,7 @@ async def test_the_name_is_asked_for_once_and_the_address_that_was_checked_is_ca
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     assert (await get(f"http://shop.example:{receiver.port}/a?b=c d")).ok
     assert asked == ["shop.example"]
-    (letter,) = receiver.dead_letters
+    (letter,) = receiver.letters
     assert (letter.path, letter.headers["host"]) == ("/a?b=c%20d", f"shop.example:{receiver.port}")
 
 
@@ -130,7 +130,7 @@ async def test_a_redirect_is_an_answer_like_any_other(receiver: Receiver) -> Non
     other = Receiver()
     receiver.answer = lambda _: (307, {"location": other.url}, b"")
     assert (await get(receiver.url)).status == 307
-    assert other.dead_letters == []
+    assert other.letters == []
     other.down()
 
 
@@ -170,7 +170,7 @@ async def test_a_long_name_may_have_a_port_behind_it(receiver: Receiver, monkeyp
     )
     name = "a" * 63
     assert (await get(f"http://{name}:{receiver.port}/")).ok
-    (letter,) = receiver.dead_letters
+    (letter,) = receiver.letters
     assert letter.headers["host"] == f"{name}:{receiver.port}"
 
 

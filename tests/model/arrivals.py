@@ -18,7 +18,7 @@ from fairline.errors import (
 )
 from fairline.store.contract import Arrival, Joined, PriorityPass
 from tests.model.moves import Moves
-from tests.model.records import AuditEntry, Holder, Issued
+from tests.model.records import Holder, Issued, ModelTicket
 
 A_MINUTE, AN_HOUR = 60_000, 3_600_000
 
@@ -33,8 +33,8 @@ class Arrivals(Moves):
                 return IdempotencyConflict()
             return Joined(self.ticket(again), created=False, proven=True, by_key=True)
         holder = self._holder_of(a)
-        if holder and (on_hold := next((t for t in self.having(*LIVE) if t.holder == holder), None)):
-            return Joined(self.ticket(on_hold), created=False, proven=a.client != b"" and a.client == on_hold.client)
+        if holder and (existing := next((t for t in self.having(*LIVE) if t.holder == holder), None)):
+            return Joined(self.ticket(existing), created=False, proven=a.client != b"" and a.client == existing.client)
         return self._refusal(a) or Joined(self.ticket(self._enter(a, holder)), created=True, proven=True)
 
     def _holder_of(self, a: Arrival) -> Holder | None:
@@ -65,7 +65,7 @@ class Arrivals(Moves):
             return AtCapacity(self.queue)
         return None
 
-    def _enter(self, a: Arrival, holder: Holder | None) -> AuditEntry:
+    def _enter(self, a: Arrival, holder: Holder | None) -> ModelTicket:
         issued = self.passes_issued.get(a.pass_id)
         if issued:
             issued.used += 1
@@ -74,7 +74,7 @@ class Arrivals(Moves):
                 self.hits[name].append(self.now())
         self.number += 1
         level = issued.level if issued else a.priority
-        t = AuditEntry(
+        t = ModelTicket(
             number=self.number,
             level=level,
             place=self._next_place([other.place for other in self.line()], level),
@@ -92,7 +92,7 @@ class Arrivals(Moves):
         self.tickets.append(t)
         self._event(EventType.JOINED, t.number, str(level) if level else "")
         if a.through:
-            self.bucket.tokens, self.bucket.at, self.bucket.on_hold = self._tokens(0) - 1, self.now(), False
+            self.bucket.tokens, self.bucket.at, self.bucket.token_awaited = self._tokens(0) - 1, self.now(), False
             self._move(t, Action.ADMIT)
         self.peak = max(self.peak, len(self.line()))
         return t

@@ -23,7 +23,7 @@ from fairline.errors import (
 )
 from fairline.store.contract import Configured, Lapsed, Swept, Visit, Visitor
 from tests.model.arrivals import Arrivals
-from tests.model.records import AuditEntry, Desk, Pressed, Revocation
+from tests.model.records import Desk, ModelTicket, Pressed, Revocation
 
 CALLS_KEPT = 86_400_000
 
@@ -97,7 +97,7 @@ class Model(Arrivals):
         tokens = self._tokens(every)
         bucket.at = bucket.ticked = now
         if not self._lets_in():
-            bucket.tokens, bucket.on_hold = min(tokens, self._most()), False
+            bucket.tokens, bucket.token_awaited = min(tokens, self._most()), False
             return []
         free, line = self._service(), self.line()
         going = line[: min(math.floor(tokens), free, at_most)]
@@ -105,7 +105,7 @@ class Model(Arrivals):
             self._move(t, Action.ADMIT)
         bucket.tokens = tokens - len(going)
         waits_on = len(line) > len(going) and free > len(going)
-        bucket.on_hold = waits_on and (bucket.tokens < 1 or len(going) == at_most)
+        bucket.token_awaited = waits_on and (bucket.tokens < 1 or len(going) == at_most)
         return [t.number for t in going]
 
     def call_next(self, count: int, *, desk: str, key: bytes, number: int | None) -> list[Ticket]:
@@ -188,7 +188,7 @@ class Model(Arrivals):
             self._move(t, action, REASONS.get(action))
         return self.ticket_status(t)
 
-    def _reinstate(self, t: AuditEntry) -> None:
+    def _reinstate(self, t: ModelTicket) -> None:
         if t.reason not in REINSTATED:
             raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
         if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):

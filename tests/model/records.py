@@ -14,7 +14,7 @@ Happened = tuple[EventType, int, int | None, str | None]
 
 
 @dataclass
-class AuditEntry:
+class ModelTicket:
     """One ticket. `due` and `cap` are in the queue's time, the others in the store's."""
 
     number: int
@@ -106,5 +106,5 @@ class Bucket:
     at: int | None = None
     ticked: int | None = None
     """When a keeper last swept."""
-    on_hold: bool = False
+    token_awaited: bool = False
     """Someone waited for nothing but the next token."""

@@ -46,7 +46,7 @@ def test_a_file_that_does_not_belong_into_a_package_is_named(wheel: Path, sdist:
         "tests/conftest.py",
         "bench/__main__.py",
         "docs/images/architecture.svg",
-        "fairline/__pycache__/room.cpython-311.pyc",
+        "fairline/__pycache__/fairline.cpython-311.pyc",
         "fairline/web/pages/static/picture.png",
         "fairline/service/fairline.py.orig",
     ):

@@ -46,8 +46,8 @@ async def test_the_same_client_keeps_the_ticket_inside_and_gets_a_new_one_after(
     queue = await make_queue()
     await join(service, queue, client_id="client-ann")
     await admit(service, queue)
-    on_hold = await join(service, queue, client_id="client-ann")
-    assert (on_hold.ticket_status.number, on_hold.ticket_status.status) == (1, Status.ADMITTED)
+    existing = await join(service, queue, client_id="client-ann")
+    assert (existing.ticket_status.number, existing.ticket_status.status) == (1, Status.ADMITTED)
     await service.start(queue, 1, "browser")
     assert (await join(service, queue, client_id="client-ann")).ticket_status.status is Status.ACTIVE
     await service.complete(queue, 1)
@@ -140,8 +140,8 @@ async def test_a_priority_pass_goes_ahead_as_often_as_it_may(service: Fairline, 
     pass_id, text = await service.issue_priority_pass(queue, 3, uses=2)
     ahead = await join(service, queue, client_id="client-vip", priority_pass=text)
     assert (ahead.ticket_status.position, ahead.ticket_status.priority) == (1, 3)
-    on_hold = await join(service, queue, client_id="client-vip", priority_pass=text)
-    assert on_hold.ticket_status.number == ahead.ticket_status.number
+    existing = await join(service, queue, client_id="client-vip", priority_pass=text)
+    assert existing.ticket_status.number == ahead.ticket_status.number
     assert [(each.id, each.used) for each in await service.passes(queue)] == [(pass_id, 1)], (
         "coming back uses nothing up"
     )

@@ -50,7 +50,7 @@ async def test_a_visit_from_the_line_to_the_end(service: Fairline, make_queue: M
     with pytest.raises(TransitionRefused, match="completed"):
         await service.complete(queue, 1)
     clock.advance(1)
-    assert await admit(service, queue) == [2], "the room is free at once"
+    assert await admit(service, queue) == [2], "the capacity is free at once"
     assert (await service.leave(queue, 2)).ticket_status.reason is Reason.LEFT
     clock.advance(1)
     assert await admit(service, queue) == [3]

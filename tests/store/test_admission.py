@@ -34,7 +34,7 @@ MANY = 10_000
 STRETCH = 54 if os.environ.get("FAIRLINE_LONG") else 1
 
 
-class PageAccess:
+class CrowdedQueue:
     """A queue whose people are let in, and the count of those who were."""
 
     def __init__(self, store: Store, queue: QueueId, clock: FakeClock) -> None:
@@ -75,7 +75,7 @@ class PageAccess:
         await self.store.configure(self.queue, checked(changes, now.settings), now.version)
 
 
-MakeDoor: TypeAlias = Callable[..., Awaitable[PageAccess]]
+MakeCrowdedQueue: TypeAlias = Callable[..., Awaitable[CrowdedQueue]]
 
 
 @pytest.fixture(scope="session")
@@ -85,11 +85,11 @@ def backend(valkey_url: str) -> str:
 
 
 @pytest.fixture
-def access(store: Store, make_queue: MakeQueue, clock: FakeClock) -> MakeDoor:
-    """A queue with a crowd before it: `d = await door(5000, admission_rate=3)`."""
+def crowded(store: Store, make_queue: MakeQueue, clock: FakeClock) -> MakeCrowdedQueue:
+    """A queue with a crowd before it: `d = await crowded(5000, admission_rate=3)`."""
 
-    async def make(crowd: int, **settings: Any) -> PageAccess:
-        made = PageAccess(store, await make_queue(**{**OPEN, **settings}), clock)
+    async def make(crowd: int, **settings: Any) -> CrowdedQueue:
+        made = CrowdedQueue(store, await make_queue(**{**OPEN, **settings}), clock)
         await made.crowd(crowd)
         return made
 
@@ -116,10 +116,10 @@ def keepers(count: int, seconds: float, seed: int) -> list[float]:
     ("count", "seconds", "rate"), [(1, 200, 10), (2, 100, 10), (8, 30, 10), (2, 100, 0.3), (8, 20, 7.77)]
 )
 async def test_the_rate_is_kept_to_the_person_by_any_number_of_keepers(
-    access: MakeDoor, count: int, seconds: float, rate: float
+    crowded: MakeCrowdedQueue, count: int, seconds: float, rate: float
 ) -> None:
     seconds *= STRETCH
-    d = await access(int(rate * seconds) + 100, admission_rate=rate)
+    d = await crowded(int(rate * seconds) + 100, admission_rate=rate)
     ticks, burst = keepers(count, seconds, seed=count), max(1, rate)
     since = int(ticks[0] * 1000) / 1000
     for at in ticks:
@@ -133,17 +133,17 @@ async def test_the_rate_is_kept_to_the_person_by_any_number_of_keepers(
 @pytest.mark.parametrize("rate", [0.3, 7.77])
 @pytest.mark.parametrize(("every", "seconds"), [(0.001, 0.3), (0.25, 40), (1.0, 150), (10.0, 1200)])
 async def test_the_rate_is_exact_however_often_it_is_ticked(
-    access: MakeDoor, rate: float, every: float, seconds: float
+    crowded: MakeCrowdedQueue, rate: float, every: float, seconds: float
 ) -> None:
-    d = await access(int(rate * seconds) + 100, admission_rate=rate)
+    d = await crowded(int(rate * seconds) + 100, admission_rate=rate)
     await d.tick(every)
     await d.ticks(seconds, every)
     exact = max(1, rate) + rate * seconds
     assert exact - 1 - 1e-6 <= d.admitted <= exact + 1e-6
 
 
-async def test_late_ticks_lose_nothing_up_to_twice_the_interval(access: MakeDoor) -> None:
-    d = await access(1000, admission_rate=3.3)
+async def test_late_ticks_lose_nothing_up_to_twice_the_interval(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(1000, admission_rate=3.3)
     await d.tick()
     chance = random.Random(1)
     for _ in range(150):
@@ -152,8 +152,8 @@ async def test_late_ticks_lose_nothing_up_to_twice_the_interval(access: MakeDoor
     assert d.admitted == math.floor(3.3 + 3.3 * d.seconds)
 
 
-async def test_a_rate_that_is_changed_counts_from_then_on(access: MakeDoor) -> None:
-    d = await access(1500, admission_rate=10)
+async def test_a_rate_that_is_changed_counts_from_then_on(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(1500, admission_rate=10)
     assert len(await d.tick()) == 10
     assert await d.ticks(20) == [10] * 20
     await d.configure(admission_rate=50)
@@ -164,15 +164,17 @@ async def test_a_rate_that_is_changed_counts_from_then_on(access: MakeDoor) -> N
     assert await d.ticks(20) == [10] * 20
 
 
-async def test_a_rate_of_nought_lets_nobody_in(access: MakeDoor) -> None:
-    d = await access(100, admission_rate=0)
+async def test_a_rate_of_nought_lets_nobody_in(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(100, admission_rate=0)
     assert not await d.tick()
     assert sum(await d.ticks(3600, 60)) == 0
 
 
 @pytest.mark.parametrize("burst", [None, 100])
-async def test_a_rate_that_falls_to_nought_lets_nobody_in_any_more(access: MakeDoor, burst: float | None) -> None:
-    d = await access(0, admission_rate=10, burst=burst)
+async def test_a_rate_that_falls_to_nought_lets_nobody_in_any_more(
+    crowded: MakeCrowdedQueue, burst: float | None
+) -> None:
+    d = await crowded(0, admission_rate=10, burst=burst)
     await d.ticks(60)
     await d.configure(admission_rate=0)
     await d.crowd(200)
@@ -189,9 +191,9 @@ async def test_a_rate_that_falls_to_nought_lets_nobody_in_any_more(access: MakeD
     ("rate", "burst", "most"), [(10, None, 10), (10, 1, 1), (10, 25, 25), (0.3, None, 1), (2, 3.9, 3)]
 )
 async def test_after_idling_no_more_go_in_at_once_than_the_burst(
-    access: MakeDoor, rate: float, burst: float | None, most: int
+    crowded: MakeCrowdedQueue, rate: float, burst: float | None, most: int
 ) -> None:
-    d = await access(0, admission_rate=rate, burst=burst)
+    d = await crowded(0, admission_rate=rate, burst=burst)
     await d.ticks(600, 10)
     await d.crowd(500)
     assert len(await d.tick()) == most
@@ -199,8 +201,8 @@ async def test_after_idling_no_more_go_in_at_once_than_the_burst(
     assert d.admitted <= (burst or max(1, rate)) + rate * 100
 
 
-async def test_nobody_is_let_in_faster_after_hours_without_ticks(access: MakeDoor) -> None:
-    d = await access(0, admission_rate=10)
+async def test_nobody_is_let_in_faster_after_hours_without_ticks(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(0, admission_rate=10)
     await d.tick()
     d.clock.advance(7200)
     await d.crowd(500)
@@ -208,14 +210,14 @@ async def test_nobody_is_let_in_faster_after_hours_without_ticks(access: MakeDoo
     assert await d.ticks(5) == [10] * 5
 
 
-async def test_a_small_burst_does_not_slow_down_the_rate(access: MakeDoor) -> None:
-    d = await access(500, admission_rate=10, burst=1)
+async def test_a_small_burst_does_not_slow_down_the_rate(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(500, admission_rate=10, burst=1)
     assert len(await d.tick()) == 1
     assert await d.ticks(40) == [10] * 40
 
 
-async def test_a_full_capacity_saves_up_no_more_than_the_burst(access: MakeDoor) -> None:
-    d = await access(500, admission_rate=10, max_active=30)
+async def test_a_full_capacity_saves_up_no_more_than_the_burst(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(500, admission_rate=10, max_active=30)
     await d.tick()
     inside = [*range(1, 31)]
     await d.ticks(600, 10)
@@ -226,8 +228,8 @@ async def test_a_full_capacity_saves_up_no_more_than_the_burst(access: MakeDoor)
 
 
 @pytest.mark.parametrize("stop", [{"status": "paused"}, {"status": "maintenance"}, {"admission": "manual"}])
-async def test_a_pause_saves_up_no_more_than_the_burst(access: MakeDoor, stop: dict[str, str]) -> None:
-    d = await access(500, admission_rate=10)
+async def test_a_pause_saves_up_no_more_than_the_burst(crowded: MakeCrowdedQueue, stop: dict[str, str]) -> None:
+    d = await crowded(500, admission_rate=10)
     await d.tick()
     await d.configure(**stop)
     assert sum(await d.ticks(600, 10)) == 0
@@ -240,9 +242,9 @@ async def test_a_pause_saves_up_no_more_than_the_burst(access: MakeDoor, stop: d
 
 @pytest.mark.parametrize(("rate", "burst"), [(10, None), (10, 50), (0.3, None), (7.77, 1)])
 async def test_after_an_outage_of_ten_minutes_there_is_no_flood(
-    access: MakeDoor, rate: float, burst: float | None
+    crowded: MakeCrowdedQueue, rate: float, burst: float | None
 ) -> None:
-    d = await access(700, admission_rate=rate, burst=burst)
+    d = await crowded(700, admission_rate=rate, burst=burst)
     await d.tick()
     await d.ticks(30)
     d.clock.advance(600)
@@ -253,8 +255,8 @@ async def test_after_an_outage_of_ten_minutes_there_is_no_flood(
     assert d.admitted - before <= most + rate * 30
 
 
-async def test_a_clock_set_back_gives_nothing_away_and_stops_nothing(access: MakeDoor) -> None:
-    d = await access(1500, admission_rate=10)
+async def test_a_clock_set_back_gives_nothing_away_and_stops_nothing(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(1500, admission_rate=10)
     await d.tick()
     assert await d.ticks(60) == [10] * 60
     for back in (0.2, 30, 86_400):
@@ -263,8 +265,8 @@ async def test_a_clock_set_back_gives_nothing_away_and_stops_nothing(access: Mak
         assert await d.ticks(20) == [10] * 20
 
 
-async def test_a_clock_set_forward_is_an_outage_and_no_more(access: MakeDoor) -> None:
-    d = await access(500, admission_rate=10)
+async def test_a_clock_set_forward_is_an_outage_and_no_more(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(500, admission_rate=10)
     await d.tick()
     await d.ticks(10)
     d.clock.advance(86_400)
@@ -274,14 +276,14 @@ async def test_a_clock_set_forward_is_an_outage_and_no_more(access: MakeDoor) ->
     assert await d.ticks(20) == [10] * 20
 
 
-# Room and stock
+# Capacity and stock
 
 
 @pytest.mark.parametrize(("count", "seconds"), [(1, 60), (2, 40), (8, 15)])
 async def test_no_more_are_inside_than_allowed_while_people_come_and_go(
-    access: MakeDoor, count: int, seconds: float
+    crowded: MakeCrowdedQueue, count: int, seconds: float
 ) -> None:
-    d = await access(1500, admission_rate=20, max_active=50)
+    d = await crowded(1500, admission_rate=20, max_active=50)
     chance = random.Random(count)
     inside: set[int] = set()
     full = 0
@@ -296,11 +298,11 @@ async def test_no_more_are_inside_than_allowed_while_people_come_and_go(
         inside.difference_update(leaving)
         snapshot = await d.store.snapshot(d.queue)
         assert snapshot.inside == len(inside)
-    assert full > 20, "room was never the gate, so nothing was tested"
+    assert full > 20, "capacity was never the gate, so nothing was tested"
 
 
-async def test_stock_is_sold_to_the_last_piece_and_not_beyond(access: MakeDoor) -> None:
-    d = await access(1000, admission_rate=20, max_active=40, stock=300)
+async def test_stock_is_sold_to_the_last_piece_and_not_beyond(crowded: MakeCrowdedQueue) -> None:
+    d = await crowded(1000, admission_rate=20, max_active=40, stock=300)
     chance = random.Random(3)
     for _ in range(100):
         d.clock.advance(1)
@@ -316,10 +318,10 @@ async def test_stock_is_sold_to_the_last_piece_and_not_beyond(access: MakeDoor) 
 
 
 async def test_keepers_that_tick_at_the_same_moment_share_one_bucket_and_one_capacity(
-    access: MakeDoor, another_store: OpenStore
+    crowded: MakeCrowdedQueue, another_store: OpenStore
 ) -> None:
-    d = await access(400, admission_rate=100, max_active=250)
-    others = [PageAccess(await another_store(), d.queue, d.clock) for _ in range(8)]
+    d = await crowded(400, admission_rate=100, max_active=250)
+    others = [CrowdedQueue(await another_store(), d.queue, d.clock) for _ in range(8)]
     seen: list[int] = []
     for _ in range(5):
         together = await asyncio.gather(*(other.tick() for other in others))

@@ -115,7 +115,7 @@ async def test_a_queue_that_is_not_active_and_automatic_lets_in_nobody(venue: Op
         assert await v.admit() == [1, 2, 3], settings
 
 
-# Room
+# Capacity
 
 
 async def completes(v: Venue, number: int) -> None:

@@ -68,6 +68,6 @@ async def test_a_phone_holds_its_ticket_on_any_device(venue: OpenVenue) -> None:
     v = await venue(**WALK_IN, one_per="phone", join_limit_per_phone=0)
     joined = (await v.join(client=b"old", phone=b"mine")).ticket.joined
     await v.store.rebind(v.queue, 1, joined, 0, b"new")
-    on_hold = await v.join(client=b"old", phone=b"mine")
-    assert (on_hold.ticket.number, on_hold.proven) == (1, False)
+    existing = await v.join(client=b"old", phone=b"mine")
+    assert (existing.ticket.number, existing.proven) == (1, False)
     assert (await v.join(client=b"new", phone=b"mine")).proven

@@ -287,13 +287,13 @@ async def test_headers_that_nobody_sends(scene: Scene, caller: Caller, rng: rand
 
 
 async def test_addresses_that_lead_nowhere(scene: Scene, caller: Caller, rng: random.Random) -> None:
-    dead_letters = string.ascii_letters + string.digits + "/.-_~!$&'()*+,;=:@%?#[]|^{}\\\"<>`"
+    characters = string.ascii_letters + string.digits + "/.-_~!$&'()*+,;=:@%?#[]|^{}\\\"<>`"
     for _ in range(500):
         method = rng.choice(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "TRACE"])
         start = rng.choice(
             ["/", "/api/v1/", "/api/v1/queues/", "/api/v1/admin/queues/", "/q/", "/static/", "//", "/api/v1/session/"]
         )
-        rest = "".join(rng.choices(dead_letters, k=rng.randrange(60)))
+        rest = "".join(rng.choices(characters, k=rng.randrange(60)))
         end = rng.choice(["", "", "/join", "?queue=" + rest, "/tickets/1", "/../../etc/passwd", "%2e%2e%2f", "/."])
         answer = await caller.ask(request(method, start + rest + end, b"" if method == "POST" else None))
         assert answer.status >= 400 or method in ("GET", "HEAD", "OPTIONS")

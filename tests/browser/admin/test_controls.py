@@ -139,10 +139,10 @@ def test_rate_and_capacity_are_previewed_then_applied(night: Night, come: Come) 
     soon(lambda: night.queue("/stats")["admitted_total"] > before + 20, "more people are let in")
     page.locator('[data-exact="room"]').fill("1")
     do(page, "apply-flow").click()
-    soon(lambda: night.queue()["max_active"] == 1, "the room is set")
-    on_hold = night.queue("/stats")["admitted_total"]
+    soon(lambda: night.queue()["max_active"] == 1, "the capacity is set")
+    admitted = night.queue("/stats")["admitted_total"]
     night.ticks(2)  # in which nobody is let in
-    assert night.queue("/stats")["admitted_total"] == on_hold
+    assert night.queue("/stats")["admitted_total"] == admitted
 
 
 def test_a_message_reaches_everyone_who_waits(night: Night, come: Come) -> None:

@@ -61,13 +61,13 @@ async def join(store: Store, queue: QueueId, count: int = 1, **person: Any) -> N
     await store.join(queue, [Arrival(person=Person(**person))] * count)
 
 
-async def on_hold(store: Store, hook: Webhook) -> BoxCounts:
+async def counts_of(store: Store, hook: Webhook) -> BoxCounts:
     (counts,) = await store.outbox.counts([hook.id])
     return counts
 
 
 async def holds(store: Store, hook: Webhook, pending: int, dead: int) -> None:
     async def does() -> bool:
-        return await on_hold(store, hook) == (pending, dead)
+        return await counts_of(store, hook) == (pending, dead)
 
     await until(does)

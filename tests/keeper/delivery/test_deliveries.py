@@ -24,7 +24,7 @@ from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
 from fairline.web.admin.webhook_desk import WebhookDesk
 from tests.backends import OWNERS
-from tests.keeper.delivery.hooks import QUICK, holds, hook_for, join, kept, on_hold, service_of
+from tests.keeper.delivery.hooks import QUICK, counts_of, holds, hook_for, join, kept, service_of
 from tests.receiver import FINE, Answer, Letter, Receiver
 from tests.web.inside import until
 
@@ -37,7 +37,7 @@ async def test_a_receiver_that_was_down_gets_everything_once_it_is_back(
     async with kept(store, 2, patience=Patience(tries=12, first=0.05, factor=1.5, most=0.3)) as outcomes:
         await join(store, queue, 30)
         await until(lambda: outcomes["retried"] >= 40)
-        assert await on_hold(store, hook) == (30, 0)
+        assert await counts_of(store, hook) == (30, 0)
         page = await store.outbox.deliveries(hook.id, DeliveryState.PENDING, None, 100)
         assert "no connection" in {each.error[:13] for each in page.deliveries}
         receiver.up()
@@ -70,7 +70,7 @@ async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be
             assert await desk.replay_all(hook.id) == 2
             await holds(store, hook, 0, 0)
     assert len(set(receiver.ids)) == 3
-    assert len({letter.body for letter in receiver.dead_letters}) == 3  # a try is like the one before it, to the byte
+    assert len({letter.body for letter in receiver.letters}) == 3  # a try is like the one before it, to the byte
     assert "hunter2" not in str(logs)
     assert {log["event"] for log in logs} >= {"delivery.retried", "delivery.dead"}
 
@@ -81,7 +81,7 @@ async def test_gone_is_gone_at_once(store: Store, queue: QueueId, receiver: Rece
     async with kept(store):
         await join(store, queue)
         await holds(store, hook, 0, 1)
-    assert len(receiver.dead_letters) == 1
+    assert len(receiver.letters) == 1
 
 
 async def test_a_receiver_that_asks_for_a_pause_gets_it(store: Store, queue: QueueId, receiver: Receiver) -> None:
@@ -112,8 +112,8 @@ async def test_a_slow_receiver_is_not_crowded_and_the_line_does_not_notice(
             await join(store, queue, 5)
             assert len((await store.admit(queue, 5)).items) == 5
         await holds(store, fast, 0, 0)  # one receiver does not wait for another
-        await until(lambda: len(quick.dead_letters) == 100)
-        assert await on_hold(store, hook) == (100, 0)
+        await until(lambda: len(quick.letters) == 100)
+        assert await counts_of(store, hook) == (100, 0)
         await until(lambda: receiver.most_at_once == AT_ONCE)
         receiver.gate.set()
         await holds(store, hook, 0, 0)
@@ -131,7 +131,7 @@ async def test_a_full_outbox_waits_and_nothing_is_missed(
     async with kept(store, patience=Patience(first=0.1, factor=1)) as outcomes:
         await join(store, queue, 45)
         await until(lambda: outcomes["retried"] > 20)
-        assert (await on_hold(store, hook)).pending <= 12
+        assert (await counts_of(store, hook)).pending <= 12
         receiver.up()
         await until(lambda: len(receiver.ids) == 45)
         await holds(store, hook, 0, 0)
@@ -156,7 +156,7 @@ async def test_events_that_were_gone_too_soon_are_said(
         await Dispatch(service_of(store), private=True, on_lost=missed.append).take()
     assert missed == ["webhook"]
     assert [log["box"] for log in logs if log["event"] == "delivery.events_lost"] == [hook.id]
-    assert await on_hold(store, hook) == (75, 0)
+    assert await counts_of(store, hook) == (75, 0)
 
 
 async def trim(backend: str, queue: QueueId, keep: int) -> None:
@@ -200,11 +200,11 @@ async def test_what_a_killed_keeper_had_in_its_hands_is_sent_by_another(
     await Dispatch(service_of(store), private=True).take()
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, backend, hook.id)
     try:
-        await until(lambda: len(receiver.dead_letters) == 3)
+        await until(lambda: len(receiver.letters) == 3)
     finally:
         process.kill()
         await process.wait()
-    assert await on_hold(store, hook) == (3, 0)
+    assert await counts_of(store, hook) == (3, 0)
     receiver.gate.set()
     async with kept(store):
         await holds(store, hook, 0, 0)

@@ -92,7 +92,7 @@ async def join(service: Fairline, queue: QueueId, who: str, *, staff: bool = Fal
 
 
 def told(receiver: Receiver) -> list[tuple[str, int]]:
-    return [(letter.told["notice"], letter.told["ticket"]) for letter in receiver.dead_letters]
+    return [(letter.told["notice"], letter.told["ticket"]) for letter in receiver.letters]
 
 
 async def test_everyone_is_told_once_in_their_language(
@@ -116,7 +116,7 @@ async def test_everyone_is_told_once_in_their_language(
         {("called", 1): 2, ("returned", 1): 1}
         | {(kind, number): 1 for kind in ("joined", "nearly") for number in (1, 2, 3)}
     )
-    called = next(letter.told for letter in receiver.dead_letters if letter.told["notice"] == "called")
+    called = next(letter.told for letter in receiver.letters if letter.told["notice"] == "called")
     assert called["text"] == (
         f"The Bakery: RDEMO-000001, Sie sind an der Reihe. Bitte gehen Sie zu: Desk 2. {PUBLIC}/q/{queue}"
     )
@@ -154,7 +154,7 @@ async def test_nobody_receives_nearly_your_turn_before_their_number(
     for number in range(1, 9):  # both are due at once: no sweep has run yet
         await join(service, queue, f"p{number}", phone=f"+4144668180{number}")
     async with kept(service, 3):
-        await until(lambda: len(receiver.dead_letters) == 16)
+        await until(lambda: len(receiver.letters) == 16)
     heard = told(receiver)
     assert [n for n in range(1, 9) if heard.index(("nearly", n)) < heard.index(("joined", n))] == []
 
@@ -180,7 +180,7 @@ async def test_one_mailbox_and_one_phone_have_a_limit_of_notices_an_hour_over_al
         await until(lambda: mailbox.texts("bob@example.com") and mailbox.texts(f"{name}@example.com"))
         await until(lambda: outcomes["webhook", "sent"] == MOST_NOTICES + 2)
         await until_empty(service.store, BOX)
-    assert len(mailbox.mails) == len(receiver.dead_letters) == MOST_NOTICES + 2
+    assert len(mailbox.mails) == len(receiver.letters) == MOST_NOTICES + 2
     await service.store.delete(queues[1])
 
 
@@ -268,18 +268,18 @@ async def test_nearly_is_told_late_rather_than_never_but_once_across_restarts(
         await join(service, queue, f"p{number}", phone=f"+4144668180{number}")
     for _ in range(3):  # keepers come and go
         async with kept(service, 2):
-            await until(lambda: len(receiver.dead_letters) == 2)
+            await until(lambda: len(receiver.letters) == 2)
     assert sorted(told(receiver)) == [("nearly", 1), ("nearly", 2)]
     await service.act(queue, Action.HOLD, 1)
     async with kept(service):
-        await until(lambda: len(receiver.dead_letters) == 3)
+        await until(lambda: len(receiver.letters) == 3)
         await service.act(queue, Action.RELEASE, 1)
         await service.configure(queue, {"notice_place": 3})
         await join(service, queue, "p4", phone="+41446681804")
         await service.call_next(queue)
         await until(lambda: ("nearly", 4) in told(receiver))
     assert sorted(told(receiver)) == [("nearly", 1), ("nearly", 2), ("nearly", 3), ("nearly", 4)]
-    positions = {letter.told["ticket"]: letter.told["position"] for letter in receiver.dead_letters}
+    positions = {letter.told["ticket"]: letter.told["position"] for letter in receiver.letters}
     assert positions == {1: 1, 2: 2, 3: 2, 4: 3}
 
 
@@ -313,14 +313,14 @@ async def test_whom_staff_put_in_line_takes_up_the_ticket_by_the_link(
     async with kept(service):
         await join(service, queue, "Ada", staff=True, phone="+41446681800")
         await until(lambda: ("joined", 1) in told(receiver))
-        url = receiver.dead_letters[0].told["url"]
+        url = receiver.letters[0].told["url"]
         assert url.startswith(f"{PUBLIC}/join/{queue}/move#")
-        assert receiver.dead_letters[0].told["text"].endswith(url)
+        assert receiver.letters[0].told["text"].endswith(url)
         taken = await Desk(service).moved(url.partition("#")[2], "her phone")
         assert taken.ticket_status.number == 1
         await service.call_next(queue)
         await until(lambda: ("called", 1) in told(receiver))
-    assert receiver.dead_letters[-1].told["url"] == f"{PUBLIC}/q/{queue}"
+    assert receiver.letters[-1].told["url"] == f"{PUBLIC}/q/{queue}"
 
 
 async def test_who_is_sent_on_is_told_where_to(service: Fairline, queue: QueueId, receiver: Receiver) -> None:
@@ -333,7 +333,7 @@ async def test_who_is_sent_on_is_told_where_to(service: Fairline, queue: QueueId
             await until(lambda: ("joined", 1) in told(receiver))
             await Desk(service).transfer(queue, 1, other)
             await until(lambda: ("transferred", 1) in told(receiver))
-        letter = receiver.dead_letters[-1].told
+        letter = receiver.letters[-1].told
         assert letter["text"].startswith("The Bakery: le hemos enviado a The Café. Su número allí es RCAFE-000001.")
         taken = await Desk(service).moved(letter["url"].partition("#")[2], "her phone")
         assert (taken.queue, taken.ticket_status.number) == (other, 1)
@@ -347,10 +347,10 @@ async def test_without_personal_data_a_notice_says_neither_who_nor_the_link(
     await gateway(service.store, receiver, Topic.NOTICE, Topic.JOINED, person=False)
     async with kept(service):
         await join(service, queue, "Ada", staff=True, phone="+41446681800")
-        await until(lambda: len(receiver.dead_letters) == 3)
+        await until(lambda: len(receiver.letters) == 3)
     assert sorted(receiver.types()) == ["joined", "notice", "notice"]
-    assert all(b"4466818" not in letter.body and b"move" not in letter.body for letter in receiver.dead_letters)
-    notice = next(letter.told for letter in receiver.dead_letters if letter.told["type"] == "notice")
+    assert all(b"4466818" not in letter.body and b"move" not in letter.body for letter in receiver.letters)
+    notice = next(letter.told for letter in receiver.letters if letter.told["type"] == "notice")
     assert (notice["to"], notice["url"], notice["label"]) == (None, None, "RDEMO-000001")
 
 
@@ -367,7 +367,7 @@ async def test_only_who_asks_for_notices_has_them_and_only_of_what_the_queue_tel
         await service.call_next(queue)
         await until(lambda: "notice" in receiver.types() and "called" in receiver.types())
     assert Counter(receiver.types())["notice"] == 1
-    (notice,) = [letter.told for letter in receiver.dead_letters if letter.told["type"] == "notice"]
+    (notice,) = [letter.told for letter in receiver.letters if letter.told["type"] == "notice"]
     assert notice["text"] == f"Los, RDEMO-000001! {{nonsense}} {{}} {PUBLIC}/q/{queue}"
 
 
@@ -412,7 +412,7 @@ async def test_what_is_not_true_any_more_is_not_sent_again_from_the_dead(
         await until(lambda: outcomes["webhook", "dead"] == 2)
         await service.begin(queue, 1)
         receiver.answer = lambda _: FINE
-        receiver.dead_letters.clear()
+        receiver.letters.clear()
         await dead_letters.replay_all(hook.id)
         await until(lambda: told(receiver) == [("joined", 1)])
         await until_empty(service.store, hook.id)

@@ -21,7 +21,7 @@ from fairline.errors import InvalidRequest, QueueNotFound, TooManyWebhooks, Webh
 from fairline.store import DeliveryState, Store
 from fairline.web.admin import webhook_desk as desk_module
 from fairline.web.admin.webhook_desk import WebhookDesk
-from tests.keeper.delivery.hooks import holds, hook_for, join, kept, on_hold
+from tests.keeper.delivery.hooks import counts_of, holds, hook_for, join, kept
 from tests.receiver import Receiver
 from tests.web.inside import until
 
@@ -37,13 +37,13 @@ async def test_everything_that_happens_is_told_once_in_full(store: Store, queue:
         await store.visit(queue, "start", [(4, b"me")])
         await store.act(queue, Action.COMPLETE, [4])
         await store.act(queue, Action.LEAVE, [5])
-        await until(lambda: len(receiver.dead_letters) >= 10)
+        await until(lambda: len(receiver.letters) >= 10)
         await holds(store, hook, 0, 0)
         other = QueueId(f"{queue}-later")
         await store.create(other, checked({}))
-        await until(lambda: len(receiver.dead_letters) == 11)
+        await until(lambda: len(receiver.letters) == 11)
         await store.delete(other)
-    told = [letter.told for letter in receiver.dead_letters]
+    told = [letter.told for letter in receiver.letters]
     assert Counter(each["type"] for each in told) == {
         "joined": 2,
         "admitted": 5,
@@ -66,8 +66,8 @@ async def test_a_letter_is_signed_and_says_what_it_is(store: Store, queue: Queue
     hook = await hook_for(store, receiver, queue, Topic.JOINED)
     async with kept(store):
         await join(store, queue, name="Ada", phone="+41446681800")
-        await until(lambda: receiver.dead_letters != [])
-    (letter,) = receiver.dead_letters
+        await until(lambda: receiver.letters != [])
+    (letter,) = receiver.letters
     headers = letter.headers
     assert headers["x-fairline-event"] == "joined"
     assert headers["x-fairline-delivery"] == letter.told["id"]
@@ -86,9 +86,9 @@ async def test_who_it_is_about_is_told_only_where_that_is_asked_for(
     await hook_for(store, receiver, queue, Topic.JOINED, person=True)
     async with kept(store):
         await join(store, queue, name="Zoë", phone="+41446681800", party_size=3, user_agent="Firefox", address="d1")
-        await until(lambda: receiver.dead_letters != [])
+        await until(lambda: receiver.letters != [])
     person = {"name": "Zoë", "phone": "+41446681800", "email": None, "user_id": None, "party_size": 3, "metadata": None}
-    assert receiver.dead_letters[0].told["person"] == person
+    assert receiver.letters[0].told["person"] == person
 
 
 async def test_only_what_is_asked_for_comes(store: Store, queue: QueueId, receiver: Receiver) -> None:
@@ -99,8 +99,8 @@ async def test_only_what_is_asked_for_comes(store: Store, queue: QueueId, receiv
         await join(store, other, 2)
         await join(store, queue, 2)
         await store.admit(queue, 1)
-        await until(lambda: len(receiver.dead_letters) == 1)
-    assert receiver.dead_letters[0].told["queue"] == queue
+        await until(lambda: len(receiver.letters) == 1)
+    assert receiver.letters[0].told["queue"] == queue
     assert receiver.types() == ["admitted"]
     await store.delete(other)
 
@@ -114,7 +114,7 @@ async def test_a_redirect_leads_nowhere(store: Store, queue: QueueId, receiver: 
         await holds(store, hook, 0, 1)
     page = await store.outbox.deliveries(hook.id, DeliveryState.DEAD, None, 1)
     assert page.deliveries[0].error == "answered 302, and redirects are not followed"
-    assert inside.dead_letters == []
+    assert inside.letters == []
     inside.down()
 
 
@@ -132,7 +132,7 @@ async def test_nothing_is_sent_into_the_house_unless_that_is_set(
     outcome, _ = await WebhookDesk(store, private=False).ping(hook.id)
     assert not outcome.sent
     assert "private address" in outcome.error
-    assert receiver.dead_letters == []
+    assert receiver.letters == []
 
 
 async def test_one_that_is_paused_goes_on_from_where_it_was(store: Store, queue: QueueId, receiver: Receiver) -> None:
@@ -143,10 +143,10 @@ async def test_one_that_is_paused_goes_on_from_where_it_was(store: Store, queue:
     await hook_for(store, bystander, queue)
     async with kept(store):
         await join(store, queue, 3)
-        await until(lambda: len(bystander.dead_letters) == 3)
-        assert receiver.dead_letters == []
+        await until(lambda: len(bystander.letters) == 3)
+        assert receiver.letters == []
         await desk.change(hook.id, {"active": True})
-        await until(lambda: len(receiver.dead_letters) == 3)
+        await until(lambda: len(receiver.letters) == 3)
     bystander.down()
 
 
@@ -162,10 +162,10 @@ async def test_what_is_removed_is_not_told_any_more(store: Store, queue: QueueId
         await join(store, queue, 3)
         other = await hook_for(store, receiver, queue)
         await join(store, queue, 1)
-        await until(lambda: receiver.dead_letters != [])
+        await until(lambda: receiver.letters != [])
         await holds(store, other, 0, 0)
-    assert len(receiver.dead_letters) == 1
-    assert await on_hold(store, hook) == (0, 0)
+    assert len(receiver.letters) == 1
+    assert await counts_of(store, hook) == (0, 0)
     with pytest.raises(WebhookNotFound):
         await desk.remove(hook.id)
 

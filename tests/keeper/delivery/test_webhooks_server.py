@@ -56,8 +56,8 @@ def test_a_webhook_from_its_making_to_its_end(server: RunningServer, admin: http
     assert receiver.types() == ["ping"]
 
     join(server)
-    wait_until(lambda: len(receiver.dead_letters) == 2, "the letter did not come")
-    letter = receiver.dead_letters[-1]
+    wait_until(lambda: len(receiver.letters) == 2, "the letter did not come")
+    letter = receiver.letters[-1]
     assert (letter.path, letter.told["type"]) == ("/hook?token=abc", "joined")
     signed = letter.headers["x-fairline-signature"]
     assert signed == signature(secret, letter.body, int(signed[2 : signed.index(",")]))
