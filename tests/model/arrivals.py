@@ -61,7 +61,7 @@ class Arrivals(Moves):
         for who, name, limit, window in self._limits_of(a):
             if limit and (wait := self._blocked(name, limit, window)):
                 return RateLimited(who, wait / 1000)
-        if a.through and not (self._lets_in() and not waiting and self._service() and self._tokens(0) >= 1):
+        if a.through and not (self._lets_in() and not waiting and self._free_capacity() and self._tokens(0) >= 1):
             return AtCapacity(self.queue)
         return None
 

@@ -84,8 +84,8 @@ class Moves(State):
     # Places and tokens
 
     def _next_place(self, line: Sequence[float], level: int) -> float:
-        aside = [t.place for t in self.aside()]
-        return self.order.next_place(line, level, self.settings.priority_policy, self.settings.priority_skip, aside)
+        on_hold = [t.place for t in self.those_on_hold()]
+        return self.order.next_place(line, level, self.settings.priority_policy, self.settings.priority_skip, on_hold)
 
     def _tokens(self, every: float) -> float:
         rate, bucket, most = self.settings.admission_rate, self.bucket, self._most()

@@ -99,7 +99,7 @@ class Model(Arrivals):
         if not self._lets_in():
             bucket.tokens, bucket.token_awaited = min(tokens, self._most()), False
             return []
-        free, line = self._service(), self.line()
+        free, line = self._free_capacity(), self.line()
         going = line[: min(math.floor(tokens), free, at_most)]
         for t in going:
             self._move(t, Action.ADMIT)
@@ -117,7 +117,7 @@ class Model(Arrivals):
         if self.settings.status is not QueueStatus.ACTIVE:
             raise QueuePaused(self.queue, self.settings.status)
         wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
-        called = wanted[: min(count if number is None else 1, self._service())]
+        called = wanted[: min(count if number is None else 1, self._free_capacity())]
         answers = []
         if called and desk:
             self._note_desk(desk, len(called))
@@ -193,7 +193,7 @@ class Model(Arrivals):
             raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
         if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):
             raise HolderInLine(self.queue)
-        if not self._service():
+        if not self._free_capacity():
             raise AtCapacity(self.queue)
         self.expired[t.reason] -= 1
         t.status, t.reason, t.ended = Status.ADMITTED, None, 0

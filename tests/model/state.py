@@ -61,7 +61,7 @@ class State:
         """Who waits, in order."""
         return sorted((t for t in self.having(Status.WAITING) if not t.on_hold), key=lambda t: t.place)
 
-    def aside(self) -> list[ModelTicket]:
+    def those_on_hold(self) -> list[ModelTicket]:
         """Who is on hold, in order."""
         return sorted((t for t in self.tickets if t.on_hold), key=lambda t: t.place)
 
@@ -77,7 +77,7 @@ class State:
         """The ticket of a number."""
         return next((t for t in self.tickets if t.number == number), None)
 
-    def _service(self) -> int:
+    def _free_capacity(self) -> int:
         s, inside = self.settings, self.inside()
         free = s.max_active - inside
         if s.stock is not None:
@@ -102,7 +102,7 @@ class State:
             call_rate=self.flow.called / self.flow.span if self.flow.span > 0 else 0,
             out_rate=self.flow.out / self.flow.inside if self.flow.inside > 0 else 0,
             stays_seen=self.flow.out,
-            on_hold=len(self.aside()),
+            on_hold=len(self.those_on_hold()),
             desks_open=len(self._open_desks()),
             cycles=len(self.cycles),
             cycle_seconds=sum(self.cycles) / len(self.cycles) / 1000 if self.cycles else 0,

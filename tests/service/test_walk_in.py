@@ -130,7 +130,7 @@ async def test_a_transfer_that_breaks_off_is_finished_by_the_keepers_within_a_mi
     assert (await WalkIn(service).transfer(here, 1, there)).went == before.went
     await service.act(there, Action.HOLD, number)
     await keepers[0].keep(there)
-    assert (await service.ticket(there, number)).on_hold, "what staff put aside stays there"
+    assert (await service.ticket(there, number)).on_hold, "who staff put on hold stays there"
 
 
 @pytest.mark.parametrize("instead", ["leave", "elsewhere", "reinstated"])

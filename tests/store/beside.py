@@ -310,7 +310,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         if not self.sound:
             return
         self.compare_records()
-        waiting = [t.number for t in [*self.model.line(), *self.model.aside()]]
+        waiting = [t.number for t in [*self.model.line(), *self.model.those_on_hold()]]
         self.both(self.store.act(self.queue, Action.CANCEL, waiting), lambda: self.model.act(Action.CANCEL, waiting))
         for _ in range(4):
             self.clock.advance(1e7)
@@ -336,7 +336,9 @@ class StoreBesideModel(RuleBasedStateMachine):
         assert self.run(store.passes(self.queue)) == model.passes()
         assert self.run(store.revoked(self.queue)) == model.revoked()
         assert self.run(store.settings(self.queue)).settings == model.settings
-        assert self.run(self.listing(Status.WAITING)) == [model.ticket(t) for t in [*model.line(), *model.aside()]]
+        assert self.run(self.listing(Status.WAITING)) == [
+            model.ticket(t) for t in [*model.line(), *model.those_on_hold()]
+        ]
         for status in Status:
             numbers = [ticket.number for ticket in self.run(self.listing(status))]
             assert sorted(numbers) == [t.number for t in model.having(status)]
