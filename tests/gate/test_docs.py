@@ -22,7 +22,7 @@ from tests.gate.test_sites import minted, unsigned
 PAGE = "how-to/check-passes-yourself.md"
 NODE = shutil.which("node")
 
-#: They run a check as it is printed, for a good session token, and then ask its function about others.
+#: They run a check as it is printed, for a pass that is good, and then ask its function about others.
 PYTHON = """
 import json, runpy, sys
 found = runpy.run_path(FILE, run_name="__main__")

@@ -189,7 +189,7 @@ class TestReports:
         assert json.loads(refused.body)["reason"] == "ended"
         assert ("retry-after", "60") in refused.headers
 
-    def test_who_is_inside_is_turned_away_once_the_signing_key_is_withdrawn(
+    def test_whoever_is_inside_is_turned_away_once_the_key_of_the_pass_is_withdrawn(
         self, make_gate: Any, pretender: Pretender, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(keys, "LOOK_AGAIN_SECONDS", 0.0)
@@ -197,7 +197,7 @@ class TestReports:
         inside = asked(headers={"cookie": COOKIES.format(minted())})
         assert isinstance(gate.decide(inside), Through)
         pretender.answers["/.well-known/jwks.json"] = (200, Keyring(b"another secret", 1).jwks())
-        wait_until(lambda: isinstance(gate.decide(inside), Answer), "a session token of a withdrawn key still lets in")
+        wait_until(lambda: isinstance(gate.decide(inside), Answer), "a pass of a key that is no more still lets in")
 
     def test_a_session_that_is_completed_stays_so(self, make_gate: Any, pretender: Pretender) -> None:
         gate = make_gate(report_seconds=0.001)
@@ -227,16 +227,16 @@ class TestReports:
 
     def test_what_waits_is_bounded_and_completion_comes_before_activity(self) -> None:
         reporter = Reporter(limit=3)
-        blocked = threading.Event()
+        on_hold = threading.Event()
         done: list[object] = []
-        reporter.run("first", lambda: blocked.wait(30))
+        reporter.run("first", lambda: on_hold.wait(30))
         wait_until(lambda: reporter.waiting == 0, "nobody runs it")
         for number in range(5):
             reporter.run(("activity", number), partial(done.append, number))
         assert reporter.waiting == 3
         reporter.run("complete", lambda: done.append("complete"), lasting=True)
         assert reporter.waiting == 3
-        blocked.set()
+        on_hold.set()
         reporter.close()
         assert done == [1, 2, "complete"]
 

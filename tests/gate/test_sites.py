@@ -16,7 +16,7 @@ OTHER_ADDRESS = "127.0.0.2"
 
 
 def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
-    """A session token signed with the keys of the server, which says what the test wants."""
+    """A pass with the keys of the server, which says what the test wants."""
     now = int(time.time())
     usual: dict[str, Any] = {
         "queue": queue,
@@ -30,7 +30,7 @@ def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
 
 
 def unsigned(claims: dict[str, Any]) -> str:
-    """A session token in which the algorithm is none."""
+    """A pass in which the algorithm is none."""
     parts = ({"alg": "none", "typ": "fairline-session"}, claims)
     return ".".join(urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts) + "."
 
@@ -141,7 +141,7 @@ class TestWithAPass:
 
             awaited(extended)
 
-    def test_completion_frees_capacity_at_once(self, site: Site) -> None:
+    def test_completion_frees_the_room_at_once(self, site: Site) -> None:
         token, number = site.fairline.admitted(site.queue)
         with site.arrive(token) as visitor:
             inside = site.fairline.admin.get(f"/queues/{site.queue}/stats").json()
@@ -197,7 +197,7 @@ class TestWithABadPass:
                     assert site.is_refused(second)
             assert f"Ticket {number} " in first.get("/seats").text
 
-    def test_who_began_a_session_may_go_on_from_another_address(self, site: Site) -> None:
+    def test_whoever_began_may_go_on_from_another_address(self, site: Site) -> None:
         token, _ = site.fairline.admitted(site.queue)
         with site.arrive(token) as first, site.visitor(address=OTHER_ADDRESS, user_agent="Browser/2") as moved:
             moved.cookies = first.cookies

@@ -22,7 +22,7 @@ from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor
 from fairline.store.contract import ACTS
 from tests.backends import START, FakeClock
 from tests.model.queue import Model
-from tests.model.records import ModelTicket
+from tests.model.records import Entry
 from tests.store.chances import FAR, Pick, arrivals, changes, levels, one_of, picks, some, waiting_picks
 from tests.store.remains import left_over
 
@@ -112,7 +112,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         if moved and moved.status is Status.WAITING and not moved.on_hold:
             self.keeps_the_promises(moved, before, level)
 
-    def keeps_the_promises(self, t: ModelTicket, before: list[ModelTicket], level: int | None = None) -> None:
+    def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
         """Who came or moved up has passed only those of a lower level, and no more of them than promised."""
         level = t.level if level is None else level
         after, others = self.model.line(), [other for other in before if other is not t]
@@ -310,7 +310,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         if not self.sound:
             return
         self.compare_records()
-        waiting = [t.number for t in [*self.model.line(), *self.model.those_on_hold()]]
+        waiting = [t.number for t in [*self.model.line(), *self.model.aside()]]
         self.both(self.store.act(self.queue, Action.CANCEL, waiting), lambda: self.model.act(Action.CANCEL, waiting))
         for _ in range(4):
             self.clock.advance(1e7)
@@ -336,9 +336,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         assert self.run(store.passes(self.queue)) == model.passes()
         assert self.run(store.revoked(self.queue)) == model.revoked()
         assert self.run(store.settings(self.queue)).settings == model.settings
-        assert self.run(self.listing(Status.WAITING)) == [
-            model.ticket(t) for t in [*model.line(), *model.those_on_hold()]
-        ]
+        assert self.run(self.listing(Status.WAITING)) == [model.ticket(t) for t in [*model.line(), *model.aside()]]
         for status in Status:
             numbers = [ticket.number for ticket in self.run(self.listing(status))]
             assert sorted(numbers) == [t.number for t in model.having(status)]

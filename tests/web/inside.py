@@ -1,4 +1,4 @@
-"""The web side of a worker inside the test's own process, over a real store: limits can be changed and state read."""
+"""The web side of a worker inside the test's own process, over a real store: limits can be changed, state looked at."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Inside:
 
     @property
     def lanes(self) -> list[FastLane]:
-        """The open connections of the fast path."""
+        """The open connections of the fast lane."""
         return [each for each in self.server.server_state.connections if isinstance(each, FastLane)]
 
     @property
@@ -87,7 +87,7 @@ async def open_queue(service: Fairline, name: str = "", **settings: Any) -> Queu
 async def until(
     true: Callable[[], Any], seconds: float = PATIENCE_SECONDS, *, trouble: str = "it never came true"
 ) -> None:
-    """Wait until something holds, checking again and again."""
+    """Wait until something holds, looking again and again."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:
@@ -115,7 +115,7 @@ class Moments:
         return self._now
 
     async def pass_by(self, seconds: float) -> None:
-        """So much later, when the server has swept."""
+        """So much later, when the server has looked whose time is over."""
         self._now += seconds
         before = self._looks
         await until(lambda: self._looks > before + 1, trouble="the server does not look")
@@ -125,7 +125,7 @@ class Moments:
 async def serving(
     url: str, *, secret: bytes = b"s" * 32, fast: bool = True, settings: ServerSettings | None = None
 ) -> AsyncIterator[Inside]:
-    """The fast path and the ASGI application on a free port; or only the latter, as another server would run it."""
+    """Both lanes on a free port; or only the ASGI application, as another server would run it."""
     store = await open_store(url)
     settings = settings or ServerSettings(cors_origins=[ORIGIN])
     service = Fairline(store, Keyring(secret), token_seconds=settings.token_seconds)
@@ -173,7 +173,7 @@ def _listen() -> socket.socket:
 
 @contextlib.contextmanager
 def serving_on_uvloop(url: str) -> Iterator[Inside]:
-    """The same in a thread of its own, with the loop that workers have; what it shows is only to be read."""
+    """The same in a thread of its own, with the loop that workers have; what it shows is only to be looked at."""
     import uvloop
 
     inside: Future[Inside] = Future()

@@ -22,7 +22,7 @@ from tests.web.running import RunningServer
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Site": "none"}
 
 
-class Scene:
+class PageAccess:
     """A server, its operator, and the people who come."""
 
     def __init__(self, server: RunningServer) -> None:
@@ -54,19 +54,19 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def access(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageAccess]:
     server = RunningServer(tmp_path_factory.mktemp("pages"), workers=1, environ={"FAIRLINE_LOG_FORMAT": "json"})
     try:
-        scene = Scene(server)
-        yield scene
-        scene.closing.close()
+        access = PageAccess(server)
+        yield access
+        access.closing.close()
     finally:
         server.stop()
     assert server.logs("http.failed") == []
 
 
-def joined(scene: Scene, queue: str) -> httpx.Client:
-    someone = scene.someone()
+def joined(access: PageAccess, queue: str) -> httpx.Client:
+    someone = access.someone()
     answer = someone.post(f"/q/{queue}", data={"do": "join"}, headers={"Sec-Fetch-Site": "same-origin"})
     assert (answer.status_code, answer.headers["location"]) == (303, f"/q/{queue}")
     return someone
@@ -81,49 +81,51 @@ def state(answer: httpx.Response) -> tuple[int, str]:
 # States
 
 
-def test_each_state_has_its_status_and_its_page(scene: Scene) -> None:
-    queue = scene.queue()
-    assert state(scene.someone().get(f"/q/{queue}")) == (200, "joining")
-    me = joined(scene, queue)
+def test_each_state_has_its_status_and_its_page(access: PageAccess) -> None:
+    queue = access.queue()
+    assert state(access.someone().get(f"/q/{queue}")) == (200, "joining")
+    me = joined(access, queue)
     assert state(me.get(f"/q/{queue}")) == (200, "waiting")
-    scene.admin.patch(f"/queues/{queue}", json={"status": "paused"})
+    access.admin.patch(f"/queues/{queue}", json={"status": "paused"})
     assert state(me.get(f"/q/{queue}")) == (200, "paused")
-    scene.admin.patch(f"/queues/{queue}", json={"status": "active"})
-    number = scene.call(queue)
+    access.admin.patch(f"/queues/{queue}", json={"status": "active"})
+    number = access.call(queue)
     admitted = me.get(f"/q/{queue}")
     assert state(admitted) == (200, "admitted")
     (way,) = re.findall(r'href="(https://shop.test/in\?a=1&amp;fairline_session=[^"]+)"', admitted.text)
     given = way.rpartition("=")[2]
-    verified = httpx.get(f"{scene.server.base_url}/api/v1/session/verify", headers={"Authorization": f"Bearer {given}"})
+    verified = httpx.get(
+        f"{access.server.base_url}/api/v1/session/verify", headers={"Authorization": f"Bearer {given}"}
+    )
     assert verified.headers["x-fairline-ticket"] == str(number)
     assert state(me.get(f"/q/{queue}")) == (200, "inside")
-    scene.act(queue, number, "complete")
+    access.act(queue, number, "complete")
     assert state(me.get(f"/q/{queue}")) == (200, "finished")
 
 
-def test_closed_queues_say_when_to_come_back(scene: Scene) -> None:
-    closed = scene.someone().get(f"/q/{scene.queue(status='maintenance', closed_message='Noon.')}")
+def test_closed_queues_say_when_to_come_back(access: PageAccess) -> None:
+    closed = access.someone().get(f"/q/{access.queue(status='maintenance', closed_message='Noon.')}")
     assert state(closed) == (503, "maintenance")
     assert closed.headers["retry-after"] == "60"
     assert "Noon." in closed.text
-    later = scene.someone().get(f"/q/{scene.queue(status='maintenance', opens_at='2999-01-01T09:00:00+09:00')}")
+    later = access.someone().get(f"/q/{access.queue(status='maintenance', opens_at='2999-01-01T09:00:00+09:00')}")
     assert state(later) == (503, "not_open")
     assert later.headers["retry-after"] == "300"
     assert '<time datetime="2999-01-01T00:00:00+00:00">' in later.text
-    past = scene.someone().get(f"/q/{scene.queue(status='maintenance', opens_at='2020-01-01T09:00:00Z')}")
+    past = access.someone().get(f"/q/{access.queue(status='maintenance', opens_at='2020-01-01T09:00:00Z')}")
     assert state(past) == (503, "maintenance")
-    queue = scene.queue(max_queue_size=1)
-    joined(scene, queue)
-    full = scene.someone().get(f"/q/{queue}")
+    queue = access.queue(max_queue_size=1)
+    joined(access, queue)
+    full = access.someone().get(f"/q/{queue}")
     assert state(full) == (503, "full")
     assert full.headers["retry-after"] == "30"
-    refused = scene.someone().post(f"/q/{queue}", data={"do": "join"})
+    refused = access.someone().post(f"/q/{queue}", data={"do": "join"})
     assert state(refused) == (503, "full")
 
 
-def test_a_place_that_is_gone_is_410_and_had_again_by_one_press(scene: Scene) -> None:
-    queue = scene.queue()
-    me = joined(scene, queue)
+def test_a_place_that_is_gone_is_410_and_had_again_by_one_press(access: PageAccess) -> None:
+    queue = access.queue()
+    me = joined(access, queue)
     assert me.post(f"/q/{queue}", data={"do": "leave"}).status_code == 303
     gone = me.get(f"/q/{queue}")
     assert state(gone) == (410, "expired")
@@ -131,29 +133,29 @@ def test_a_place_that_is_gone_is_410_and_had_again_by_one_press(scene: Scene) ->
     me.post(f"/q/{queue}", data={"do": "join"})
     assert state(me.get(f"/q/{queue}")) == (200, "waiting")
     me.post(f"/q/{queue}", data={"do": "join"})
-    assert scene.admin.get(f"/queues/{queue}").json()["waiting"] == 1, "a second press joins nobody"
+    assert access.admin.get(f"/queues/{queue}").json()["waiting"] == 1, "a second press joins nobody"
 
 
-def test_an_unknown_queue_is_404_for_people_and_for_programs(scene: Scene) -> None:
+def test_an_unknown_queue_is_404_for_people_and_for_programs(access: PageAccess) -> None:
     for name in ("nowhere", "a%20b", "%3Cscript%3E"):
-        answer = scene.someone().get(f"/q/{name}")
+        answer = access.someone().get(f"/q/{name}")
         assert state(answer) == (404, "unknown")
         assert "<script>" not in answer.text
-    told = httpx.get(f"{scene.server.base_url}/q/nowhere", headers={"Accept": "application/json"})
+    told = httpx.get(f"{access.server.base_url}/q/nowhere", headers={"Accept": "application/json"})
     assert told.headers["content-type"] == "application/problem+json"
     assert (told.status_code, told.json()["code"]) == (404, "queue_not_found")
 
 
-def test_someone_at_the_same_address_is_told_that_there_is_a_place(scene: Scene) -> None:
-    queue = scene.queue(one_per="ip")
-    joined(scene, queue)
-    assert state(scene.someone().post(f"/q/{queue}", data={"do": "join"})) == (409, "elsewhere")
+def test_someone_at_the_same_address_is_told_that_there_is_a_place(access: PageAccess) -> None:
+    queue = access.queue(one_per="ip")
+    joined(access, queue)
+    assert state(access.someone().post(f"/q/{queue}", data={"do": "join"})) == (409, "elsewhere")
 
 
-def test_too_many_joins_are_put_off(scene: Scene) -> None:
-    queue = scene.queue(join_limit_per_ip=1)
-    joined(scene, queue)
-    refused = scene.someone().post(f"/q/{queue}", data={"do": "join"})
+def test_too_many_joins_are_put_off(access: PageAccess) -> None:
+    queue = access.queue(join_limit_per_ip=1)
+    joined(access, queue)
+    refused = access.someone().post(f"/q/{queue}", data={"do": "join"})
     assert state(refused) == (429, "limited")
     assert int(refused.headers["retry-after"]) > 0
 
@@ -161,79 +163,79 @@ def test_too_many_joins_are_put_off(scene: Scene) -> None:
 # What is safe
 
 
-def test_looking_never_joins(scene: Scene) -> None:
-    queue = scene.queue()
-    someone = scene.someone()
+def test_looking_never_joins(access: PageAccess) -> None:
+    queue = access.queue()
+    someone = access.someone()
     for method in ("GET", "HEAD"):
         answer = someone.request(method, f"/q/{queue}", headers={"Sec-Purpose": "prefetch"})
         assert state(answer) == (200, "joining")
         assert "set-cookie" not in answer.headers
-    assert scene.admin.get(f"/queues/{queue}").json()["waiting"] == 0
+    assert access.admin.get(f"/queues/{queue}").json()["waiting"] == 0
 
 
 @pytest.mark.parametrize("origin", ["cross-site", "same-site"])
-def test_a_form_on_another_site_takes_and_gives_up_no_place(scene: Scene, origin: str) -> None:
-    queue = scene.queue()
-    answer = scene.someone().post(f"/q/{queue}", data={"do": "join"}, headers={"Sec-Fetch-Site": origin})
+def test_a_form_on_another_site_takes_and_gives_up_no_place(access: PageAccess, origin: str) -> None:
+    queue = access.queue()
+    answer = access.someone().post(f"/q/{queue}", data={"do": "join"}, headers={"Sec-Fetch-Site": origin})
     assert answer.status_code == 303
     assert "set-cookie" not in answer.headers
-    me = joined(scene, queue)
+    me = joined(access, queue)
     me.post(f"/q/{queue}", data={"do": "leave"}, headers={"Sec-Fetch-Site": origin})
     assert state(me.get(f"/q/{queue}")) == (200, "waiting")
-    assert scene.admin.get(f"/queues/{queue}").json()["waiting"] == 1
+    assert access.admin.get(f"/queues/{queue}").json()["waiting"] == 1
 
 
-def test_cookies_are_for_us_alone_and_the_policy_lets_nothing_inline_run(scene: Scene) -> None:
-    queue = scene.queue(accent_colour="#ffcc00")
-    answer = scene.someone().post(f"/q/{queue}", data={"do": "join"})
+def test_cookies_are_for_us_alone_and_the_policy_lets_nothing_inline_run(access: PageAccess) -> None:
+    queue = access.queue(accent_colour="#ffcc00")
+    answer = access.someone().post(f"/q/{queue}", data={"do": "join"})
     cookies = answer.headers.get_list("set-cookie")
     assert len(cookies) == 2
     assert all("HttpOnly" in each and "SameSite=Lax" in each for each in cookies)
-    page = scene.someone().get(f"/q/{queue}")
+    page = access.someone().get(f"/q/{queue}")
     policy = page.headers["content-security-policy"]
     assert "script-src 'self';" in policy
     assert "unsafe" not in policy
     assert re.search(r"style-src 'self' 'nonce-([\w-]+)'", policy)[1] in page.text  # type: ignore[index]
     assert not re.search(r"<script(?![^>]*(src=|application/json))|\son\w+=|\sstyle=", page.text)
-    other = scene.someone().get(f"/q/{queue}")
+    other = access.someone().get(f"/q/{queue}")
     assert other.headers["content-security-policy"] != policy, "a nonce is used once"
 
 
-def test_what_people_see_is_never_markup_of_others(scene: Scene) -> None:
+def test_what_people_see_is_never_markup_of_others(access: PageAccess) -> None:
     nasty = "</script><script>alert(1)</script>\"'"
-    queue = scene.queue(name=nasty, message=nasty, texts={"waiting_title": nasty, "footer": nasty})
-    page = joined(scene, queue).get(f"/q/{queue}").text
+    queue = access.queue(name=nasty, message=nasty, texts={"waiting_title": nasty, "footer": nasty})
+    page = joined(access, queue).get(f"/q/{queue}").text
     assert "<script>" not in page
     assert "alert(1)" in page
 
 
-def test_to_look_without_scripts_is_a_sign_of_life(scene: Scene) -> None:
-    queue = scene.queue()
-    me = joined(scene, queue)
-    number = scene.admin.get(f"/queues/{queue}/tickets").json()["tickets"][0]["ticket"]
+def test_to_look_without_scripts_is_a_sign_of_life(access: PageAccess) -> None:
+    queue = access.queue()
+    me = joined(access, queue)
+    number = access.admin.get(f"/queues/{queue}/tickets").json()["tickets"][0]["ticket"]
     token = next(value for name, value in me.cookies.items() if name.startswith("fairline_ticket"))
-    httpx.post(f"{scene.server.base_url}/api/v1/leave", json={"token": token})
-    assert scene.admin.get(f"/queues/{queue}/tickets/{number}").json()["leaving"]
+    httpx.post(f"{access.server.base_url}/api/v1/leave", json={"token": token})
+    assert access.admin.get(f"/queues/{queue}/tickets/{number}").json()["leaving"]
     me.get(f"/q/{queue}")
-    assert not scene.admin.get(f"/queues/{queue}/tickets/{number}").json()["leaving"]
+    assert not access.admin.get(f"/queues/{queue}/tickets/{number}").json()["leaving"]
 
 
 # What an operator makes of it
 
 
-def test_the_operators_words_replace_the_built_in_ones(scene: Scene) -> None:
-    queue = scene.queue(texts={"joining_title": "Hello {n}", "joining_title.de": "Grüezi"})
-    assert '<h1 data-show="title">Hello {n}</h1>' in scene.someone().get(f"/q/{queue}").text
-    assert "Grüezi" in scene.someone().get(f"/q/{queue}?lang=de").text
+def test_the_operators_words_replace_the_built_in_ones(access: PageAccess) -> None:
+    queue = access.queue(texts={"joining_title": "Hello {n}", "joining_title.de": "Grüezi"})
+    assert '<h1 data-show="title">Hello {n}</h1>' in access.someone().get(f"/q/{queue}").text
+    assert "Grüezi" in access.someone().get(f"/q/{queue}?lang=de").text
 
 
-def test_an_own_template_draws_the_page_and_may_build_on_ours(scene: Scene) -> None:
-    someone = scene.someone()
-    whole = scene.queue(page_template="<p>{{ page.state }} {{ t('join') }} {{ page.name }}</p>", name="<b>")
+def test_an_own_template_draws_the_page_and_may_build_on_ours(access: PageAccess) -> None:
+    someone = access.someone()
+    whole = access.queue(page_template="<p>{{ page.state }} {{ t('join') }} {{ page.name }}</p>", name="<b>")
     drawn = "<p>joining Join the line &lt;b&gt;</p>"
     # A busy machine may be late to start what draws it; people are shown the built-in page until then.
     wait_until(lambda: someone.get(f"/q/{whole}").text == drawn, "the own template is drawn")
-    part = scene.queue(page_template="{% extends 'page.html' %}{% block brand %}Ours{% endblock %}")
+    part = access.queue(page_template="{% extends 'page.html' %}{% block brand %}Ours{% endblock %}")
     wait_until(lambda: "Ours" in someone.get(f"/q/{part}").text, "the block is replaced")
     assert "/static/waiting.js" in someone.get(f"/q/{part}").text
 
@@ -252,23 +254,23 @@ BROKEN = (
 )
 
 
-def test_a_broken_template_is_refused_with_the_reason(scene: Scene) -> None:
+def test_a_broken_template_is_refused_with_the_reason(access: PageAccess) -> None:
     for template in ("{{", *BROKEN):
-        answer = scene.admin.post("/queues", json={"id": "broken", "page_template": template})
+        answer = access.admin.post("/queues", json={"id": "broken", "page_template": template})
         assert (answer.status_code, answer.json()["field"]) == (422, "page_template"), template
         assert "(tried in the state 'joining')" in answer.json()["detail"], template
 
 
-def test_a_template_that_breaks_later_falls_back_to_the_built_in_page_and_says_so(scene: Scene) -> None:
-    someone = scene.someone()
+def test_a_template_that_breaks_later_falls_back_to_the_built_in_page_and_says_so(access: PageAccess) -> None:
+    someone = access.someone()
     for template in BROKEN:
-        queue = scene.queue(page_template=f"{{% if page.lang == 'de' %}}{template}{{% endif %}}")
+        queue = access.queue(page_template=f"{{% if page.lang == 'de' %}}{template}{{% endif %}}")
 
         def broken(queue: str = queue) -> bool:
             page = someone.get(f"/q/{queue}?lang=de")
             assert state(page) == (200, "joining")
             assert "/static/waiting.js" in page.text
-            return any(entry["queue"] == queue for entry in scene.server.logs("page.template_broken"))
+            return any(entry["queue"] == queue for entry in access.server.logs("page.template_broken"))
 
         wait_until(broken, f"{template} is found to be broken")
 
@@ -352,17 +354,17 @@ def test_a_wait_is_said_in_plain_words(span: tuple[int, int] | None, words: str)
 # Files
 
 
-def test_only_an_address_with_the_right_digest_is_kept_for_ever(scene: Scene) -> None:
-    page = scene.someone().get(f"/q/{scene.queue()}").text
+def test_only_an_address_with_the_right_digest_is_kept_for_ever(access: PageAccess) -> None:
+    page = access.someone().get(f"/q/{access.queue()}").text
     (address,) = re.findall(r'"(/static/fairline\.js\?v=\w+)"', page)[:1]
-    assert "immutable" in scene.someone().get(address).headers["cache-control"]
+    assert "immutable" in access.someone().get(address).headers["cache-control"]
     for other in ("/static/fairline.js", "/static/fairline.js?v=123"):
-        assert scene.someone().get(other).headers["cache-control"] == "public, max-age=300"
+        assert access.someone().get(other).headers["cache-control"] == "public, max-age=300"
 
 
-def test_the_client_is_small(scene: Scene) -> None:
-    packed = scene.someone().get("/static/fairline.js", headers={"Accept-Encoding": "gzip"})
+def test_the_client_is_small(access: PageAccess) -> None:
+    packed = access.someone().get("/static/fairline.js", headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.num_bytes_downloaded < 6 * 1024
-    plain = scene.someone().get("/static/fairline.js", headers={"Accept-Encoding": "identity"})
+    plain = access.someone().get("/static/fairline.js", headers={"Accept-Encoding": "identity"})
     assert plain.text == packed.text
