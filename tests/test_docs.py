@@ -1,4 +1,4 @@
-"""The documentation: nothing is missing from it that can be set, received or read in a log, and no link leads nowhere."""
+"""The documentation: it names all that can be set, received or read in a log, and no link leads nowhere."""
 
 from __future__ import annotations
 

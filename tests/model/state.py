@@ -62,7 +62,7 @@ class State:
         return sorted((t for t in self.having(Status.WAITING) if not t.on_hold), key=lambda t: t.place)
 
     def aside(self) -> list[Entry]:
-        """Who is on hold, in order."""
+        """Who is held, in order."""
         return sorted((t for t in self.tickets if t.on_hold), key=lambda t: t.place)
 
     def having(self, *states: Status) -> list[Entry]:
@@ -131,7 +131,7 @@ class State:
         )
 
     def _seen(self, t: Entry) -> dict[str, Any]:
-        """What everyone who asks for a ticket is answered."""
+        """What everyone who asks for a ticket is told of it."""
         return {
             "number": t.number,
             "status": t.status,
