@@ -18,7 +18,7 @@ from fairline.errors import (
 )
 from fairline.store.contract import Arrival, Joined, PriorityPass
 from tests.model.moves import Moves
-from tests.model.records import AuditEntry, Holder, Issued
+from tests.model.records import Entry, Holder, Issued
 
 A_MINUTE, AN_HOUR = 60_000, 3_600_000
 
@@ -65,7 +65,7 @@ class Arrivals(Moves):
             return AtCapacity(self.queue)
         return None
 
-    def _enter(self, a: Arrival, holder: Holder | None) -> AuditEntry:
+    def _enter(self, a: Arrival, holder: Holder | None) -> Entry:
         issued = self.passes_issued.get(a.pass_id)
         if issued:
             issued.used += 1
@@ -74,7 +74,7 @@ class Arrivals(Moves):
                 self.hits[name].append(self.now())
         self.number += 1
         level = issued.level if issued else a.priority
-        t = AuditEntry(
+        t = Entry(
             number=self.number,
             level=level,
             place=self._next_place([other.place for other in self.line()], level),

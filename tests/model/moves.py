@@ -9,7 +9,7 @@ from fairline.domain.events import EventType
 from fairline.domain.queue import Admission, QueueStatus
 from fairline.domain.ticket import TRANSITIONS, Action, Reason, Status, goes_to
 from fairline.errors import TicketNotFound, TransitionRefused
-from tests.model.records import AuditEntry
+from tests.model.records import Entry
 from tests.model.state import State
 
 EVENT_OF = {
@@ -26,7 +26,7 @@ EVENT_OF = {
 class Moves(State):
     """A queue whose tickets move along the table of transitions."""
 
-    def _wanted(self, number: int, action: Action) -> AuditEntry:
+    def _wanted(self, number: int, action: Action) -> Entry:
         """The ticket of a number, if the table lets it go this way."""
         t = self.find(number)
         if t is None:
@@ -35,7 +35,7 @@ class Moves(State):
             raise TransitionRefused(action, t.found, t.reason)
         return t
 
-    def _move(self, t: AuditEntry, action: Action, reason: Reason | None = None, detail: str = "") -> None:
+    def _move(self, t: Entry, action: Action, reason: Reason | None = None, detail: str = "") -> None:
         """Along the table, with everything that belongs to it."""
         s, now, clock = self.settings, self.now(), self.clock
         empty = not self.line()
@@ -71,10 +71,10 @@ class Moves(State):
         timeout = s.heartbeat_timeout_seconds
         return self.clock + (timeout + s.grace_seconds) * 1000 if timeout else None
 
-    def _active_due(self, t: AuditEntry) -> float:
+    def _active_due(self, t: Entry) -> float:
         return min(self.clock + self.settings.session_seconds * 1000, t.cap)
 
-    def _lapse_reason(self, t: AuditEntry) -> Reason:
+    def _lapse_reason(self, t: Entry) -> Reason:
         if t.status is Status.WAITING:
             return Reason.LEFT if t.leaving else Reason.HEARTBEAT_TIMEOUT
         if t.status is Status.ADMITTED:
@@ -119,7 +119,7 @@ class Moves(State):
         flow.inside += (len(self.having(Status.ADMITTED)) + len(self.having(Status.ACTIVE))) * seconds
         flow.at = now
 
-    def _measure_end(self, t: AuditEntry, before: Status) -> None:
+    def _measure_end(self, t: Entry, before: Status) -> None:
         if before is Status.WAITING:
             self.flow.left += 1
         else:

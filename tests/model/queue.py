@@ -23,7 +23,7 @@ from fairline.errors import (
 )
 from fairline.store.contract import Configured, Lapsed, Swept, Visit, Visitor
 from tests.model.arrivals import Arrivals
-from tests.model.records import AuditEntry, Desk, Pressed, Revocation
+from tests.model.records import Desk, Entry, Pressed, Revocation
 
 CALLS_KEPT = 86_400_000
 
@@ -188,7 +188,7 @@ class Model(Arrivals):
             self._move(t, action, REASONS.get(action))
         return self.ticket_status(t)
 
-    def _reinstate(self, t: AuditEntry) -> None:
+    def _reinstate(self, t: Entry) -> None:
         if t.reason not in REINSTATED:
             raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
         if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):

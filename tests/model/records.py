@@ -14,7 +14,7 @@ Happened = tuple[EventType, int, int | None, str | None]
 
 
 @dataclass
-class AuditEntry:
+class Entry:
     """One ticket. `due` and `cap` are in the queue's time, the others in the store's."""
 
     number: int

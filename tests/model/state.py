@@ -16,7 +16,7 @@ from fairline.domain.order import Order
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
-from tests.model.records import AuditEntry, Bucket, Desk, Flow, Happened, Issued, Pressed, Revocation
+from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 
 
 @dataclass
@@ -33,7 +33,7 @@ class State:
     completed: int = 0
     last_admission: int | None = None
     peak: int = 0
-    tickets: list[AuditEntry] = field(default_factory=list)
+    tickets: list[Entry] = field(default_factory=list)
     order: Order = field(default_factory=Order)
     bucket: Bucket = field(default_factory=Bucket)
     flow: Flow = field(default_factory=Flow)
@@ -57,15 +57,15 @@ class State:
         """The queue's own time, which stands still in outages and never goes back."""
         return max(self.now(), self.swept_at) - self.stopped
 
-    def line(self) -> list[AuditEntry]:
+    def line(self) -> list[Entry]:
         """Who waits, in order."""
         return sorted((t for t in self.having(Status.WAITING) if not t.on_hold), key=lambda t: t.place)
 
-    def aside(self) -> list[AuditEntry]:
+    def aside(self) -> list[Entry]:
         """Who is held, in order."""
         return sorted((t for t in self.tickets if t.on_hold), key=lambda t: t.place)
 
-    def having(self, *states: Status) -> list[AuditEntry]:
+    def having(self, *states: Status) -> list[Entry]:
         """The tickets in some states, by number."""
         return [t for t in self.tickets if t.status in states]
 
@@ -73,7 +73,7 @@ class State:
         """How many take up room."""
         return len(self.having(Status.ADMITTED, Status.ACTIVE))
 
-    def find(self, number: int) -> AuditEntry | None:
+    def find(self, number: int) -> Entry | None:
         """The ticket of a number."""
         return next((t for t in self.tickets if t.number == number), None)
 
@@ -114,10 +114,10 @@ class State:
         manual = self.settings.admission is Admission.MANUAL
         return [desk for desk in self.desks.values() if manual and desk.called > oldest]
 
-    def ticket_status(self, t: AuditEntry) -> TicketStatus:
+    def ticket_status(self, t: Entry) -> TicketStatus:
         return TicketStatus(**self._seen(t))
 
-    def ticket(self, t: AuditEntry) -> Ticket:
+    def ticket(self, t: Entry) -> Ticket:
         return Ticket(
             **self._seen(t),
             place=t.place,
@@ -130,7 +130,7 @@ class State:
             went=t.went,
         )
 
-    def _seen(self, t: AuditEntry) -> dict[str, Any]:
+    def _seen(self, t: Entry) -> dict[str, Any]:
         """What everyone who asks for a ticket is told of it."""
         return {
             "number": t.number,
@@ -151,11 +151,11 @@ class State:
     def look_up(self, numbers: Sequence[int]) -> list[Ticket | None]:
         return [self.ticket(t) if (t := self.find(n)) else None for n in numbers]
 
-    def _position(self, t: AuditEntry) -> int | None:
+    def _position(self, t: Entry) -> int | None:
         line = self.line()
         return line.index(t) + 1 if t in line else None
 
-    def _deadline(self, t: AuditEntry) -> int | None:
+    def _deadline(self, t: Entry) -> int | None:
         return None if t.due is None else int(t.due) + self.stopped
 
     # What happened

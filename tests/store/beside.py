@@ -22,7 +22,7 @@ from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor
 from fairline.store.contract import ACTS
 from tests.backends import START, FakeClock
 from tests.model.queue import Model
-from tests.model.records import AuditEntry
+from tests.model.records import Entry
 from tests.store.chances import FAR, Pick, arrivals, changes, levels, one_of, picks, some, waiting_picks
 from tests.store.remains import left_over
 
@@ -112,7 +112,7 @@ class StoreBesideModel(RuleBasedStateMachine):
         if moved and moved.status is Status.WAITING and not moved.on_hold:
             self.keeps_the_promises(moved, before, level)
 
-    def keeps_the_promises(self, t: AuditEntry, before: list[AuditEntry], level: int | None = None) -> None:
+    def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
         """Whoever came or moved up has passed only those of a lower level, and no more of them than promised."""
         level = t.level if level is None else level
         after, others = self.model.line(), [other for other in before if other is not t]

@@ -32,7 +32,7 @@ from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer, check_folder
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery, Outbox
 from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, Registry, Role, StoreWarning
-from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
 __all__ = [
     "DAYS_KEPT",
@@ -52,9 +52,9 @@ __all__ = [
     "Delivery",
     "DeliveryPage",
     "DeliveryState",
-    "DeskFigures",
     "DeskHour",
     "DeskState",
+    "DeskTallies",
     "DeskTotals",
     "EmbeddedServer",
     "EstimateSample",
@@ -85,9 +85,9 @@ __all__ = [
     "Visitor",
     "check_folder",
     "embedded_server",
-    "left_aside",
     "open_store",
     "scheme_of",
+    "store_left_behind",
 ]
 
 _VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
@@ -124,7 +124,7 @@ def embedded_server(url: str, data: Path) -> EmbeddedServer:
     return EmbeddedValkey(data)
 
 
-def left_aside(url: str, data: Path) -> str | None:
+def store_left_behind(url: str, data: Path) -> str | None:
     """The embedded store that has its data in the folder while the one that is named has none there, and would begin
     with nothing; None where all is well."""
     if url not in EMBEDDED or (data / EMBEDDED[url]).exists():

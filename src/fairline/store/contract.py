@@ -22,7 +22,7 @@ from fairline.errors import FairlineError
 from fairline.store.desks import DeskState
 from fairline.store.outbox import Outbox
 from fairline.store.registry import Registry
-from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
+from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
 
 T = TypeVar("T")
 
@@ -377,7 +377,7 @@ class Store(Protocol):
     async def desks(self, queue: QueueId) -> list[DeskState]:
         """The desks that are named or were seen, by name."""
 
-    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
+    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
         """What each desk did: so far, and in each of the last HOURS_AT_HAND; with `older`, in all of HOURS_KEPT."""
 
     # Passes

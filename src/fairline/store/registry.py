@@ -62,7 +62,7 @@ class AuditEntry(Struct, frozen=True):
 
     id: str
     at: int
-    entry_action: AuditedAction
+    audited: AuditedAction
 
 
 class ProcessSeen(Struct, frozen=True):
@@ -110,7 +110,7 @@ class Registry(Protocol):
     async def workers(self) -> list[ProcessSeen]:
         """Who was seen in the last minute, by part and name."""
 
-    async def record(self, entry_action: AuditedAction) -> None:
+    async def record(self, audited: AuditedAction) -> None:
         """Write into the audit log, which keeps the last AUDIT_ENTRIES_KEPT."""
 
     async def audit(self, queue: str | None, before: str | None, limit: int) -> list[AuditEntry]:

@@ -14,7 +14,7 @@ import msgspec
 
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
-from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 _FIELD = re.compile(r"(total|h(\d+)):(.+)")
@@ -127,10 +127,10 @@ class Counts:
         together["peak"] = max((hour.totals.peak_waiting for hour in hours), default=0)
         return Report(totals(together), hours)
 
-    def desk_figures(self) -> DeskFigures:
+    def desk_tallies(self) -> DeskTallies:
         """What each desk did: so far, and in each hour in which one did something."""
         hours = ((hour, desks(counts)) for hour, counts in sorted(self.hours.items()))
-        return DeskFigures(desks(self.total), [DeskHour(hour * HOUR_MS, found) for hour, found in hours if found])
+        return DeskTallies(desks(self.total), [DeskHour(hour * HOUR_MS, found) for hour, found in hours if found])
 
 
 def last_minute(minutes: Minutes, name: str, now: int) -> int:

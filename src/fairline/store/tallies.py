@@ -101,7 +101,7 @@ class DeskHour(Struct, frozen=True):
     desks: dict[str, DeskTotals]
 
 
-class DeskFigures(Struct, frozen=True):
+class DeskTallies(Struct, frozen=True):
     """What each desk did: so far, and by the hour, oldest first."""
 
     totals: dict[str, DeskTotals]

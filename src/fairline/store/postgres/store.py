@@ -78,7 +78,7 @@ from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, series, stats_of
-from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
+from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -344,8 +344,8 @@ class PostgresStore:
         now, found = await self._call("all_desks", queue)
         return desk_states(settings, now, dict(found))
 
-    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
-        return (await self._counts(queue, older=older)).desk_figures()
+    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
+        return (await self._counts(queue, older=older)).desk_tallies()
 
     # Passes
 
@@ -404,7 +404,7 @@ class PostgresStore:
         return [event_of(row) for row in rows]
 
     async def stats(self, queue: QueueId) -> Stats:
-        snapshot, last, fields, noted = await self._call("figures", queue)
+        snapshot, last, fields, noted = await self._call("all_counts", queue)
         return stats_of(snapshot_of(snapshot), Counts(fields), dict(noted), last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
@@ -419,7 +419,7 @@ class PostgresStore:
         return series(snapshot_of(snapshot), dict(noted), step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
-        _, _, fields, _ = await self._call("figures", queue)
+        _, _, fields, _ = await self._call("all_counts", queue)
         counts = Counts(fields)
         if not older:
             return counts

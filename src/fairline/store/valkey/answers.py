@@ -80,7 +80,9 @@ def outcome(
     return refused(queue, action, became.decode(), ticket_status)
 
 
-def theirs(queue: QueueId, joined: int | None, found: TicketStatus | FairlineError) -> TicketStatus | FairlineError:
+def same_ticket(
+    queue: QueueId, joined: int | None, found: TicketStatus | FairlineError
+) -> TicketStatus | FairlineError:
     """What was found, if it is of the ticket that was taken at `joined` where that is known."""
     if isinstance(found, FairlineError) or joined in (None, found.joined):
         return found

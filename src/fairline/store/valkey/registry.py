@@ -26,7 +26,7 @@ from fairline.store.valkey.scripts import script
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
-_deed = msgspec.json.Decoder(AuditedAction).decode
+_action = msgspec.json.Decoder(AuditedAction).decode
 _alive = msgspec.json.Decoder(tuple[Part, str]).decode
 _webhook = msgspec.json.Decoder(Webhook).decode
 
@@ -112,8 +112,8 @@ class ValkeyRegistry:
             (ProcessSeen(*_alive(member), int(at)) for member, at in found), key=lambda each: (each.part, each.name)
         )
 
-    async def record(self, entry_action: AuditedAction) -> None:
-        fields = {"at": await self._time(), "queue": entry_action.queue or "", "deed": _encode(entry_action)}
+    async def record(self, audited: AuditedAction) -> None:
+        fields = {"at": await self._time(), "queue": audited.queue or "", "deed": _encode(audited)}
         async with mapped_errors():
             await self._client.xadd(AUDIT, fields, maxlen=AUDIT_ENTRIES_KEPT, approximate=False)
 
@@ -164,4 +164,4 @@ class ValkeyRegistry:
 
 
 def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
-    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _deed(fields[b"deed"]))
+    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _action(fields[b"deed"]))

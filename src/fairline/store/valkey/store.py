@@ -58,8 +58,17 @@ from fairline.store.desks import DeskState, desk_states
 from fairline.store.embedded import EmbeddedServer
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
-from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
-from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, snapshot_of, theirs, whole_ticket
+from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
+from fairline.store.valkey.answers import (
+    joins,
+    outcome,
+    outcomes,
+    revision,
+    rows_of,
+    same_ticket,
+    snapshot_of,
+    whole_ticket,
+)
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
@@ -69,7 +78,7 @@ from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_went, unpack_came, unpack_ticket, unpack_ticket_status
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.settings import pack_join_calendar, pack_settings, unpack_settings
-from fairline.store.valkey.tallies import FigureReader
+from fairline.store.valkey.tallies import TallyReader
 
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 
@@ -97,7 +106,7 @@ class ValkeyStore:
         self._client = client
         self._names = QueueNames(client)
         self._events = EventStream(client)
-        self._figures = FigureReader(client)
+        self._tallies = TallyReader(client)
         self._runner = Runner(client)
         self.outbox = ValkeyOutbox(client, self._runner, clock)
         self._clock = clock
@@ -267,7 +276,7 @@ class ValkeyStore:
         return Reply(
             later.snapshot,
             [
-                theirs(queue, each.joined, outcome(queue, Action.START, each.number, row, snapshot))
+                same_ticket(queue, each.joined, outcome(queue, Action.START, each.number, row, snapshot))
                 if row[0]
                 else next(stepped)
                 for each, row in zip(asked, rows, strict=True)
@@ -344,8 +353,8 @@ class ValkeyStore:
             found = await self._client.zrange(key(queue, "desks"), 0, -1, withscores=True)
         return desk_states(settings, snapshot.now, {name.decode(): int(score) for name, score in found})
 
-    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
-        return (await self._counts(queue, older=older)).desk_figures()
+    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
+        return (await self._counts(queue, older=older)).desk_tallies()
 
     # Passes
 
@@ -404,7 +413,7 @@ class ValkeyStore:
         return await self._events.calls(queue, limit)
 
     async def stats(self, queue: QueueId) -> Stats:
-        snapshot, read = await self.snapshot(queue), self._figures
+        snapshot, read = await self.snapshot(queue), self._tallies
         counts, last = await read.counts(queue), await read.last_admission(queue)
         minutes = await read.minutes(queue, range(snapshot.now // MINUTE_MS - 1, snapshot.now // MINUTE_MS + 1))
         return stats_of(snapshot, counts, minutes, last)
@@ -418,12 +427,12 @@ class ValkeyStore:
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         snapshot = await self.snapshot(queue)
-        minutes = await self._figures.minutes(queue, minutes_of(step, points, snapshot.now))
+        minutes = await self._tallies.minutes(queue, minutes_of(step, points, snapshot.now))
         return series(snapshot, minutes, step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
         await self.snapshot(queue)  # or QueueNotFound
-        return await self._figures.counts(queue, older=older)
+        return await self._tallies.counts(queue, older=older)
 
     async def _ticket_statuses(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         check_batch(numbers)

@@ -12,7 +12,7 @@ from fairline.store.valkey.keys import key
 _counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
 
 
-class FigureReader:
+class TallyReader:
     """Reads the hashes. A queue that is not there has no counts."""
 
     def __init__(self, client: Connection) -> None:

@@ -36,7 +36,7 @@ local function reinstate(t)
   local why = REASON[t.reason]
   if why ~= 'no_show' and why ~= 'claim_timeout' then return 'refused' end
   if t.holder ~= '' and call('HEXISTS', HOLDERS, holder_field(t)) == 1 then return 'holder_in_line' end
-  if room() < 1 then return 'at_capacity' end
+  if capacity() < 1 then return 'at_capacity' end
   uncount(t, 'expired')
   uncount(t, 'expired:' .. why)
   if why == 'no_show' and t.desk ~= '' then

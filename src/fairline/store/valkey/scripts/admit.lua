@@ -23,7 +23,7 @@ local function measure()
 end
 
 measure()
-local tokens, free = tokens_now(every), room()
+local tokens, free = tokens_now(every), capacity()
 if not lets_in() then
   keep_tokens(min(tokens, burst()), false)
   return answer({})

@@ -57,7 +57,7 @@ if desk ~= '' and not is_desk(desk) then return answer({'desk', unpack(NAMED)}) 
 
 local numbers = {}
 if number == '' then
-  local going = min(many, room(), call('ZCARD', LINE))
+  local going = min(many, capacity(), call('ZCARD', LINE))
   numbers = going > 0 and call('ZRANGE', LINE, 0, going - 1) or {}
 else
   local t = fetch(number)
@@ -67,7 +67,7 @@ else
     put_number(number, call('HGET', TICKETS, number))
     return answer(reply)
   end
-  numbers = room() > 0 and {number} or {}
+  numbers = capacity() > 0 and {number} or {}
 end
 
 reply[1] = 'called'

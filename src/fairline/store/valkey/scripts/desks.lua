@@ -2,7 +2,7 @@
 --#include count
 --#include bounds
 local NAMED = cjson.decode(call('HGET', QUEUE, 'desks') or '[]')
-local FIGURES = {'called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show'}
+local TALLIES = {'called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show'}
 
 -- Where a queue names its desks, no other will do.
 local function is_desk(name)
@@ -17,7 +17,7 @@ local function forget_desk(name)
   call('ZREM', DESKS, name)
   call('HDEL', QUEUE, 'called:' .. name)
   if name == 'other' then return end
-  for _, what in ipairs(FIGURES) do
+  for _, what in ipairs(TALLIES) do
     local field = 'total:desk:' .. what .. ':' .. name
     local counted = call('HGET', STATS, field)
     if counted then

@@ -78,7 +78,7 @@ local function going_straight()
   --#include step
   --#include bucket
   straight = {
-    is_free = function() return lets_in() and waiting == 0 and room() > 0 and tokens_now(0) >= 1 end,
+    is_free = function() return lets_in() and waiting == 0 and capacity() > 0 and tokens_now(0) >= 1 end,
     let_in = function(number)
       keep_tokens(tokens_now(0) - 1, false)
       return move(fetch(number), 'admit')

@@ -154,7 +154,7 @@ local function count_inside()
 end
 
 -- Room for how many more: what max_active leaves, and what is left to sell.
-local function room()
+local function capacity()
   local inside = count_inside()
   local free = Q.max_active - inside
   if Q.stock then

@@ -10,7 +10,7 @@ CREATE FUNCTION moment(_at bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- The tallies of a queue, as they are.
-CREATE FUNCTION seen(_id text) RETURNS tallies LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION tallies_of(_id text) RETURNS tallies LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _tallies tallies;
 BEGIN
@@ -60,7 +60,7 @@ $$;
 
 -- Room for how many more: what max_active leaves, and what is left to sell. Where that is not known yet, nobody is let
 -- in rather than too many.
-CREATE FUNCTION room_of(_q queues, _tallies tallies) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION capacity_of(_q queues, _tallies tallies) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT greatest(0, CASE
     WHEN _q.stock IS NOT NULL THEN least(
       _q.max_active - _tallies.admitted - _tallies.active, _q.stock - _tallies.completed - _tallies.admitted - _tallies.active)
@@ -124,7 +124,7 @@ END $$;
 -- Here, and wherever tickets are looked up by number, each is one search of the index: LATERAL … OFFSET 0 leaves the
 -- planner nothing to choose. While there are few tickets it would rather read the whole queue, and go on doing so after
 -- there are many.
-CREATE FUNCTION hold_tickets(_queue bigint, _numbers bigint[]) RETURNS tid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION lock_tickets(_queue bigint, _numbers bigint[]) RETURNS tid[] LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(
     SELECT t.row FROM (SELECT DISTINCT number FROM unnest(_numbers) number ORDER BY number) a
@@ -138,14 +138,14 @@ CREATE FUNCTION ticket_status(_t tickets, _rank bigint, _stopped bigint) RETURNS
     floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved)
 $$;
 
-CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
+CREATE FUNCTION full_ticket(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
     floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved, _t.place,
     _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person, _t.went)
 $$;
 
 -- An answer: the queue, and each ticket asked for in order (null where there is none), all of one moment.
-CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION ticket_statuses(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT json_build_array(snapshot_of(_queue, _now), coalesce((
     SELECT json_agg(CASE WHEN f.found THEN ticket_status(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
@@ -157,10 +157,10 @@ BEGIN
     WHERE c.queue = _queue), '[]')));
 END $$;
 
-CREATE FUNCTION whole_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION full_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce((
-    SELECT json_agg(CASE WHEN f.found THEN whole(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
+    SELECT json_agg(CASE WHEN f.found THEN full_ticket(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
     FROM tallies c
     CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN LATERAL (

@@ -2,7 +2,7 @@
 
 -- The events of a step, in order, after the last one of the queue. Types and details may differ, or be one for all.
 -- The notification only says that there is something to read; it carries nothing, and losing it loses nothing.
-CREATE FUNCTION tell(
+CREATE FUNCTION record_events(
   _queue bigint, _now bigint, _types text[], _tickets bigint[] DEFAULT ARRAY[NULL]::bigint[],
   _details text[] DEFAULT ARRAY[NULL]::text[]
 ) RETURNS void LANGUAGE plpgsql AS $$

@@ -14,7 +14,7 @@ DECLARE
   _stay double precision;
   _keep double precision;
 BEGIN
-  PERFORM hold_tickets(_q.key, _numbers);
+  PERFORM lock_tickets(_q.key, _numbers);
   SELECT * INTO _tallies FROM tallies WHERE queue = _q.key;
 
   WITH going AS MATERIALIZED (
@@ -149,7 +149,7 @@ BEGIN
     flow_called = flow_called + coalesce(cardinality(_m.waits), 0),
     admitted_at = CASE WHEN _m.waits IS NULL THEN admitted_at ELSE _now END
   WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY[coalesce(CASE _action
+  PERFORM record_events(_q.key, _now, ARRAY[coalesce(CASE _action
     WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
     WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred' END, 'expired')],
     _m.numbers, CASE WHEN _detail IS NULL THEN _m.details ELSE array_fill(_detail, ARRAY[cardinality(_m.numbers)]) END);

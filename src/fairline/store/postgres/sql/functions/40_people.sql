@@ -41,7 +41,7 @@ END $$;
 -- What speaks against one more ticket, as an item of a join; null where nothing does. `_closed` says that it is closed
 -- for them, or closing; `_ip`, `_phone` and `_email` are whose joins are limited, the first by the minute, the others by
 -- the hour; `_missing` is the field that they left out and the queue requires.
-CREATE FUNCTION why_not(
+CREATE FUNCTION refusal_of(
   _q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text, _email text, _series text,
   _missing text, _closed text
 ) RETURNS json LANGUAGE plpgsql STABLE AS $$
@@ -166,12 +166,12 @@ BEGIN
       CONTINUE;
     END IF;
 
-    _item := why_not(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, _a.missing, CASE
+    _item := refusal_of(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, _a.missing, CASE
       WHEN _a.limited AND NOT _open THEN 'closed'
       WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
     -- Nobody goes past people who wait, and room and rate are those of everyone.
     IF _item IS NULL AND _a.through AND NOT (
-      lets_in(_q) AND _waiting = 0 AND room_of(_q, _tallies) > 0 AND tokens_of(_q, _tallies, _now, 0) >= 1
+      lets_in(_q) AND _waiting = 0 AND capacity_of(_q, _tallies) > 0 AND tokens_of(_q, _tallies, _now, 0) >= 1
     ) THEN
       _item := '["at_capacity", "", null]';
     END IF;
@@ -188,7 +188,7 @@ BEGIN
     IF _a.level > 0 THEN
       PERFORM blocks_gain(_q.key, _places);
       _places := '{}';
-      _items := told(_q.key, _items, _standing_at, _standing_for);
+      _items := with_tickets(_q.key, _items, _standing_at, _standing_for);
       _standing_at := '{}';
       _standing_for := '{}';
     END IF;
@@ -235,21 +235,21 @@ BEGIN
       _types := _types || 'admitted'::text;
       _details := _details || NULL::text;
       _went := _went || 0::bigint;
-      _item := json_build_array('joined', '', whole(_t, NULL, _tallies.stopped));
+      _item := json_build_array('joined', '', full_ticket(_t, NULL, _tallies.stopped));
     ELSIF _a.on_hold THEN
       _tallies.on_hold := _tallies.on_hold + 1;
-      _item := json_build_array('joined', '', whole(_t, NULL, _tallies.stopped));
+      _item := json_build_array('joined', '', full_ticket(_t, NULL, _tallies.stopped));
     ELSIF _a.level > 0 THEN
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
-      _item := json_build_array('joined', '', whole(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _tallies.stopped));
+      _item := json_build_array('joined', '', full_ticket(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _tallies.stopped));
     ELSE
       -- Whoever has no priority is the last in line: the place has the highest turn there is.
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       _places := _places || _t.place;
-      _item := json_build_array('joined', '', whole(_t, _waiting, _tallies.stopped));
+      _item := json_build_array('joined', '', full_ticket(_t, _waiting, _tallies.stopped));
     END IF;
     _items := _items || _item;
     IF _holder IS NOT NULL THEN
@@ -270,13 +270,13 @@ BEGIN
       admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called, tokens = _tallies.tokens, tokens_at = _tallies.tokens_at,
       token_bound = _tallies.token_bound
     WHERE queue = _q.key;
-    PERFORM tell(_q.key, _now, _types, _told_of, _details);
+    PERFORM record_events(_q.key, _now, _types, _told_of, _details);
     PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[_joined], _waiting);
   END IF;
   IF cardinality(_went) > 0 THEN
     PERFORM tally_moved(_q.key, _now, _went, 0, 0, 0, NULL, _waiting);
   END IF;
-  _items := told(_q.key, _items, _standing_at, _standing_for);
+  _items := with_tickets(_q.key, _items, _standing_at, _standing_for);
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
@@ -309,12 +309,12 @@ BEGIN
 END $$;
 
 -- Items of a join that tell of a ticket that was there already, with the ticket as it is now.
-CREATE FUNCTION told(_queue bigint, _items json[], _at int[], _numbers bigint[]) RETURNS json[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION with_tickets(_queue bigint, _items json[], _at int[], _numbers bigint[]) RETURNS json[] LANGUAGE plpgsql AS $$
 DECLARE
   _tickets json;
 BEGIN
   IF cardinality(_at) > 0 THEN
-    _tickets := whole_tickets(_queue, _numbers);
+    _tickets := full_tickets(_queue, _numbers);
     FOR _i IN 1 .. cardinality(_at) LOOP
       _items[_at[_i]] := json_build_array(_items[_at[_i]] -> 0, '', _tickets -> (_i - 1));
     END LOOP;
@@ -326,26 +326,26 @@ END $$;
 -- It does not wait for the steps of the queue: what it changes is the deadline alone.
 CREATE FUNCTION heartbeat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
   _due double precision := waiting_due(_q, clock_of(_tallies, _now));
-  _rows tid[] := hold_tickets(_q.key, _numbers);
+  _rows tid[] := lock_tickets(_q.key, _numbers);
 BEGIN
   UPDATE tickets SET leaving = false, due = _due,
     sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
   WHERE ctid = ANY (_rows) AND status = 'waiting';
-  RETURN standings(_q.key, _now, _numbers);
+  RETURN ticket_statuses(_q.key, _now, _numbers);
 END $$;
 
 -- record_heartbeats: people who wait gave a sign of life a moment ago; their deadline moves on. Whoever does not wait any more, or has
 -- closed the page since, is left as they are.
 CREATE FUNCTION record_heartbeats(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _q queues := settings_of(_tallies.queue);
   _due double precision := waiting_due(_q, clock_of(_tallies, moment(_at)));
-  _rows tid[] := hold_tickets(_q.key, _numbers);
+  _rows tid[] := lock_tickets(_q.key, _numbers);
 BEGIN
   UPDATE tickets SET due = _due, sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
   WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT leaving;
@@ -355,27 +355,27 @@ END $$;
 -- unload: the page of someone who waits was closed: they have the grace to come back, then they have left.
 CREATE FUNCTION unload(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
   _due double precision := clock_of(_tallies, _now) + _q.grace_seconds * 1000;
-  _rows tid[] := hold_tickets(_q.key, _numbers);
+  _rows tid[] := lock_tickets(_q.key, _numbers);
 BEGIN
   UPDATE tickets SET leaving = true, due = _due, sweep_at = least(sweep_at, _due)
   WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT leaving;
-  RETURN standings(_q.key, _now, _numbers);
+  RETURN ticket_statuses(_q.key, _now, _numbers);
 END $$;
 
 -- look_up: tickets as they are now, changing nothing. `_whole` answers all that is kept of them.
 CREATE FUNCTION look_up(_id text, _at bigint, _numbers bigint[], _whole boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _now bigint := moment(_at);
 BEGIN
   IF _whole THEN
-    RETURN json_build_array(snapshot_of(_tallies.queue, _now), whole_tickets(_tallies.queue, _numbers));
+    RETURN json_build_array(snapshot_of(_tallies.queue, _now), full_tickets(_tallies.queue, _numbers));
   END IF;
-  RETURN standings(_tallies.queue, _now, _numbers);
+  RETURN ticket_statuses(_tallies.queue, _now, _numbers);
 END $$;
 
 -- record_estimates: keep what some people were told of their wait (in ms), to be compared with it once they are let in.
@@ -435,7 +435,7 @@ BEGIN
     PERFORM blocks_gain(_q.key, ARRAY[_place]);
     UPDATE tickets SET place = _place, level = greatest(level, _level) WHERE queue = _q.key AND number = _number;
     UPDATE tallies SET moves = moves + 1, turns = _tallies.turns WHERE queue = _q.key;
-    PERFORM tell(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
+    PERFORM record_events(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;

@@ -28,7 +28,7 @@ BEGIN
   END IF;
   IF _others > 0 THEN
     _numbers := _numbers[2:] || _number;
-    PERFORM hold_tickets(_tallies.queue, _numbers);
+    PERFORM lock_tickets(_tallies.queue, _numbers);
     FOR _i IN 1 .. cardinality(_numbers) LOOP
       UPDATE line SET number = _numbers[_i] WHERE queue = _tallies.queue AND place = _places[_i];
       UPDATE tickets SET place = _places[_i] WHERE queue = _tallies.queue AND number = _numbers[_i];
@@ -37,10 +37,10 @@ BEGIN
       UPDATE tallies SET turns[_t.level] = greatest(turns[_t.level], _places[_others + 1] >> 24)
       WHERE queue = _tallies.queue;
     END IF;
-    PERFORM tell(_tallies.queue, _now, ARRAY['stepped_back'], ARRAY[_number], ARRAY[_others::text]);
+    PERFORM record_events(_tallies.queue, _now, ARRAY['stepped_back'], ARRAY[_number], ARRAY[_others::text]);
   END IF;
   RETURN json_build_array(
-    snapshot_of(_tallies.queue, _now), json_build_array(_outcome, whole_tickets(_tallies.queue, ARRAY[_number]) -> 0));
+    snapshot_of(_tallies.queue, _now), json_build_array(_outcome, full_tickets(_tallies.queue, ARRAY[_number]) -> 0));
 END $$;
 
 -- rebind: a live ticket goes on to another device, whose client holds it from now on. Of two devices with one link, one
@@ -71,17 +71,17 @@ BEGIN
     -- has moved. So the count of moves never comes back to 0.
     UPDATE tickets SET client = _client, holder = _holder, moved = moved % 255 + 1
     WHERE queue = _tallies.queue AND number = _number;
-    PERFORM tell(_tallies.queue, _now, ARRAY['moved'], ARRAY[_number]);
+    PERFORM record_events(_tallies.queue, _now, ARRAY['moved'], ARRAY[_number]);
   END IF;
   RETURN json_build_array(snapshot_of(_tallies.queue, _now), json_build_array(
-    _outcome, CASE WHEN _outcome <> 'missing' THEN whole_tickets(_tallies.queue, ARRAY[_number]) -> 0 END));
+    _outcome, CASE WHEN _outcome <> 'missing' THEN full_tickets(_tallies.queue, ARRAY[_number]) -> 0 END));
 END $$;
 
 -- note_nearly: note of the first in line that it is nearly their turn: once for each ticket, with an event.
 -- Returns the numbers of those it was not noted of before, in order.
 CREATE FUNCTION note_nearly(_id text, _at bigint, _many int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _now bigint := moment(_at);
   _numbers bigint[];
   _ranks text[];
@@ -106,8 +106,8 @@ BEGIN
   IF _numbers IS NULL THEN
     RETURN '[]';
   END IF;
-  _rows := hold_tickets(_tallies.queue, _numbers);
+  _rows := lock_tickets(_tallies.queue, _numbers);
   UPDATE tickets SET nearly = true WHERE ctid = ANY (_rows);
-  PERFORM tell(_tallies.queue, _now, ARRAY['nearly'], _numbers, _ranks);
+  PERFORM record_events(_tallies.queue, _now, ARRAY['nearly'], _numbers, _ranks);
   RETURN to_json(_numbers);
 END $$;

@@ -12,7 +12,7 @@ DECLARE
   _seconds double precision := greatest(0, _now - coalesce(_tallies.flow_at, _now)) / 1000.0::double precision;
   _fade double precision;
   _tokens double precision := tokens_of(_q, _tallies, _now, _every);
-  _free bigint := room_of(_q, _tallies);
+  _free bigint := capacity_of(_q, _tallies);
   _going bigint := 0;
   _token_bound boolean := false;
   _admitted bigint[] := '{}';
@@ -74,7 +74,7 @@ BEGIN
   ELSIF _desk <> '' AND cardinality(_q.desks) > 0 AND _desk <> ALL (_q.desks) THEN
     RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
   ELSIF _number IS NULL THEN
-    _numbers := next_in_line(_q.key, least(_many, room_of(_q, _tallies)));
+    _numbers := next_in_line(_q.key, least(_many, capacity_of(_q, _tallies)));
   ELSE
     SELECT * INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
     IF NOT FOUND THEN
@@ -82,7 +82,7 @@ BEGIN
     ELSIF NOT allows(_was, 'call') THEN
       _outcome := 'refused';
       _numbers := ARRAY[_number];
-    ELSIF room_of(_q, _tallies) > 0 THEN
+    ELSIF capacity_of(_q, _tallies) > 0 THEN
       _numbers := ARRAY[_number];
     END IF;
   END IF;
@@ -96,7 +96,7 @@ BEGIN
       VALUES (_q.key, _key, _fingerprint, _numbers, _clock + 86400000);
     END IF;
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, _numbers)));
 END $$;
 
 -- A desk that calls is open. How long it took since its last call is kept if people waited all the while: the newest of
@@ -169,7 +169,7 @@ END $$;
 -- all_desks: the time, and when each desk last called or opened; below 0, when it closed.
 CREATE FUNCTION all_desks(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN json_build_array(moment(_at), (
     SELECT coalesce(json_agg(json_build_array(name, seen)), '[]') FROM desks WHERE queue = _tallies.queue));

@@ -12,7 +12,7 @@ CREATE FUNCTION visit(
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _q queues := settings_of(_tallies.queue);
   _now bigint;
   _clock double precision;
@@ -33,7 +33,7 @@ BEGIN
   _now := moment(_at);
   _clock := clock_of(_tallies, _now);
   IF 0 < ANY (_views) THEN
-    PERFORM hold_tickets(_q.key, _numbers);
+    PERFORM lock_tickets(_q.key, _numbers);
   END IF;
   FOR _i IN 1 .. cardinality(_numbers) LOOP
     SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _numbers[_i];
@@ -172,7 +172,7 @@ BEGIN
   UPDATE tallies SET waiting = waiting - _by, on_hold = on_hold + _by,
     empty_at = CASE WHEN waiting = 0 AND NOT _on_hold THEN _now ELSE empty_at END
   WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY[CASE WHEN _on_hold THEN 'put_on_hold' ELSE 'released' END], ARRAY[_number]);
+  PERFORM record_events(_q.key, _now, ARRAY[CASE WHEN _on_hold THEN 'put_on_hold' ELSE 'released' END], ARRAY[_number]);
   RETURN 'done';
 END $$;
 
@@ -190,7 +190,7 @@ BEGIN
     RETURN 'refused';
   ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _q.key AND holder = _t.holder) THEN
     RETURN 'holder_in_line';
-  ELSIF room_of(_q, _tallies) < 1 THEN
+  ELSIF capacity_of(_q, _tallies) < 1 THEN
     RETURN 'at_capacity';
   END IF;
   _gone := ARRAY['expired', 'expired:' || _t.reason];
@@ -207,7 +207,7 @@ BEGIN
     sweep_at = _clock + _q.claim_seconds * 1000
   WHERE queue = _q.key AND number = _number;
   UPDATE tallies SET admitted = admitted + 1 WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.desk, '')]);
+  PERFORM record_events(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.desk, '')]);
   RETURN 'done';
 END $$;
 
@@ -234,7 +234,7 @@ BEGIN
       _outcome := 'refused';
     END IF;
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
 -- revoke: end a ticket, and remember why for as long as its pass would have lived.
@@ -255,13 +255,13 @@ BEGIN
     INSERT INTO revoked (queue, number, reason, due)
     VALUES (_q.key, _number, _reason, _clock + _q.session_max_seconds * 1000);
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
 -- all_revoked: what is revoked, and why, by number.
 CREATE FUNCTION all_revoked(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(number, reason) ORDER BY number), '[]')
     FROM revoked WHERE queue = _tallies.queue);

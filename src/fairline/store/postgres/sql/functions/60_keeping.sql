@@ -26,7 +26,7 @@ BEGIN
     _tallies.stopped := _tallies.stopped + _away;
   ELSIF _away > 1.5 * _every THEN
     _tallies.stopped := _tallies.stopped + _away - _every;
-    PERFORM tell(_q.key, _now, ARRAY['clock_stopped'], _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
+    PERFORM record_events(_q.key, _now, ARRAY['clock_stopped'], _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
   END IF;
   UPDATE tallies SET stopped = _tallies.stopped, swept_at = _now WHERE queue = _q.key;
   _clock := _now - _tallies.stopped;
@@ -34,11 +34,11 @@ BEGIN
   PERFORM catch_up(_q.key, _clock);
   _due := all_due(_q.key, _clock, _at_most);
   -- A beat may have come since: who is locked now, and still due, lapses.
-  _rows := hold_tickets(_q.key, _due.tickets);
+  _rows := lock_tickets(_q.key, _due.tickets);
   SELECT array_agg(a.number ORDER BY a.i), array_agg(t.why ORDER BY a.i) INTO _lapsed, _why
   FROM unnest(_due.tickets) WITH ORDINALITY a(number, i)
   CROSS JOIN LATERAL (
-    SELECT lapse_of(t, _q) AS why FROM tickets t
+    SELECT lapse_reason(t, _q) AS why FROM tickets t
     WHERE t.queue = _q.key AND t.number = a.number AND t.ended = 0 AND t.due <= _clock OFFSET 0
   ) t;
   PERFORM clear(_q.key, _clock, _rows, _due.presses, _due.revoked, _due.passes);
@@ -90,7 +90,7 @@ CREATE FUNCTION all_due(
 $$;
 
 -- A lapse has its reason from the state it ends.
-CREATE FUNCTION lapse_of(_t tickets, _q queues) RETURNS reason LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION lapse_reason(_t tickets, _q queues) RETURNS reason LANGUAGE sql IMMUTABLE AS $$
   SELECT (CASE _t.status
     WHEN 'waiting' THEN CASE WHEN _t.leaving THEN 'left' ELSE 'heartbeat_timeout' END
     WHEN 'admitted' THEN CASE WHEN _q.admission = 'manual' THEN 'no_show' ELSE 'claim_timeout' END
@@ -223,7 +223,7 @@ END $$;
 -- all_passes: the passes that have not ended, by id.
 CREATE FUNCTION all_passes(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, level, uses, used, expires) ORDER BY id), '[]')
     FROM passes WHERE queue = _tallies.queue AND expires > moment(_at));

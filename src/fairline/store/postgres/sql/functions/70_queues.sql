@@ -23,14 +23,14 @@ BEGIN
   INSERT INTO tallies (queue, swept_at, turns, event)
   VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _first);
   INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _first, _now, _by, _settings);
-  PERFORM tell(_key, _now, ARRAY['queue_created']);
+  PERFORM record_events(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
 END $$;
 
 -- settings: the settings of a queue, with their version.
 CREATE FUNCTION settings(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT json_build_array(q.version, to_jsonb(q) - ARRAY['key', 'id', 'version', 'created'])
     FROM queues q WHERE q.key = _tallies.queue);
@@ -62,7 +62,7 @@ BEGIN
     INSERT INTO queues SELECT (jsonb_populate_record(_q, _settings || jsonb_build_object('version', _version + 1))).*;
     INSERT INTO revisions (queue, version, at, by, settings) VALUES (_q.key, _version + 1, _now, _by, _settings);
     DELETE FROM revisions WHERE queue = _q.key AND version <= _version + 1 - _kept;
-    PERFORM tell(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
+    PERFORM record_events(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
   END IF;
   RETURN to_json(_q.version);
 END $$;
@@ -70,7 +70,7 @@ END $$;
 -- list_revisions: the settings as they were, newest first; those before a version, or from the present ones.
 CREATE FUNCTION list_revisions(_id text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(r.version, r.at, r.by, r.settings, r.version = q.created)
       ORDER BY r.version DESC), '[]')
@@ -122,7 +122,7 @@ END $$;
 CREATE FUNCTION list_tickets(_id text, _status status, _part int, _after bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _first int := CASE _status WHEN 'waiting' THEN 1 WHEN 'admitted' THEN 3 WHEN 'active' THEN 4
     WHEN 'completed' THEN 5 WHEN 'expired' THEN 5 END;
   _last int := CASE _status WHEN 'waiting' THEN 2 ELSE coalesce(_first, 5) END;
@@ -167,14 +167,14 @@ BEGIN
     _part := _part + 1;
     _after := NULL;
   END LOOP;
-  RETURN json_build_array(CASE WHEN _part <= _last THEN _shown_part END, _shown, whole_tickets(_tallies.queue, _numbers));
+  RETURN json_build_array(CASE WHEN _part <= _last THEN _shown_part END, _shown, full_tickets(_tallies.queue, _numbers));
 END $$;
 
 -- missed: who was called and did not come, and ended from `_since` on: newest tickets first, at most so many of the last
 -- `_looked` that ended.
 CREATE FUNCTION missed(_id text, _since bigint, _many bigint, _looked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _numbers bigint[];
 BEGIN
   SELECT array_agg(number ORDER BY number DESC) INTO _numbers FROM (
@@ -184,26 +184,26 @@ BEGIN
     ) last
     WHERE reason IN ('no_show', 'claim_timeout') AND ended >= _since ORDER BY number DESC LIMIT _many
   ) page;
-  RETURN whole_tickets(_tallies.queue, coalesce(_numbers, '{}'));
+  RETURN full_tickets(_tallies.queue, coalesce(_numbers, '{}'));
 END $$;
 
 -- arriving: who is put aside until they are out of the queue they come from, by number; each with where that is.
 CREATE FUNCTION arriving(_id text, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _numbers bigint[];
   _came json;
 BEGIN
   SELECT array_agg(number ORDER BY number), json_agg(came ORDER BY number) INTO _numbers, _came FROM (
     SELECT number, came FROM tickets WHERE queue = _tallies.queue AND on_hold AND came IS NOT NULL ORDER BY number LIMIT _many
   ) page;
-  RETURN json_build_array(whole_tickets(_tallies.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
+  RETURN json_build_array(full_tickets(_tallies.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
 END $$;
 
 -- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
 CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id), '[]') FROM (
     SELECT * FROM events WHERE queue = _tallies.queue AND id > coalesce(_after, 0) ORDER BY id LIMIT _many) page);
@@ -213,7 +213,7 @@ END $$;
 CREATE FUNCTION list_calls(_id text, _types text[], _within bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id DESC), '[]') FROM (
     SELECT * FROM events WHERE queue = _tallies.queue AND id > _tallies.event - _within AND type = ANY (_types)
@@ -222,7 +222,7 @@ END $$;
 
 -- last_event: the id of the newest event.
 CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT to_json((seen(_id)).event)
+  SELECT to_json((tallies_of(_id)).event)
 $$;
 
 -- newest_events: the id of the newest event of every queue, with its name.
@@ -234,16 +234,16 @@ $$;
 -- events_lost: whether events after this one are not kept any more.
 CREATE FUNCTION events_lost(_id text, _after bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN to_json(_tallies.event > _after
     AND NOT EXISTS (SELECT 1 FROM events WHERE queue = _tallies.queue AND id = _after + 1));
 END $$;
 
--- figures: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
-CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- all_counts: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
+CREATE FUNCTION all_counts(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN json_build_array(snapshot_of(_tallies.queue, moment(_at)), _tallies.admitted_at, (
     SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _tallies.queue),
@@ -253,7 +253,7 @@ END $$;
 -- older_hours: the counts of the hours that are packed away.
 CREATE FUNCTION older_hours(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(hour, counts)), '[]') FROM hours WHERE queue = _tallies.queue);
 END $$;
@@ -261,7 +261,7 @@ END $$;
 -- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
 CREATE FUNCTION series(_id text, _at bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _now bigint := moment(_at);
 BEGIN
   RETURN json_build_array(snapshot_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / 60000 - _many + 1));

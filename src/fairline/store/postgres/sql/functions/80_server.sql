@@ -54,8 +54,8 @@ CREATE FUNCTION all_workers(_at bigint, _gone bigint) RETURNS json LANGUAGE sql 
   FROM workers WHERE at >= moment(_at) - _gone
 $$;
 
--- record_deed: write into the audit log, which keeps about the last `_kept`.
-CREATE FUNCTION record_deed(_at bigint, _queue text, _deed jsonb, _kept bigint) RETURNS json LANGUAGE plpgsql AS $$
+-- record_action: write into the audit log, which keeps about the last `_kept`.
+CREATE FUNCTION record_action(_at bigint, _queue text, _deed jsonb, _kept bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _new bigint;
 BEGIN
@@ -64,8 +64,8 @@ BEGIN
   RETURN 'null';
 END $$;
 
--- list_deeds: the audit log, newest first: of one queue or of everything, before an entry or from the newest.
-CREATE FUNCTION list_deeds(_queue text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- list_actions: the audit log, newest first: of one queue or of everything, before an entry or from the newest.
+CREATE FUNCTION list_actions(_queue text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   _before := coalesce(_before, 9223372036854775807);
   IF _queue IS NULL THEN
