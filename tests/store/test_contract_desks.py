@@ -13,7 +13,7 @@ from fairline.domain.queue import QueueId, checked
 from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest
 from fairline.store import Arrival, DeskTotals, Joined, open_store
-from fairline.store.contract import HOURS_KEPT, MOST_DESKS
+from fairline.store.constants import HOURS_KEPT, MOST_DESKS
 from tests.backends import FakeClock
 from tests.store.remains import desks_kept
 from tests.store.venue import WALK_IN, OpenVenue, Venue

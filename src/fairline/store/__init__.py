@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairline.errors import StoreNotSupported
+from fairline.store.constants import DAYS_KEPT
 from fairline.store.contract import (
-    DAYS_KEPT,
     MAX_BATCH,
     MOST_STEPPED_BACK,
     Arrival,

@@ -37,12 +37,6 @@ REVISIONS_KEPT = 200
 #: How far back `calls` looks: among so many of the newest events.
 CALLS_WITHIN = 10_000
 
-#: The hours of today and of so many days before are kept, wherever midnight is: with one more for a clock that was set
-#: forward. The last of them are at hand; the older ones are packed, and read only where they are asked for.
-DAYS_KEPT = 8
-HOURS_KEPT = (DAYS_KEPT + 1) * 24 + 1
-HOURS_AT_HAND = 48
-
 #: Among so many that ended last, those who did not come are looked for.
 MISSED_LOOKED_AT = 2000
 
@@ -64,9 +58,6 @@ ACTS = frozenset(
 
 #: The most people someone can let pass at once.
 MOST_STEPPED_BACK = 100
-#: Where a queue names no desks, figures are kept of so many; the rest are one, `other`. One that was last seen in an
-#: hour that is not kept any more makes room for a new one.
-MOST_DESKS = 50
 
 
 class Arrival(Struct, frozen=True, kw_only=True):

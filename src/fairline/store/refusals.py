@@ -22,7 +22,7 @@ from fairline.errors import (
     TokenMoved,
     TransitionRefused,
 )
-from fairline.store.contract import MOST_DESKS
+from fairline.store.constants import MOST_DESKS
 
 
 def not_a_desk(names: Sequence[str], field: str = "desk") -> FairlineError:

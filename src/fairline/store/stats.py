@@ -14,9 +14,9 @@ import msgspec
 
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
+from fairline.store.constants import HOUR_MS, MINUTE_MS
 from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
-HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 _FIELD = re.compile(r"(total|h(\d+)):(.+)")
 
 #: What was counted in each minute.

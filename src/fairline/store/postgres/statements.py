@@ -13,13 +13,10 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS
+from fairline.store.constants import PLACE_BITS, SHARED
 from fairline.store.postgres.disk import SERVER
 
 SCHEMA = "fairline"
-#: The contract's bounds that helpers need: SQL has no copy of its own that could disagree. (Those of one operation
-#: alone are parameters of it.)
-_BOUNDS = {"hours_at_hand": HOURS_AT_HAND, "hours_kept": HOURS_KEPT, "most_desks": MOST_DESKS}
 _MIGRATION = re.compile(r"(\d{4})_(\w+)\.sql")
 _OPERATION = re.compile(
     r'^-- (?P<name>\w+): [^\n]*\n(?:--[^\n]*\n)*CREATE FUNCTION "?(?P=name)"?\((?P<takes>[^)]*)\)\s+RETURNS json\b',
@@ -59,11 +56,13 @@ def functions() -> str:
     """All functions, to be made anew by every upgrade."""
     files = (resources.files(__package__) / "sql" / "functions").iterdir()
     named = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql"))
-    bounds = [
-        f"CREATE FUNCTION {name}() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT {value}::bigint';"
-        for name, value in _BOUNDS.items()
-    ]
-    return "\n".join([*bounds, *(body for _, body in named)])
+    constants = [_constant(name, value) for name, value in SHARED.items()]
+    return "\n".join([*constants, _constant("place_bits", PLACE_BITS, "integer"), *(body for _, body in named)])
+
+
+def _constant(name: str, value: int, kind: str = "bigint") -> str:
+    """A shared number as a function: PostgreSQL puts the number itself into the statement that calls it."""
+    return f"CREATE FUNCTION {name}() RETURNS {kind} LANGUAGE sql IMMUTABLE AS 'SELECT {value}::{kind}';"
 
 
 @cache

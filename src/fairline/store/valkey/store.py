@@ -33,6 +33,7 @@ from fairline.store.checks import (
     press_fingerprint,
     read_cursor,
 )
+from fairline.store.constants import MINUTE_MS
 from fairline.store.contract import (
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
@@ -57,7 +58,7 @@ from fairline.store.contract import (
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.embedded import EmbeddedServer
 from fairline.store.refusals import not_a_desk, too_many_desks
-from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
+from fairline.store.stats import Counts, minutes_of, series, stats_of
 from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
 from fairline.store.valkey.answers import (
     joins,

@@ -26,8 +26,8 @@ end
 
 -- Take back what was counted of an end, in the hour it was counted in.
 local function uncount(t, name)
-  local hour = floor(t.ended / HOUR)
-  if hour >= floor(now / HOUR) - HOURS_AT_HAND then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
+  local hour = floor(t.ended / HOUR_MS)
+  if hour >= floor(now / HOUR_MS) - HOURS_AT_HAND then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
   call('HINCRBY', STATS, 'total:' .. name, -1)
 end
 

@@ -12,8 +12,8 @@ if Q.flow_at and now >= Q.flow_at and now - Q.flow_at < lease then return answer
 -- Fade what was measured, and add the time since. Time nobody kept is not measured.
 local function measure()
   local seconds = max(0, now - (Q.flow_at or now)) / 1000
-  if seconds > 60 then seconds = 0 end
-  local fade = math.exp(-seconds / FLOW_SECONDS)
+  if seconds > LONGEST_TICK_SECONDS then seconds = 0 end
+  local fade = math.exp(-seconds / FLOW_FADE_SECONDS)
   Q.flow_waited = (Q.flow_waited or 0) * fade + waiting * seconds
   Q.flow_span = (Q.flow_span or 0) * fade + (waiting > 0 and seconds or 0)
   Q.flow_left, Q.flow_called = (Q.flow_left or 0) * fade, (Q.flow_called or 0) * fade

@@ -6,7 +6,6 @@
 --#include step
 --#include desks
 local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local KEPT = 86400000
 local sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'wait_sample', 'cycles', 'empty_at'))
 local reply = {}
 
@@ -79,6 +78,6 @@ for _, n in ipairs(numbers) do
 end
 if key ~= '' and #numbers > 0 then
   call('HSET', HOLDERS, 'k' .. key, fingerprint .. ' ' .. table.concat(numbers, ','))
-  call('ZADD', DUE, clock + KEPT, 'k' .. key)
+  call('ZADD', DUE, clock + DAY_MS, 'k' .. key)
 end
 return answer(reply)

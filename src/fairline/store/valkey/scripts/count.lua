@@ -1,6 +1,6 @@
 -- count.lua: what is counted and told of each step. Included by step.lua and join.lua.
 --#include queue
-local EVENTS_KEPT = 100000
+--#include bounds
 
 local tally = {} -- what happened in this step, added to the statistics at its end
 local function count(name, by)
@@ -13,11 +13,9 @@ local function event(type, number, detail)
     'detail', detail or '')
 end
 
-local HOUR, MINUTE = 3600000, 60000
-
 -- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
 local function write_minute(waiting, inside)
-  local minute = floor(now / MINUTE)
+  local minute = floor(now / MINUTE_MS)
   local kept = call('HGET', MINUTES, minute)
   local counts = kept and cmsgpack.unpack(kept) or {}
   for name, by in pairs(tally) do
@@ -32,7 +30,7 @@ end
 
 -- What was counted, and the longest line there was: of this hour, and of all of them.
 local function write_tally(waiting)
-  local hour, longest = 'h' .. text(floor(now / HOUR)) .. ':', max(waiting_before, waiting)
+  local hour, longest = 'h' .. text(floor(now / HOUR_MS)) .. ':', max(waiting_before, waiting)
   local names, fields, changed = {'peak'}, {}, {}
   for name in pairs(tally) do names[#names + 1] = name end
   for i, name in ipairs(names) do

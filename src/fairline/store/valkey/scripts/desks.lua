@@ -31,7 +31,7 @@ end
 -- that were last seen in an hour that is not kept any more: all that is left of them is what they did so far.
 local function has_place(name)
   if #NAMED > 0 or call('ZSCORE', DESKS, name) or call('ZCARD', DESKS) < MOST_DESKS then return true end
-  local oldest = text(max(0, floor(now / HOUR) - HOURS_KEPT) * HOUR) -- closed ones are below 0
+  local oldest = text(max(0, floor(now / HOUR_MS) - HOURS_KEPT) * HOUR_MS) -- closed ones are below 0
   for _, each in ipairs(call('ZRANGEBYSCORE', DESKS, '(-' .. oldest, '(' .. oldest)) do forget_desk(each) end
   return call('ZCARD', DESKS) < MOST_DESKS
 end

@@ -15,8 +15,6 @@
 --#include head
 --#include count
 --#include place
-local A_MINUTE, AN_HOUR = 60000, 3600000
-local DAY_AT_LEAST = 72000000 -- a change of the time zone begins no day
 read({
   'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'join_limit_per_email',
   'label_restart', 'series', 'number', 'moves', 'created_at',
@@ -52,7 +50,7 @@ local function next_serial(series, number)
   local count_field, day_field = 'serial:' .. series, 'serial_day:' .. series
   local given, last, before = unpack(call('HMGET', QUEUE, count_field, day_field, 'serial_number'))
   given, last = tonumber(given) or 0, tonumber(last) or 0
-  local new_day = day - last >= DAY_AT_LEAST
+  local new_day = day - last >= SHORTEST_DAY_MS
   if series == '' and number ~= (tonumber(before) or 0) + 1 then
     given = max(given + 1, number)
   elseif new_day and last > 0 then
@@ -222,11 +220,11 @@ local function refusal(address_key, more)
     if tonumber(used) >= tonumber(uses) then return 'pass', 'it is used up' end
     more.level = tonumber(level)
   end
-  local wait = address_key and blocked(address_key, per_address, A_MINUTE) or 0
+  local wait = address_key and blocked(address_key, per_address, MINUTE_MS) or 0
   if wait > 0 then return 'limited', 'address ' .. text(wait) end
-  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, AN_HOUR) or 0
+  wait = more.phone_key and per_phone > 0 and blocked(more.phone_key, per_phone, HOUR_MS) or 0
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
-  wait = more.email_key and per_email > 0 and blocked(more.email_key, per_email, AN_HOUR) or 0
+  wait = more.email_key and per_email > 0 and blocked(more.email_key, per_email, HOUR_MS) or 0
   if wait > 0 then return 'limited', 'email ' .. text(wait) end
   if more.through and not going_straight().is_free() then return 'at_capacity', '' end
 end
@@ -236,9 +234,9 @@ local function use_up(address_key, more)
     local head, used, tail = string.match(call('HGET', PASSES, more.pass), '^(%d+ %d+) (%d+)(.*)$')
     call('HSET', PASSES, more.pass, head .. ' ' .. text(tonumber(used) + 1) .. tail)
   end
-  if address_key then hit(address_key, A_MINUTE) end
-  if more.phone_key and per_phone > 0 then hit(more.phone_key, AN_HOUR) end
-  if more.email_key and per_email > 0 then hit(more.email_key, AN_HOUR) end
+  if address_key then hit(address_key, MINUTE_MS) end
+  if more.phone_key and per_phone > 0 then hit(more.phone_key, HOUR_MS) end
+  if more.email_key and per_email > 0 then hit(more.email_key, HOUR_MS) end
 end
 
 local function join(i, address_key, more)

@@ -7,8 +7,6 @@
 --#include bounds
 
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
-local FLOW_SECONDS = 600 -- how far back the measured drain looks
-local STAYS_KEPT = 200 -- of how many stays the mean is
 
 -- Read when the first of them is asked for: not every step needs them.
 setmetatable(Q, {__index = function(_, name)
@@ -89,7 +87,7 @@ end
 -- Who comes out, against the time all spend inside. It fades by the count, and slowly enough for the room to have been
 -- emptied and filled again: people who went in together also come out together.
 local function came_out()
-  local keep = 1 - 1 / min(2000, max(STAYS_KEPT, 2 * Q.max_active))
+  local keep = 1 - 1 / min(EXITS_KEPT, max(STAYS_KEPT, 2 * Q.max_active))
   Q.flow_inside, Q.flow_out = (Q.flow_inside or 0) * keep, (Q.flow_out or 0) * keep + 1
 end
 

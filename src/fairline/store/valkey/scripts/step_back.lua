@@ -23,7 +23,7 @@ local function step_back()
   save(t)
   if t.level > 0 then -- an equal who comes later stays behind
     local last = tonumber(call('HGET', QUEUE, 'turn:' .. t.level))
-    local turn = floor(free / 2 ^ 24)
+    local turn = floor(free / PLACE_SPAN)
     if not last or turn > last then call('HSET', QUEUE, 'turn:' .. t.level, turn) end
   end
   event('stepped_back', number, #behind)

@@ -66,7 +66,7 @@ end
 -- Once an hour, pack hours older than two days, drop those that are not kept any more, and minutes older than a day and
 -- an hour.
 local function trim_stats()
-  local hour, minute = floor(now / HOUR), floor(now / MINUTE)
+  local hour, minute = floor(now / HOUR_MS), floor(now / MINUTE_MS)
   if Q.stats_hour == hour then return end
   call('HSET', QUEUE, 'stats_hour', hour)
   pack_hours(hour)
@@ -74,7 +74,7 @@ local function trim_stats()
     if hour - tonumber(field) > HOURS_KEPT then call('HDEL', HOURS, field) end
   end
   for _, field in ipairs(call('HKEYS', MINUTES)) do
-    if tonumber(field) < minute - 1500 then call('HDEL', MINUTES, field) end
+    if tonumber(field) < minute - MINUTES_KEPT then call('HDEL', MINUTES, field) end
   end
 end
 

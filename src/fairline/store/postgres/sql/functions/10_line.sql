@@ -42,7 +42,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION place_of(_turn bigint, _turns bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT (_turn << 24) + least(_turns - _turn, (1 << 24) - 1)
+  SELECT _turn * place_span() + least(_turns - _turn, place_span() - 1)
 $$;
 
 -- The place that goes ahead of `_share` of the line, never before the last turn of an equal or higher level.
@@ -56,17 +56,17 @@ DECLARE
   _bottom bigint;
 BEGIN
   IF _rank < _waiting THEN
-    _turn := (place_at(_queue, _rank) >> 24) - 1;
+    _turn := (place_at(_queue, _rank) >> place_bits()) - 1;
     IF _rank > 0 THEN
-      _turn := greatest(_turn, place_at(_queue, _rank - 1) >> 24);
+      _turn := greatest(_turn, place_at(_queue, _rank - 1) >> place_bits());
     END IF;
   END IF;
   SELECT max(turn) INTO _bottom FROM unnest(_last[_level:3]) turn;
   IF _turn <= _bottom THEN
-    _turn := CASE WHEN _turns - _bottom < 1 << 24 THEN _bottom ELSE _bottom + 1 END;
+    _turn := CASE WHEN _turns - _bottom < place_span() THEN _bottom ELSE _bottom + 1 END;
   END IF;
   -- Places within one turn run out after 2^24 arrivals (or a change from strict): take the next turn then.
-  WHILE _turns - _turn >= (1 << 24) - 1 AND (
+  WHILE _turns - _turn >= place_span() - 1 AND (
     EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = place_of(_turn, _turns))
     OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.on_hold AND t.place = place_of(_turn, _turns)))
   LOOP
@@ -79,7 +79,7 @@ CREATE FUNCTION next_place(_q queues, _waiting bigint, _turns bigint, _level int
 LANGUAGE sql STABLE AS $$
   SELECT CASE
     WHEN _level = 0 THEN place_of(_turns, _turns)
-    WHEN _q.priority_policy = 'strict' THEN place_of(_turns, _turns) - _level * (1::bigint << 51)
+    WHEN _q.priority_policy = 'strict' THEN place_of(_turns, _turns) - _level * place_band()
     ELSE skipping_place(_q.key, _waiting, _turns, _level, _q.priority_skip[_level + 1], _last) END
 $$;
 

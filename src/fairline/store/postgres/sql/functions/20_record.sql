@@ -16,7 +16,7 @@ BEGIN
   FROM unnest(_tickets, _types, _details) WITH ORDINALITY e(ticket, type, detail, i);
   -- The newest 100,000 are kept, and up to 500 more: old ones go a few hundred at a time.
   IF _last / 500 <> (_last - _many) / 500 THEN
-    DELETE FROM events WHERE queue = _queue AND id <= _last - 100000;
+    DELETE FROM events WHERE queue = _queue AND id <= _last - events_kept();
   END IF;
   PERFORM pg_notify('fairline_events', _queue::text);
 END $$;
@@ -28,7 +28,7 @@ BEGIN
   INSERT INTO stats AS s (queue, span, name, value)
   SELECT _queue, span, name, sum(value)
   FROM unnest(_names, _counts) c(name, value)
-  CROSS JOIN unnest(ARRAY['total', 'h' || _now / 3600000]) span
+  CROSS JOIN unnest(ARRAY['total', 'h' || _now / hour_ms()]) span
   GROUP BY span, name
   ON CONFLICT (queue, span, name) DO UPDATE
   SET value = excluded.value + CASE WHEN s.name = 'peak' THEN 0 ELSE s.value END
@@ -59,9 +59,9 @@ BEGIN
     ) added), '{}') || jsonb_build_object(
       'peak', greatest((m.counts->>'peak')::bigint, _waiting, c.waiting),
       'waiting', c.waiting, 'inside', c.admitted + c.active)
-  FROM tallies c WHERE c.queue = _queue AND m.queue = _queue AND m.minute = _now / 60000;
+  FROM tallies c WHERE c.queue = _queue AND m.queue = _queue AND m.minute = _now / minute_ms();
   IF NOT FOUND THEN
-    INSERT INTO minutes (queue, minute, counts) VALUES (_queue, _now / 60000, '{}');
+    INSERT INTO minutes (queue, minute, counts) VALUES (_queue, _now / minute_ms(), '{}');
     PERFORM tally_minute(_queue, _now, _names, _counts, _waiting);
   END IF;
 END $$;

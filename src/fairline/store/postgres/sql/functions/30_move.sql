@@ -126,11 +126,11 @@ BEGIN
   IF _m.places_left IS NOT NULL THEN PERFORM blocks_lose(_q.key, _m.places_left); END IF;
   IF _m.places_taken IS NOT NULL THEN PERFORM blocks_gain(_q.key, _m.places_taken); END IF;
   FOREACH _stay IN ARRAY coalesce(_m.stays, '{}') LOOP
-    _tallies.stay_count := least(_tallies.stay_count + 1, 200);
+    _tallies.stay_count := least(_tallies.stay_count + 1, stays_kept());
     _tallies.stay_mean := _tallies.stay_mean + (_stay - _tallies.stay_mean) / _tallies.stay_count;
     -- It fades by the count, and slowly enough for the room to have been emptied and filled again: people who went in
     -- together also come out together.
-    _keep := 1 - 1.0::double precision / least(2000, greatest(200, 2 * _q.max_active));
+    _keep := 1 - 1.0::double precision / least(exits_kept(), greatest(stays_kept(), 2 * _q.max_active));
     _tallies.flow_inside := _tallies.flow_inside * _keep;
     _tallies.flow_out := _tallies.flow_out * _keep + 1;
   END LOOP;

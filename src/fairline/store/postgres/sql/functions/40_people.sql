@@ -69,15 +69,15 @@ BEGIN
     END IF;
   END IF;
   IF _ip IS NOT NULL THEN
-    _wait := blocked_for(_q.key, _ip, 'join', _q.join_limit_per_ip, 60000, _now);
+    _wait := blocked_for(_q.key, _ip, 'join', _q.join_limit_per_ip, minute_ms(), _now);
     IF _wait > 0 THEN RETURN json_build_array('limited', 'address ' || _wait, NULL); END IF;
   END IF;
   IF _phone IS NOT NULL THEN
-    _wait := blocked_for(_q.key, _phone, 'join', _q.join_limit_per_phone, 3600000, _now);
+    _wait := blocked_for(_q.key, _phone, 'join', _q.join_limit_per_phone, hour_ms(), _now);
     IF _wait > 0 THEN RETURN json_build_array('limited', 'phone ' || _wait, NULL); END IF;
   END IF;
   IF _email IS NOT NULL THEN
-    _wait := blocked_for(_q.key, _email, 'join', _q.join_limit_per_email, 3600000, _now);
+    _wait := blocked_for(_q.key, _email, 'join', _q.join_limit_per_email, hour_ms(), _now);
     IF _wait > 0 THEN RETURN json_build_array('limited', 'email ' || _wait, NULL); END IF;
   END IF;
   RETURN NULL;
@@ -218,7 +218,7 @@ BEGIN
     _t.came := _a.came;
     INSERT INTO tickets SELECT _t.*;
     IF _a.level > 0 THEN
-      _tallies.turns[_a.level] := greatest(_tallies.turns[_a.level], _t.place >> 24);
+      _tallies.turns[_a.level] := greatest(_tallies.turns[_a.level], _t.place >> place_bits());
     END IF;
     _told_of := _told_of || _t.number;
     _types := _types || 'joined'::text;
@@ -258,9 +258,9 @@ BEGIN
     IF _a.key <> '' THEN
       INSERT INTO join_keys (queue, key, fingerprint, number) VALUES (_q.key, _a.key, _a.fingerprint, _t.number);
     END IF;
-    IF _ip IS NOT NULL THEN PERFORM hit(_q.key, _ip, 'join', 60000, _now); END IF;
-    IF _phone IS NOT NULL THEN PERFORM hit(_q.key, _phone, 'join', 3600000, _now); END IF;
-    IF _email IS NOT NULL THEN PERFORM hit(_q.key, _email, 'join', 3600000, _now); END IF;
+    IF _ip IS NOT NULL THEN PERFORM hit(_q.key, _ip, 'join', minute_ms(), _now); END IF;
+    IF _phone IS NOT NULL THEN PERFORM hit(_q.key, _phone, 'join', hour_ms(), _now); END IF;
+    IF _email IS NOT NULL THEN PERFORM hit(_q.key, _email, 'join', hour_ms(), _now); END IF;
   END LOOP;
 
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
@@ -300,9 +300,9 @@ BEGIN
   ON CONFLICT (queue, series) DO UPDATE SET
     given = CASE
       WHEN _series = '' AND _number <> s.number + 1 THEN greatest(s.given + 1, _number)
-      WHEN s.day > 0 AND _day - s.day >= 72000000 THEN 1
+      WHEN s.day > 0 AND _day - s.day >= shortest_day_ms() THEN 1
       ELSE s.given + 1 END,
-    day = CASE WHEN _day - s.day >= 72000000 THEN _day ELSE s.day END,
+    day = CASE WHEN _day - s.day >= shortest_day_ms() THEN _day ELSE s.day END,
     number = _number
   RETURNING given INTO _given;
   RETURN _series || lpad(_given::text, greatest(length(_given::text), CASE WHEN _series = '' THEN 6 ELSE 4 END), '0');
@@ -428,7 +428,7 @@ BEGIN
     PERFORM blocks_lose(_q.key, ARRAY[_t.place]);
     _place := next_place(_q, _tallies.waiting - 1, _tallies.number + _tallies.moves + 1, _level, _tallies.turns);
     IF _level > 0 THEN
-      _tallies.turns[_level] := greatest(_tallies.turns[_level], _place >> 24);
+      _tallies.turns[_level] := greatest(_tallies.turns[_level], _place >> place_bits());
     END IF;
     _place := least(_t.place, _place);
     INSERT INTO line (queue, place, number) VALUES (_q.key, _place, _number);

@@ -34,7 +34,7 @@ BEGIN
       UPDATE tickets SET place = _places[_i] WHERE queue = _tallies.queue AND number = _numbers[_i];
     END LOOP;
     IF _t.level > 0 THEN -- an equal who comes later stays behind
-      UPDATE tallies SET turns[_t.level] = greatest(turns[_t.level], _places[_others + 1] >> 24)
+      UPDATE tallies SET turns[_t.level] = greatest(turns[_t.level], _places[_others + 1] >> place_bits())
       WHERE queue = _tallies.queue;
     END IF;
     PERFORM record_events(_tallies.queue, _now, ARRAY['stepped_back'], ARRAY[_number], ARRAY[_others::text]);

@@ -31,8 +31,8 @@ BEGIN
   END IF;
 
   -- Fade what was measured, and add the time since. Time nobody kept is not measured.
-  IF _seconds > 60 THEN _seconds := 0; END IF;
-  _fade := exp(-_seconds / 600);
+  IF _seconds > longest_tick_seconds() THEN _seconds := 0; END IF;
+  _fade := exp(-_seconds / flow_fade_seconds());
   UPDATE tallies SET
     tokens = _tokens, tokens_at = _now, token_bound = _token_bound, flow_at = _now,
     flow_waited = flow_waited * _fade + waiting * _seconds,
@@ -93,7 +93,7 @@ BEGIN
     _numbers := move(_q, _now, _clock, _numbers, 'call', _desk => _desk);
     IF _key <> '' THEN
       INSERT INTO presses (queue, key, fingerprint, numbers, due)
-      VALUES (_q.key, _key, _fingerprint, _numbers, _clock + 86400000);
+      VALUES (_q.key, _key, _fingerprint, _numbers, _clock + day_ms());
     END IF;
   END IF;
   RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, _numbers)));
@@ -126,7 +126,7 @@ BEGIN
   THEN
     RETURN true;
   END IF;
-  PERFORM forget_desks(_q.key, (_now / 3600000 - hours_kept()) * 3600000);
+  PERFORM forget_desks(_q.key, (_now / hour_ms() - hours_kept()) * hour_ms());
   RETURN (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks();
 END $$;
 

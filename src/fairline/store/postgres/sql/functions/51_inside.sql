@@ -199,7 +199,7 @@ BEGIN
   END IF;
   -- Take back what was counted of the end, in the hour it was counted in.
   UPDATE stats SET value = value - 1
-  WHERE queue = _q.key AND span IN ('total', 'h' || _t.ended / 3600000) AND name = ANY (_gone);
+  WHERE queue = _q.key AND span IN ('total', 'h' || _t.ended / hour_ms()) AND name = ANY (_gone);
   IF _t.holder IS NOT NULL THEN
     INSERT INTO holders (queue, holder, number) VALUES (_q.key, _t.holder, _number);
   END IF;

@@ -117,7 +117,7 @@ END $$;
 -- than a day and an hour, and limits that hold nobody back.
 CREATE FUNCTION trim_stats(_tallies tallies, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  _hour bigint := _now / 3600000;
+  _hour bigint := _now / hour_ms();
 BEGIN
   IF _tallies.stats_hour = _hour THEN
     RETURN;
@@ -131,7 +131,7 @@ BEGIN
   SELECT _tallies.queue, hour, jsonb_object_agg(name, value) FROM older WHERE hour >= _hour - hours_kept() GROUP BY hour
   ON CONFLICT (queue, hour) DO UPDATE SET counts = h.counts || excluded.counts;
   DELETE FROM hours WHERE queue = _tallies.queue AND hour < _hour - hours_kept();
-  DELETE FROM minutes WHERE queue = _tallies.queue AND minute < _now / 60000 - 1500;
+  DELETE FROM minutes WHERE queue = _tallies.queue AND minute < _now / minute_ms() - minutes_kept();
   DELETE FROM limits WHERE queue = _tallies.queue AND until <= _now;
 END $$;
 

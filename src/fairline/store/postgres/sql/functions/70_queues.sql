@@ -21,7 +21,7 @@ BEGIN
     RETURN 'false';
   END IF;
   INSERT INTO tallies (queue, swept_at, turns, event)
-  VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _first);
+  VALUES (_key, _now, array_fill(-place_band(), ARRAY[3]), _first);
   INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _first, _now, _by, _settings);
   PERFORM record_events(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
@@ -247,7 +247,7 @@ DECLARE
 BEGIN
   RETURN json_build_array(snapshot_of(_tallies.queue, moment(_at)), _tallies.admitted_at, (
     SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _tallies.queue),
-    minutes_from(_tallies.queue, moment(_at) / 60000 - 1));
+    minutes_from(_tallies.queue, moment(_at) / minute_ms() - 1));
 END $$;
 
 -- older_hours: the counts of the hours that are packed away.
@@ -264,5 +264,5 @@ DECLARE
   _tallies tallies := tallies_of(_id);
   _now bigint := moment(_at);
 BEGIN
-  RETURN json_build_array(snapshot_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / 60000 - _many + 1));
+  RETURN json_build_array(snapshot_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / minute_ms() - _many + 1));
 END $$;
