@@ -14,7 +14,7 @@ local function unpack_ticket(number, record)
   t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
   t.leaving, t.on_hold, t.nearly = flags % 2 == 1, flags % 4 >= IS_ON_HOLD, flags >= IS_NEARLY
-  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
+  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA_PART, record, at) end
   if at <= #record then
     t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.desk, t.went = struct.unpack(TAIL, record, at)
   end
@@ -54,7 +54,7 @@ local function packed(t)
   local flags = (t.leaving and LEAVING or 0) + (t.on_hold and IS_ON_HOLD or 0) + (extra and HAS_EXTRA or 0)
     + (t.nearly and IS_NEARLY or 0)
   local record = packed_head(t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person)
-  if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
+  if extra then record = record .. struct.pack(EXTRA_PART, t.moved, #t.serial, t.serial) end
   if t.admitted > 0 or t.ended > 0 then
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.desk,
       t.desk, #t.went, t.went)
