@@ -1,11 +1,10 @@
 -- arrivals.lua: reads the arrivals of a join, and finds who of them holds a ticket already. Included by join.lua.
--- ARGV  6 how many there are, then each of these for all of them: the client (digest or ''), the address (digest or ''),
---       the limit key of the address (index in KEYS, 0 = none), the person (packed)
---       then what only some have, one by one: which arrival (from 1), name, value. The names:
---       user, phone (digests)  phone_key, email_key (limit keys, as that of the address)  key, fingerprint (of the
---       idempotency key and of the body)  level  pass (id)  unlimited (the queue's limits do not apply)  through
---       (straight in, or no ticket)  series  on_hold (joins on hold)  came (where from, as record.py packs it)
---       missing (a required field that was left out)
+-- ARGV  6 how many there are, then each of these for all of them: the client (digest or ''), the address (digest or
+--       ''), the limit key of the address (index in KEYS, 0 = none), the person (packed) then what only some have, one
+--       by one: which arrival (from 1), name, value. The names: user, phone (digests)  phone_key, email_key (limit
+--       keys, as that of the address)  key, fingerprint (of the idempotency key and of the body)  level  pass (id)
+--       unlimited (the queue's limits do not apply)  through (straight in, or no ticket)  series  on_hold (joins on
+--       hold)  came (where from, as record.py packs it) missing (a required field that was left out)
 local COUNT = tonumber(ARGV[6])
 local CLIENTS, ADDRESSES, ADDRESS_KEYS, PERSONS, EXTRAS = 6, 6 + COUNT, 6 + 2 * COUNT, 6 + 3 * COUNT, 6 + 4 * COUNT
 local NO_EXTRAS = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = '', missing = ''}
@@ -23,8 +22,8 @@ local function sized(size)
   return {unpack(ARGV, 1, size)}
 end
 
--- The fields of HOLDERS to look up: one for each arrival, then those of the idempotency keys. An arrival that leaves out
--- what the queue goes by counts by its client; '' is for one that cannot hold a ticket already.
+-- The fields of HOLDERS to look up: one for each arrival, then those of the idempotency keys. An arrival that leaves
+-- out what the queue goes by counts by its client; '' is for one that cannot hold a ticket already.
 local one_per, KIND = Q.one_per, string.sub(Q.one_per, 1, 1)
 local DIGESTS = ({client = CLIENTS, ip = ADDRESSES})[one_per]
 local fields = sized(COUNT)

@@ -1,4 +1,4 @@
--- place.lua: the place a ticket takes in the line; line.py is the reference. Included by join.lua and prioritise.lua.
+-- place.lua: the place a ticket takes in the line; order.py is the reference. Included by join.lua and prioritise.lua.
 --#include bounds
 
 local function place_of(turn, turns)
@@ -28,7 +28,7 @@ local function skip(turns, level, share)
   if turn <= bottom then
     turn = turns - bottom < PLACE_SPAN and bottom or bottom + 1
   end
-  -- Places within one turn run out after PLACE_SPAN arrivals (or a change from strict): take the next turn then.
+  -- Places within one turn run out after PLACE_SPAN arrivals (or after a change from strict): then take the next turn.
   while turns - turn >= PLACE_SPAN - 1 and taken(place_of(turn, turns)) do
     turn = turn + 1
   end

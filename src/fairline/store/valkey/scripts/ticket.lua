@@ -1,5 +1,5 @@
--- ticket.lua: what is kept of a ticket: the head that every record has (head.lua), and a tail from its admission or its
--- end on.
+-- ticket.lua: the record of a ticket: the head that every record has (head.lua), and a tail once it was admitted or has
+-- ended.
 --#include head
 
 local TAIL = '<ddddI4Bc0Bc0I2c0'
@@ -34,7 +34,7 @@ local function started_by(record)
   return string.sub(record, at + 1, at + string.byte(record, at))
 end
 
--- Whether a session is that of `by`: who started it, or the end of that, which is the browser at its address.
+-- Whether a session belongs to `by`: to what started it, or to the end of that, which is the browser at its address.
 local function is_by(started, by)
   return started == by or by ~= '' and string.sub(started, -#by) == by
 end
@@ -44,7 +44,7 @@ local function fetch(number)
   return record and unpack_ticket(number, record)
 end
 
--- Whether it is a ticket of the same number in a queue made anew, not the one that was taken at `joined` ('' = any).
+-- Whether this is a ticket of the same number in a recreated queue, not the one that was issued at `joined` ('' = any).
 local function is_another(t, joined)
   return joined ~= '' and tonumber(joined) ~= t.joined
 end
