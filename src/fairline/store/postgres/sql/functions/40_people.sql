@@ -1,8 +1,8 @@
--- 40_people.sql: people who wait: join, give a sign of life, ask where they stand, close the page, are moved up.
+-- 40_people.sql: people who wait: they join, send heartbeats, ask for their status, close the page, get priority.
 
--- How long until one more hit is allowed under a limit over a sliding window, in ms; 0 is now. Hits that have left the
--- window are passed over from the oldest on, as they were counted. After a limit was lowered there may be more hits
--- than it allows: as many as must leave first.
+-- The ms until one more hit is allowed under a limit over a sliding window; 0 is now. Hits that have left the window
+-- are skipped, the oldest first, in the order in which they were counted. After a limit was lowered there may be more
+-- hits than it allows. Then it is the time until enough of them have left.
 CREATE FUNCTION blocked(_hits bigint[], _limit int, _window bigint, _now bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -38,9 +38,9 @@ BEGIN
   ON CONFLICT (queue, who, action) DO UPDATE SET hits = excluded.hits, until = excluded.until;
 END $$;
 
--- What speaks against one more ticket, as an item of a join; null where nothing does. `_closed` says that it is closed
--- for them, or closing; `_ip`, `_phone` and `_email` are whose joins are limited, the first by the minute, the others by
--- the hour; `_missing` is the field that they left out and the queue requires.
+-- Why an arrival gets no ticket, as an item of a join; null if it gets one. `_closed` says that the queue is closed for
+-- them, or closing. `_ip`, `_phone` and `_email` are what the limits count joins by: the first by the minute, the
+-- others by the hour. `_missing` is a field that the queue requires and that was left out.
 CREATE FUNCTION refusal_of(
   _q queues, _now bigint, _waiting bigint, _pass text, _ip text, _phone text, _email text, _series text,
   _missing text, _closed text
@@ -83,12 +83,13 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- join: give each arrival a ticket at its place in the line, or the one its holder has already.
--- Returns for each: outcome, detail, ticket. Outcomes: joined, existing (of its holder), repeated (by its idempotency key), or
--- why not: conflict, maintenance, full, pass, limited (detail: who, and ms to wait), at_capacity (to go straight `_through`),
--- closed, closing, series, missing (detail: the field). The terms are what was worked out from the settings at
--- `_version` (null: none were): when `_days` begin, when it is open (`_from`, `_until`; null: always), and the longest
--- line that can be served today. Nothing is done where the settings are others.
+-- join: give each arrival a new ticket at its place in the line, or the ticket that its holder already has.
+-- Returns for each: outcome, detail, ticket. Outcomes: joined, existing (its holder has one), repeated (by its
+-- idempotency key), or why there is none: conflict, maintenance, full, pass, limited (detail: who, and the ms to wait),
+-- at_capacity (no way straight `_through`), closed, closing, series, missing (detail: the field). The calendar was
+-- worked out from the settings at `_version` (null: there is none): when `_days` begin, when the queue is open
+-- (`_from`, `_until`; null: always), and the longest line that can still be served today. If the settings have changed
+-- since, nothing is done.
 CREATE FUNCTION "join"(
   _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
   _clients bytea[], _users bytea[], _phones bytea[], _emails bytea[], _addresses bytea[],
@@ -112,13 +113,13 @@ DECLARE
   _email text;
   _items json[] := '{}';
   _item json;
-  _standing_at int[] := '{}';     -- which items tell of a ticket that was there already, and which that is
-  _standing_for bigint[] := '{}';
+  _existing_at int[] := '{}';     -- which items are a ticket that existed already, and its number
+  _existing bigint[] := '{}';
   _joined bigint := 0;
-  _went bigint[] := '{}';         -- straight through: how long each of them waited
-  _told_of bigint[] := '{}';      -- events: of whom, which, and what about it
-  _types text[] := '{}';
-  _details text[] := '{}';
+  _waits bigint[] := '{}';        -- of those who went straight through
+  _event_tickets bigint[] := '{}';
+  _event_types text[] := '{}';
+  _event_details text[] := '{}';
   _places bigint[] := '{}';       -- taken, and not counted in the blocks yet
 BEGIN
   IF _version <> _q.version THEN
@@ -132,7 +133,7 @@ BEGIN
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
-    -- Where someone leaves out what the queue goes by, their client counts.
+    -- An arrival that leaves out what the queue goes by counts by its client.
     _holder := CASE WHEN _holder <> '' THEN left(_q.one_per, 1)::bytea || _holder
       WHEN _q.one_per <> 'none' AND _a.client <> '' THEN 'c'::bytea || _a.client END;
     _ip := CASE WHEN _a.limited AND _a.address <> '' AND _q.join_limit_per_ip > 0
@@ -143,7 +144,7 @@ BEGIN
       THEN 'email:' || encode(_a.email, 'hex') END;
     _item := NULL;
 
-    -- The same again, by its key or by its holder.
+    -- The ticket that exists already, by the idempotency key or by the holder.
     IF _a.key <> '' THEN
       SELECT number, fingerprint INTO _found FROM join_keys WHERE queue = _q.key AND key = _a.key;
       IF FOUND AND _found.fingerprint <> _a.fingerprint THEN
@@ -161,15 +162,15 @@ BEGIN
     END IF;
     IF _item IS NOT NULL THEN
       _items := _items || _item;
-      _standing_at := _standing_at || _a.i::int;
-      _standing_for := _standing_for || _found.number;
+      _existing_at := _existing_at || _a.i::int;
+      _existing := _existing || _found.number;
       CONTINUE;
     END IF;
 
     _item := refusal_of(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, _a.missing, CASE
       WHEN _a.limited AND NOT _open THEN 'closed'
       WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
-    -- Nobody goes past people who wait, and room and rate are those of everyone.
+    -- Nobody overtakes people who wait, and the capacity and the rate are the same for everyone.
     IF _item IS NULL AND _a.through AND NOT (
       lets_in(_q) AND _waiting = 0 AND capacity_of(_q, _tallies) > 0 AND tokens_of(_q, _tallies, _now, 0) >= 1
     ) THEN
@@ -183,14 +184,15 @@ BEGIN
       UPDATE passes SET used = used + 1 WHERE queue = _q.key AND id = _a.pass RETURNING level INTO _a.level;
     END IF;
 
-    -- A new ticket. One that goes ahead of others needs the line as it is, and moves those who were told of theirs.
+    -- A new ticket. One that goes ahead of others needs the line as it is now. It also moves the existing tickets of
+    -- this answer, so those are read before it.
     _tallies.number := _tallies.number + 1;
     IF _a.level > 0 THEN
       PERFORM blocks_gain(_q.key, _places);
       _places := '{}';
-      _items := with_tickets(_q.key, _items, _standing_at, _standing_for);
-      _standing_at := '{}';
-      _standing_for := '{}';
+      _items := with_tickets(_q.key, _items, _existing_at, _existing);
+      _existing_at := '{}';
+      _existing := '{}';
     END IF;
     _t := NULL;
     _t.queue := _q.key;
@@ -220,9 +222,9 @@ BEGIN
     IF _a.level > 0 THEN
       _tallies.turns[_a.level] := greatest(_tallies.turns[_a.level], _t.place >> place_bits());
     END IF;
-    _told_of := _told_of || _t.number;
-    _types := _types || 'joined'::text;
-    _details := _details || CASE WHEN _a.level > 0 THEN _a.level::text END;
+    _event_tickets := _event_tickets || _t.number;
+    _event_types := _event_types || 'joined'::text;
+    _event_details := _event_details || CASE WHEN _a.level > 0 THEN _a.level::text END;
     _joined := _joined + 1;
     IF _a.through THEN
       _tallies.tokens := tokens_of(_q, _tallies, _now, 0) - 1;
@@ -231,10 +233,10 @@ BEGIN
       _tallies.admitted := _tallies.admitted + 1;
       _tallies.admitted_at := _now;
       _tallies.flow_called := _tallies.flow_called + 1;
-      _told_of := _told_of || _t.number;
-      _types := _types || 'admitted'::text;
-      _details := _details || NULL::text;
-      _went := _went || 0::bigint;
+      _event_tickets := _event_tickets || _t.number;
+      _event_types := _event_types || 'admitted'::text;
+      _event_details := _event_details || NULL::text;
+      _waits := _waits || 0::bigint;
       _item := json_build_array('joined', '', full_ticket(_t, NULL, _tallies.stopped));
     ELSIF _a.on_hold THEN
       _tallies.on_hold := _tallies.on_hold + 1;
@@ -245,7 +247,7 @@ BEGIN
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
       _item := json_build_array('joined', '', full_ticket(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _tallies.stopped));
     ELSE
-      -- Whoever has no priority is the last in line: the place has the highest turn there is.
+      -- A ticket without priority is the last in line: its place has the highest turn there is.
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       _places := _places || _t.place;
@@ -266,23 +268,23 @@ BEGIN
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
   IF _joined > 0 THEN
     UPDATE tallies SET number = _tallies.number, turns = _tallies.turns, waiting = _waiting, on_hold = _tallies.on_hold,
-      empty_at = CASE WHEN _tallies.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END, admitted = _tallies.admitted,
-      admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called, tokens = _tallies.tokens, tokens_at = _tallies.tokens_at,
-      token_bound = _tallies.token_bound
+      empty_at = CASE WHEN _tallies.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END,
+      admitted = _tallies.admitted, admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called,
+      tokens = _tallies.tokens, tokens_at = _tallies.tokens_at, token_bound = _tallies.token_bound
     WHERE queue = _q.key;
-    PERFORM record_events(_q.key, _now, _types, _told_of, _details);
+    PERFORM record_events(_q.key, _now, _event_types, _event_tickets, _event_details);
     PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[_joined], _waiting);
   END IF;
-  IF cardinality(_went) > 0 THEN
-    PERFORM tally_moved(_q.key, _now, _went, 0, 0, 0, NULL, _waiting);
+  IF cardinality(_waits) > 0 THEN
+    PERFORM tally_moved(_q.key, _now, _waits, 0, 0, 0, NULL, _waiting);
   END IF;
-  _items := with_tickets(_q.key, _items, _standing_at, _standing_for);
+  _items := with_tickets(_q.key, _items, _existing_at, _existing);
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
--- What is printed instead of the number: the count of the series, anew each day where the queue says so. A count never
--- goes back to an earlier day, goes on through the day on which the rule is changed (or the time zone, which begins no
--- day), and past the numbers that were printed themselves meanwhile: no two are alike on one day.
+-- What is printed instead of the number: the next serial of the series. It counts from 1 each day if the queue says so.
+-- It never goes back to an earlier day, it continues on the day on which that setting or the time zone is changed, and
+-- it goes past the plain numbers that were printed in between: no two serials of one day are the same.
 CREATE FUNCTION next_serial(_q queues, _now bigint, _days bigint[], _name text, _number bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -308,8 +310,9 @@ BEGIN
   RETURN _series || lpad(_given::text, greatest(length(_given::text), CASE WHEN _series = '' THEN 6 ELSE 4 END), '0');
 END $$;
 
--- Items of a join that tell of a ticket that was there already, with the ticket as it is now.
-CREATE FUNCTION with_tickets(_queue bigint, _items json[], _at int[], _numbers bigint[]) RETURNS json[] LANGUAGE plpgsql AS $$
+-- The items of a join, with the tickets that existed already as they are now.
+CREATE FUNCTION with_tickets(_queue bigint, _items json[], _at int[], _numbers bigint[]) RETURNS json[]
+LANGUAGE plpgsql AS $$
 DECLARE
   _tickets json;
 BEGIN
@@ -322,8 +325,8 @@ BEGIN
   RETURN _items;
 END $$;
 
--- heartbeat: a sign of life from people who wait; their deadline moves on. Whoever does not wait is only looked up.
--- It does not wait for the steps of the queue: what it changes is the deadline alone.
+-- heartbeat: a heartbeat of people who wait: their deadlines are extended. A ticket that does not wait is only read.
+-- It does not wait for the steps of the queue, because it changes nothing but the deadlines.
 CREATE FUNCTION heartbeat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := tallies_of(_id);
@@ -338,8 +341,8 @@ BEGIN
   RETURN ticket_statuses(_q.key, _now, _numbers);
 END $$;
 
--- record_heartbeats: people who wait gave a sign of life a moment ago; their deadline moves on. Whoever does not wait any more, or has
--- closed the page since, is left as they are.
+-- record_heartbeats: write down heartbeats of a moment ago: the deadlines of people who wait are extended. A ticket
+-- that no longer waits, or whose page was closed since, is left as it is.
 CREATE FUNCTION record_heartbeats(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := tallies_of(_id);
@@ -352,7 +355,7 @@ BEGIN
   RETURN 'null';
 END $$;
 
--- unload: the page of someone who waits was closed: they have the grace to come back, then they have left.
+-- unload: people who wait closed their page: they have left unless they come back within the grace time.
 CREATE FUNCTION unload(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := tallies_of(_id);
@@ -366,20 +369,21 @@ BEGIN
   RETURN ticket_statuses(_q.key, _now, _numbers);
 END $$;
 
--- look_up: tickets as they are now, changing nothing. `_whole` answers all that is kept of them.
-CREATE FUNCTION look_up(_id text, _at bigint, _numbers bigint[], _whole boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- look_up: read tickets, and change nothing. With `_full` the answer has full tickets.
+CREATE FUNCTION look_up(_id text, _at bigint, _numbers bigint[], _full boolean) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _tallies tallies := tallies_of(_id);
   _now bigint := moment(_at);
 BEGIN
-  IF _whole THEN
+  IF _full THEN
     RETURN json_build_array(snapshot_of(_tallies.queue, _now), full_tickets(_tallies.queue, _numbers));
   END IF;
   RETURN ticket_statuses(_tallies.queue, _now, _numbers);
 END $$;
 
--- record_estimates: keep what some people were told of their wait (in ms), to be compared with it once they are let in.
--- Whoever was let in meanwhile is compared at once; whoever has gone is left out.
+-- record_estimates: keep the waits (in ms) that some people were shown, to be compared with the real ones at admission.
+-- A ticket that was admitted since is compared at once; one that is gone is left out.
 CREATE FUNCTION record_estimates(
   _id text, _at bigint, _numbers bigint[], _seconds bigint[], _low bigint[], _high bigint[]
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -387,27 +391,29 @@ DECLARE
   _tallies tallies := locked(_id);
   _estimates bigint[];
 BEGIN
-  WITH told AS MATERIALIZED (
+  WITH estimated AS MATERIALIZED (
     SELECT s.*, t.status, t.joined, t.admitted
     FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
     CROSS JOIN LATERAL (
-      SELECT t.status, t.joined, t.admitted FROM tickets t WHERE t.queue = _tallies.queue AND t.number = s.number OFFSET 0
+      SELECT t.status, t.joined, t.admitted FROM tickets t
+      WHERE t.queue = _tallies.queue AND t.number = s.number OFFSET 0
     ) t
   ), waiting AS (
     INSERT INTO shown (queue, number, joined, seconds, low, high)
-    SELECT _tallies.queue, number, joined - _tallies.stopped, seconds, low, high FROM told WHERE status = 'waiting'
+    SELECT _tallies.queue, number, joined - _tallies.stopped, seconds, low, high FROM estimated
+    WHERE status = 'waiting'
     ON CONFLICT (queue, number) DO NOTHING
   )
   SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
   INTO _estimates FROM (
-    SELECT greatest(0, admitted - joined) AS wait, seconds, low, high FROM told
+    SELECT greatest(0, admitted - joined) AS wait, seconds, low, high FROM estimated
     WHERE status <> 'waiting' AND admitted > 0
   ) admitted;
   PERFORM tally_moved(_tallies.queue, moment(_at), NULL, 0, 0, 0, NULL, _tallies.waiting, _estimates);
   RETURN 'null';
 END $$;
 
--- prioritise: move someone who waits up, by the queue's policy; never back.
+-- prioritise: move someone who waits forward by the queue's policy, never back.
 -- Returns outcome (done, refused, missing) and the ticket.
 CREATE FUNCTION prioritise(_id text, _at bigint, _number bigint, _level int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -437,5 +443,6 @@ BEGIN
     UPDATE tallies SET moves = moves + 1, turns = _tallies.turns WHERE queue = _q.key;
     PERFORM record_events(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(
+    snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
