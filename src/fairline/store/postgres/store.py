@@ -25,6 +25,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.store.checks import (
+    call_fingerprint,
     check_act,
     check_arrivals,
     check_batch,
@@ -33,7 +34,6 @@ from fairline.store.checks import (
     check_places,
     in_ms,
     milliseconds,
-    press_fingerprint,
     read_cursor,
 )
 from fairline.store.contract import (
@@ -258,8 +258,8 @@ class PostgresStore:
     async def call_next(
         self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
-        pressed = press_fingerprint(count, number, desk)
-        _, (outcome, rows) = await self._call("call_next", queue, count, number, desk, key, pressed)
+        fingerprint = call_fingerprint(count, number, desk)
+        _, (outcome, rows) = await self._call("call_next", queue, count, number, desk, key, fingerprint)
         match outcome:
             case "conflict":
                 raise IdempotencyConflict

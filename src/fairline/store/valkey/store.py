@@ -22,6 +22,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.store.checks import (
+    call_fingerprint,
     check_act,
     check_arrivals,
     check_batch,
@@ -30,7 +31,6 @@ from fairline.store.checks import (
     check_places,
     in_ms,
     milliseconds,
-    press_fingerprint,
     read_cursor,
 )
 from fairline.store.constants import MINUTE_MS
@@ -242,8 +242,8 @@ class ValkeyStore:
         self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
         one = "" if number is None else str(number)
-        pressed = press_fingerprint(count, number, desk)
-        snapshot, items = await self._run("call", queue, [count, one, desk, key, pressed])
+        fingerprint = call_fingerprint(count, number, desk)
+        snapshot, items = await self._run("call", queue, [count, one, desk, key, fingerprint])
         outcome = items[0]
         if outcome == b"conflict":
             raise IdempotencyConflict
