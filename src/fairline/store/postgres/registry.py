@@ -1,4 +1,4 @@
-"""What belongs to the server rather than to a queue, on PostgreSQL."""
+"""Everything that belongs to the server and not to a queue, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _actions = msgspec.json.Decoder(list[tuple[int, int, AuditedAction]]).decode
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _webhooks = msgspec.json.Decoder(list[Webhook]).decode
 
-#: How a server that keeps people's places should be set, and what to do where it is not.
+#: How the server should be set, and what to do if it is not.
 _WANTED = {
     "fsync": ("on", "A crash of the machine may destroy everything. Set fsync = on."),
     "full_page_writes": ("on", "A crash of the machine may destroy everything. Set full_page_writes = on."),
     "synchronous_commit": (
         "on",
-        "A crash may lose what was answered last. Set synchronous_commit = on.",
+        "A crash may lose the last answered changes. Set synchronous_commit = on.",
     ),
-    "autovacuum": ("on", "Tables that change all the time would only grow. Set autovacuum = on."),
+    "autovacuum": ("on", "Tables that change all the time would keep growing. Set autovacuum = on."),
 }
-#: These keep at least as much as what is wanted.
+#: These values are at least as safe as the wanted one.
 _AS_GOOD = {"synchronous_commit": {"remote_write", "remote_apply"}}
 
 
@@ -116,5 +116,5 @@ class PostgresRegistry:
         ]
 
     def _now(self) -> int | None:
-        """The time passed in by tests; the database's own otherwise."""
+        """The time that tests pass; None is that of the database."""
         return self._clock() if self._clock else None

@@ -1,4 +1,4 @@
-"""Loads the Lua scripts: each operation is one small file, put together with what it includes."""
+"""Loads the Lua scripts: each operation is one small file, joined with the files it includes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INCLUDE = re.compile(r"^ *--#include (\w+)$", re.MULTILINE)
 
 
 class Script(NamedTuple):
-    """A script as the server gets it."""
+    """A script as it is sent to the server."""
 
     source: str
     sha: str
@@ -59,7 +59,7 @@ _GENERATED = {"states": _states, "tables": _tables, "bounds": _bounds}
 
 @cache
 def script(name: str) -> Script:
-    """The script of one operation, with what it includes, and what that includes, once each."""
+    """The script of one operation, with everything it includes, directly or not, once each."""
     included = {name}
 
     def whole(part: str) -> str:

@@ -61,6 +61,7 @@ from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, minutes_of, series, stats_of
 from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
 from fairline.store.valkey.answers import (
+    acted_ticket,
     joins,
     outcome,
     outcomes,
@@ -68,7 +69,6 @@ from fairline.store.valkey.answers import (
     rows_of,
     same_ticket,
     snapshot_of,
-    whole_ticket,
 )
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
@@ -216,12 +216,12 @@ class ValkeyStore:
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
         snapshot, items = await self._run("prioritise", queue, [number, level])
-        return whole_ticket(queue, Action.PRIORITISE, number, items, snapshot)
+        return acted_ticket(queue, Action.PRIORITISE, number, items, snapshot)
 
     async def step_back(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         check_places(places)
         snapshot, items = await self._run("step_back", queue, [number, places, "" if seen is None else seen])
-        return whole_ticket(queue, Action.STEP_BACK, number, items, snapshot)
+        return acted_ticket(queue, Action.STEP_BACK, number, items, snapshot)
 
     async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
         check_places(places)
@@ -230,9 +230,9 @@ class ValkeyStore:
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         snapshot, items = await self._run("rebind", queue, [number, joined, moved, client])
-        return whole_ticket(queue, Action.HEARTBEAT, number, items, snapshot)
+        return acted_ticket(queue, Action.HEARTBEAT, number, items, snapshot)
 
-    # Letting in
+    # Admission
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
         snapshot, items = await self._run("admit", queue, [at_most, milliseconds(every), milliseconds(lease)])
@@ -258,7 +258,7 @@ class ValkeyStore:
             raise TransitionRefused(Action.CALL, tickets[0].found, tickets[0].reason)
         return tickets
 
-    # Inside, and out
+    # Sessions, and actions on tickets
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
@@ -267,11 +267,11 @@ class ValkeyStore:
         asked = [each if isinstance(each, Visitor) else Visitor(*each) for each in visitors]
         if what != "visit" or any(each.views for each in asked):
             return await self._visit(queue, what, asked)
-        # Nearly always everyone is inside, and nothing is to be written: a question that costs less.
+        # Nearly always everyone is inside already, and nothing has to be written: a cheaper script can tell.
         snapshot, items = await self._run("inside", queue, [part for each in asked for part in each[:2]])
         rows = list(rows_of(items, 4))
         others = [each for each, row in zip(asked, rows, strict=True) if not row[0]]
-        # Who starts now changes the queue: the later look at it is the one to answer with.
+        # Sessions that start now change the queue, so the answer has the later snapshot.
         later = await self._visit(queue, what, others) if others else Reply(snapshot, [])
         stepped = iter(later.items)
         return Reply(
@@ -308,11 +308,11 @@ class ValkeyStore:
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
         detail = f"{went.queue} {went.number}"
         snapshot, items = await self._run("transfer", queue, [number, pack_went(went), detail])
-        return whole_ticket(queue, Action.TRANSFER, number, items, snapshot)
+        return acted_ticket(queue, Action.TRANSFER, number, items, snapshot)
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
         snapshot, items = await self._run("revoke", queue, [number, reason])
-        return whole_ticket(queue, Action.REVOKE, number, items, snapshot)
+        return acted_ticket(queue, Action.REVOKE, number, items, snapshot)
 
     async def revoked(self, queue: QueueId) -> dict[int, str]:
         await self.snapshot(queue)
@@ -357,7 +357,7 @@ class ValkeyStore:
     async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
         return (await self._counts(queue, older=older)).desk_tallies()
 
-    # Passes
+    # Priority passes
 
     async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
         check_level(level)
@@ -414,9 +414,9 @@ class ValkeyStore:
         return await self._events.calls(queue, limit)
 
     async def stats(self, queue: QueueId) -> Stats:
-        snapshot, read = await self.snapshot(queue), self._tallies
-        counts, last = await read.counts(queue), await read.last_admission(queue)
-        minutes = await read.minutes(queue, range(snapshot.now // MINUTE_MS - 1, snapshot.now // MINUTE_MS + 1))
+        snapshot, tallies = await self.snapshot(queue), self._tallies
+        counts, last = await tallies.counts(queue), await tallies.last_admission(queue)
+        minutes = await tallies.minutes(queue, range(snapshot.now // MINUTE_MS - 1, snapshot.now // MINUTE_MS + 1))
         return stats_of(snapshot, counts, minutes, last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
@@ -432,7 +432,7 @@ class ValkeyStore:
         return series(snapshot, minutes, step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
-        await self.snapshot(queue)  # or QueueNotFound
+        await self.snapshot(queue)  # raises QueueNotFound
         return await self._tallies.counts(queue, older=older)
 
     async def _ticket_statuses(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
