@@ -3,7 +3,7 @@
 The folder contains, in addition to the server's own files:
 
     owner.lock       locked by the Fairline that owns the folder, which writes its pid into it
-    <server>.lock    locked by the server for as long as it lives, whoever started it
+    <server>.lock    locked by the server for as long as it lives, no matter who started it
 
 There are two locks because one process can die without the other: if `owner.lock` is free and the lock of the server is
 not, the server has outlived its owner. The kernel frees a lock when its process dies, so no lock is ever stale, and no

@@ -297,8 +297,8 @@ class PostgresStore:
         check_batch(numbers)
         check_act(action)
         why, many = REASONS.get(action), len(numbers)
-        whose = (list(numbers), list(joined or [None] * many), list(by or [b""] * many))
-        answer = await self._call("act", queue, action.value, why.value if why else None, *whose)
+        columns = (list(numbers), list(joined or [None] * many), list(by or [b""] * many))
+        answer = await self._call("act", queue, action.value, why.value if why else None, *columns)
         return outcomes(queue, action, numbers, answer)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:

@@ -300,8 +300,8 @@ class ValkeyStore:
     ) -> Reply[TicketStatus | FairlineError]:
         check_batch(numbers)
         check_act(action)
-        taken, whose = joined or [None] * len(numbers), by or [b""] * len(numbers)
-        args = [part for each in zip(numbers, (at or "" for at in taken), whose, strict=True) for part in each]
+        times, owners = joined or [None] * len(numbers), by or [b""] * len(numbers)
+        args = [part for each in zip(numbers, (at or "" for at in times), owners, strict=True) for part in each]
         snapshot, items = await self._run("act", queue, [action.value, *args])
         return outcomes(queue, action, numbers, items, snapshot)
 
