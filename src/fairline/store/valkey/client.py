@@ -131,7 +131,7 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
         raise translated(error, queue) from error
     finally:
         # Before Python 3.12, asyncio.wait_for, by which the client sends, can lose a cancellation: a loop that calls
-        # the store would then go on for ever.
+        # the store would then never end.
         if task and task.cancelling() > cancelled:
             raise asyncio.CancelledError
 

@@ -1,10 +1,12 @@
--- arrivals.lua: reads the arrivals of a join, and finds who of them holds a ticket already. Included by join.lua.
--- ARGV  6 how many there are, then each of these for all of them: the client (digest or ''), the address (digest or
---       ''), the limit key of the address (index in KEYS, 0 = none), the person (packed) then what only some have, one
---       by one: which arrival (from 1), name, value. The names: user, phone (digests)  phone_key, email_key (limit
---       keys, as that of the address)  key, fingerprint (of the idempotency key and of the body)  level  pass (id)
---       unlimited (the queue's limits do not apply)  through (straight in, or no ticket)  series  on_hold (joins on
---       hold)  came (where from, as record.py packs it) missing (a required field that was left out)
+-- arrivals.lua: read the arrivals of a join, and find those whose holder has a ticket already. Included by join.lua.
+-- ARGV  6 how many there are
+--       then each of these for all of them: client (digest or '')  address (digest or '')  limit key of the address
+--       (index in KEYS, 0 = none)  person (packed)
+--       then what only some of them have, one by one: which arrival (from 1)  name  value. The names:
+--       user, phone (digests)  phone_key, email_key (limit keys, as that of the address)
+--       key, fingerprint (of the idempotency key, and of the body)  level  pass (id)  series
+--       unlimited (the limits of the queue do not apply)  through (straight in, or no ticket)  on_hold (joins on hold)
+--       came (where from, as record.py packs it)  missing (a required field that was left out)
 local COUNT = tonumber(ARGV[6])
 local CLIENTS, ADDRESSES, ADDRESS_KEYS, PERSONS, EXTRAS = 6, 6 + COUNT, 6 + 2 * COUNT, 6 + 3 * COUNT, 6 + 4 * COUNT
 local NO_EXTRAS = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = '', missing = ''}

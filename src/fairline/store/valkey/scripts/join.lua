@@ -4,13 +4,12 @@
 --       3 when days begin (a,b,…)  4 when the queue is open (from-to,from-to,…; '' = always)
 --       5 the longest line that can still be served today ('' = any)
 --       6… the arrivals, as arrivals.lua reads them
--- Returns for each: outcome  detail  number  rank  due  record; or for several new tickets in a row: 'row'  how many
--- number, rank, due and place of the first. Outcomes: joined, existing (its holder has one), repeated (by its
--- idempotency key), or why there is none: conflict, maintenance, full, pass, limited (detail: who, and the ms to wait),
--- at_capacity, closed, closing, series, missing (detail: the field). Returns nothing if the calendar is that of other
--- settings.
--- A script is defined again with every call. So what a rush of plain joins does not need is defined inside the function
--- that needs it.
+-- Returns for each: outcome  detail  number  rank  due  record; or once for several new tickets in a row: 'row', how
+-- many, and number, rank, due and place of the first. Nothing if the calendar was worked out from other settings.
+-- Outcomes: joined, existing (its holder has one), repeated (by its idempotency key), or why there is no ticket:
+-- conflict, maintenance, full, pass, limited (detail: who, and the ms to wait), at_capacity, closed, closing, series,
+-- missing (detail: the field). Every call defines all functions of its script again. So what a rush of plain joins does
+-- not need is defined inside the function that needs it.
 --#include head
 --#include count
 --#include place

@@ -30,7 +30,7 @@ CREATE FUNCTION generation() RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json(generation) FROM generations
 $$;
 
--- rotate: go on to the next generation.
+-- rotate: change to the next generation.
 CREATE FUNCTION rotate() RETURNS json LANGUAGE sql AS $$
   UPDATE generations SET generation = generation + 1 RETURNING to_json(generation)
 $$;
