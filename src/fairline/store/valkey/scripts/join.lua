@@ -8,8 +8,9 @@
 -- many, and number, rank, due and place of the first. Nothing if the calendar was worked out from other settings.
 -- Outcomes: joined, existing (its holder has one), repeated (by its idempotency key), or why there is no ticket:
 -- conflict, maintenance, full, pass, limited (detail: who, and the ms to wait), at_capacity, closed, closing, series,
--- missing (detail: the field). Every call defines all functions of its script again. So what a rush of plain joins does
--- not need is defined inside the function that needs it.
+-- missing (detail: the field).
+-- Every call defines all functions of its script again. So what a rush of plain joins does not need is defined inside
+-- the function that needs it.
 --#include head
 --#include count
 --#include place
