@@ -92,7 +92,7 @@ def test_a_file_is_no_data_folder(tmp_path: Path, free_port: str) -> None:
     for data in (tmp_path / "file", tmp_path / "file" / "new"):
         told = fairline("doctor", "--data", str(data), FAIRLINE_PORT=free_port)
         assert "1 to mend" in told.stdout
-        assert f"{tmp_path / 'file'} is no folder" in told.stdout
+        assert f"{tmp_path / 'file'} is not a folder" in told.stdout
         assert "--store" not in told.stdout
 
 

@@ -92,7 +92,7 @@ async def a_day(v: Venue) -> None:
     assert await v.after(120)
     await store.close_day(queue, v.clock(), 100)
     assert len(await v.tickets()) == 12
-    for reads in (v.everything, lambda: store.desks(queue), lambda: store.desk_figures(queue, older=True)):
+    for reads in (v.everything, lambda: store.desks(queue), lambda: store.desk_tallies(queue, older=True)):
         assert await reads()
     assert (await store.report(queue, None, None)).totals.joined == 12
     assert await store.series(queue, 60_000, 5)

@@ -13,7 +13,7 @@ from fairline.domain.queue import QueueId, checked
 from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest
 from fairline.store import Arrival, DeskTotals, Joined, open_store
-from fairline.store.contract import HOURS_KEPT, MOST_DESKS
+from fairline.store.constants import HOURS_KEPT, MOST_DESKS
 from tests.backends import FakeClock
 from tests.store.remains import desks_kept
 from tests.store.venue import WALK_IN, OpenVenue, Venue
@@ -74,7 +74,7 @@ async def test_what_each_desk_did_is_counted(venue: OpenVenue) -> None:
     v.clock.advance(3600)
     await v.call(desk="A")
     await v.act(Action.RETURN, 3)
-    figures = await v.store.desk_figures(v.queue)
+    figures = await v.store.desk_tallies(v.queue)
     assert figures.totals == {
         "A": DeskTotals(called=2, came=1, served=1, wait_seconds=30 + 3750, claim_seconds=20, service_seconds=100),
         "B": DeskTotals(called=1, no_shows=1, wait_seconds=150),
@@ -90,7 +90,7 @@ async def test_totals_are_kept_of_a_limited_number_of_desks_and_the_others_are_o
     await v.joins(MOST_DESKS + 3)
     for n in range(MOST_DESKS + 2):
         await v.call(desk=f"Desk {n}")
-    totals = (await v.store.desk_figures(v.queue)).totals
+    totals = (await v.store.desk_tallies(v.queue)).totals
     assert (len(totals), totals["other"].called) == (MOST_DESKS + 1, 2)
     with pytest.raises(InvalidRequest, match="50 desks"):
         await v.store.set_desk(v.queue, "One more", is_open=True)
@@ -127,11 +127,11 @@ async def test_a_desk_that_only_calls_has_the_place_of_one_that_was_not_seen_for
     v.clock.advance((HOURS_KEPT + 1) * 3600)
     await v.call(desk="Desk 5")
     await v.call(desk="New")
-    totals = (await v.store.desk_figures(v.queue)).totals
+    totals = (await v.store.desk_tallies(v.queue)).totals
     assert {name: of.called for name, of in totals.items()} == {"Desk 5": 2, "New": 1, "other": MOST_DESKS}
     assert await desks_kept(v.store, v.queue) == {"Desk 5", "New"}
     await v.call(desk="Desk 0")  # as a new one
-    assert (await v.store.desk_figures(v.queue)).totals["Desk 0"].called == 1
+    assert (await v.store.desk_tallies(v.queue)).totals["Desk 0"].called == 1
 
 
 async def test_all_that_a_forgotten_desk_did_goes_to_the_others(venue: OpenVenue) -> None:
@@ -146,11 +146,11 @@ async def test_all_that_a_forgotten_desk_did_goes_to_the_others(venue: OpenVenue
     await v.act(Action.NO_SHOW, 2)
     for n in range(1, MOST_DESKS):
         await v.store.set_desk(v.queue, f"Desk {n}", is_open=False)
-    did = (await v.store.desk_figures(v.queue)).totals["Desk 0"]
+    did = (await v.store.desk_tallies(v.queue)).totals["Desk 0"]
     assert all(msgspec.structs.astuple(did))
     v.clock.advance((HOURS_KEPT + 1) * 3600)
     await v.store.set_desk(v.queue, "New", is_open=True)
-    assert (await v.store.desk_figures(v.queue)).totals == {"other": did}
+    assert (await v.store.desk_tallies(v.queue)).totals == {"other": did}
 
 
 async def test_where_desks_are_named_none_is_one_too_many(venue: OpenVenue) -> None:

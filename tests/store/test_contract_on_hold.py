@@ -181,7 +181,7 @@ async def test_a_no_show_is_taken_back_to_the_same_desk(venue: OpenVenue) -> Non
     await v.join(client=b"c")
     await v.call(desk="Desk 1")
     v.clock.advance(30)
-    before = (await v.store.stats(v.queue)).totals, await v.store.desk_figures(v.queue)
+    before = (await v.store.stats(v.queue)).totals, await v.store.desk_tallies(v.queue)
     await v.act(Action.NO_SHOW, 1)
     v.clock.advance(3600)
     await v.act(Action.REINSTATE, 1)
@@ -189,7 +189,7 @@ async def test_a_no_show_is_taken_back_to_the_same_desk(venue: OpenVenue) -> Non
     assert (ticket.status, ticket.reason, ticket.desk, ticket.ended) == (Status.ADMITTED, None, "Desk 1", 0)
     assert await v.seconds_left(1) == 60
     assert not (await v.join(client=b"c")).created
-    after = (await v.store.stats(v.queue)).totals, await v.store.desk_figures(v.queue)
+    after = (await v.store.stats(v.queue)).totals, await v.store.desk_tallies(v.queue)
     assert (after[0].expired_by_reason, after[0].admitted) == (before[0].expired_by_reason, before[0].admitted)
     assert after[1].totals == before[1].totals
     assert (await v.happened(1))[-1] == ("reinstated", "Desk 1")

@@ -303,7 +303,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "set_desk": lambda s, q: s.set_desk(q, "A", is_open=True),
     "desks": lambda s, q: s.desks(q),
     "arriving": lambda s, q: s.arriving(q, 1),
-    "desk_figures": lambda s, q: s.desk_figures(q),
+    "desk_tallies": lambda s, q: s.desk_tallies(q),
     "prioritise": lambda s, q: s.prioritise(q, 1, 1),
     "admit": lambda s, q: s.admit(q, 1),
     "call_next": lambda s, q: s.call_next(q, 1, key=b"k"),

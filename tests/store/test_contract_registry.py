@@ -148,14 +148,12 @@ async def test_each_process_is_listed_until_it_has_not_been_seen_for_a_minute(
 # The audit log
 
 
-def entry_action(action: str = "queue.configured", queue: str | None = None, **more: Any) -> AuditedAction:
+def audited(action: str = "queue.configured", queue: str | None = None, **more: Any) -> AuditedAction:
     return AuditedAction(key="k1", name="Ops – Nacht", role=Role.OPERATOR, action=action, queue=queue, **more)
 
 
 async def test_a_deed_is_kept_as_it_was_done(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
-    done = entry_action(
-        queue="sale", ticket=7, detail={"settings": ["stock"], "stock": None, "ü": 1.5}, request_id="r-1"
-    )
+    done = audited(queue="sale", ticket=7, detail={"settings": ["stock"], "stock": None, "ü": 1.5}, request_id="r-1")
     await store.registry.record(done)
     (entry,) = await (await another_store()).registry.audit(None, None, 1)
     assert entry == AuditEntry(entry.id, clock(), done)
@@ -164,14 +162,14 @@ async def test_a_deed_is_kept_as_it_was_done(store: Store, another_store: OpenSt
 async def test_the_audit_log_is_read_newest_first_of_one_queue_or_of_all(store: Store) -> None:
     one, two = (f"q-{secrets.token_hex(6)}" for _ in range(2))
     for number in range(6):
-        await store.registry.record(entry_action(queue=(one, two, None)[number % 3], ticket=number))
+        await store.registry.record(audited(queue=(one, two, None)[number % 3], ticket=number))
 
     async def pages(queue: str | None, limit: int) -> list[int | None]:
         found: list[int | None] = []
         before = None
         while len(found) < 6 and (page := await store.registry.audit(queue, before, limit)):
             assert len(page) <= limit
-            found += [entry.entry_action.ticket for entry in page]
+            found += [entry.audited.ticket for entry in page]
             before = page[-1].id
         return found
 
@@ -191,14 +189,14 @@ async def test_the_audit_log_keeps_the_last_of_what_was_done(store: Store, monke
     for module in (valkey_registry, postgres_registry):
         monkeypatch.setattr(module, "AUDIT_ENTRIES_KEPT", 20)
     for number in range(30):
-        await store.registry.record(entry_action(ticket=number))
+        await store.registry.record(audited(ticket=number))
     kept = await store.registry.audit(None, None, 500)
-    assert [entry.entry_action.ticket for entry in kept] == [*range(29, 9, -1)]
+    assert [entry.audited.ticket for entry in kept] == [*range(29, 9, -1)]
 
 
 async def test_one_queue_is_found_far_back_among_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(valkey_registry, "SLICE", 3)
     queue = f"q-{secrets.token_hex(6)}"
     for number in range(10):
-        await store.registry.record(entry_action(queue=queue if number in (0, 5) else "other", ticket=number))
-    assert [entry.entry_action.ticket for entry in await store.registry.audit(queue, None, 10)] == [5, 0]
+        await store.registry.record(audited(queue=queue if number in (0, 5) else "other", ticket=number))
+    assert [entry.audited.ticket for entry in await store.registry.audit(queue, None, 10)] == [5, 0]

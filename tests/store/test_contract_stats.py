@@ -176,7 +176,7 @@ async def test_the_hours_of_eight_days_before_today_can_still_be_reported(venue:
         await v.act(Action.NO_SHOW, 1)
         await v.act(Action.NO_SHOW, 2)
         first, second = START, START + HOUR
-        before = await v.store.report(v.queue, first, second), await v.store.desk_figures(v.queue)
+        before = await v.store.report(v.queue, first, second), await v.store.desk_tallies(v.queue)
         assert before[0].totals.admitted == 2, swept
         # From midnight on the first of nine days to the end of the last, in a zone where the clock is set in between.
         for _ in range(9 if swept else 1):
@@ -184,16 +184,16 @@ async def test_the_hours_of_eight_days_before_today_can_still_be_reported(venue:
             await v.joins(1)
         await v.after(3600)
         assert await v.store.report(v.queue, first, second) == before[0], swept
-        assert (await v.store.desk_figures(v.queue, older=True)).hours == before[1].hours, swept
+        assert (await v.store.desk_tallies(v.queue, older=True)).hours == before[1].hours, swept
         if swept:
             week = await v.store.report(v.queue, first, None)
             assert (week.totals.joined, len(week.hours)) == (3 + 9, 10), swept
         assert first not in [hour.start for hour in await v.store.hourly(v.queue)], swept
-        assert (await v.store.desk_figures(v.queue)).hours == [], swept
+        assert (await v.store.desk_tallies(v.queue)).hours == [], swept
         await v.after(86_400)
         assert (await v.store.report(v.queue, first, second)).hours == [], swept
-        assert (await v.store.desk_figures(v.queue, older=True)).hours == [], swept
-        assert (await v.store.desk_figures(v.queue)).totals == before[1].totals, swept
+        assert (await v.store.desk_tallies(v.queue, older=True)).hours == [], swept
+        assert (await v.store.desk_tallies(v.queue)).totals == before[1].totals, swept
 
 
 async def test_counts_outlive_the_records(venue: OpenVenue) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+from fairline.store.constants import SHARED
+from fairline.store.postgres.statements import functions
 from fairline.store.valkey.keys import PARTS
 from fairline.store.valkey.scripts import script
 from tests.store.lua import FILES, INCLUDED, OPERATIONS
@@ -60,6 +62,14 @@ def test_keys_are_never_made_inside_a_script() -> None:
         touched = set(re.findall(r"call\('[A-Z]+', ([^,)]+)", code))
         assert [key for key in touched if not declared.fullmatch(key)] == [], name
         assert "'fl:" not in code, name
+
+
+def test_neither_scripts_nor_sql_functions_copy_a_shared_number() -> None:
+    large = "|".join(str(number) for number in SHARED.values() if number >= 60_000)
+    copied = re.compile(rf"(?<!\w)(?:{large})(?!\w)|\b2 \^ \d|(?:<<|>>) (?:24|51)\b")
+    written = functions().partition("-- 00_common.sql")[2]
+    for name, text in {**FILES, "SQL": written}.items():
+        assert copied.search(re.sub(r"--.*", "", text)) is None, name
 
 
 def test_scripts_are_written_in_what_lua_51_and_54_share() -> None:

@@ -23,7 +23,7 @@ from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFol
 from fairline.process.secrets import ADMIN_KEY, SECRET, read_secret
 from fairline.process.sockets import Listening
 from fairline.settings import LONG_ENOUGH, ServerRole, ServerSettings, load, unknown_variables
-from fairline.store import EMBEDDED, check_folder, embedded_server, left_aside, open_store
+from fairline.store import EMBEDDED, check_folder, embedded_server, open_store, store_left_behind
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
 FILES_WANTED = 20_000
@@ -54,7 +54,7 @@ def doctor(
     if settings.store in EMBEDDED and folder.state == "bad":
         findings.append(Finding("store", "warn", "not looked at", "Mend the data folder first: it is kept there."))
     else:
-        findings += _left_aside(settings)
+        findings += _store_left_behind(settings)
         findings += asyncio.run(_store(settings))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for finding in findings:
@@ -149,9 +149,9 @@ def _folder(settings: ServerSettings) -> Finding:
         return Finding("data folder", state, f"{settings.data}: {error.problem}", error.advice)
 
 
-def _left_aside(settings: ServerSettings) -> Iterator[Finding]:
+def _store_left_behind(settings: ServerSettings) -> Iterator[Finding]:
     with contextlib.suppress(OSError):  # a folder that cannot be looked into is told of already
-        if other := left_aside(settings.store, settings.data):
+        if other := store_left_behind(settings.store, settings.data):
             found = f"{settings.store} has no data in {settings.data}, but {other} has"
             yield Finding("store", "bad", found, f"To go on with what is there, name it: --store {other}")
 

@@ -52,14 +52,14 @@ def run(given: dict[str, Any], beside: Beside | None = None) -> int:
     from fairline.logs import set_up_logs
     from fairline.process.running_server import published
     from fairline.process.supervisor import Supervisor
-    from fairline.store import left_aside
+    from fairline.store import store_left_behind
 
     flags = dict(given)
     config = flags.pop("config")
     settings = load(file=Path(config) if config else None, flags=flags, serving=True)
     for warning in unknown_variables():
         show.warning(warning)
-    if other := left_aside(settings.store, settings.data):
+    if other := store_left_behind(settings.store, settings.data):
         show.warning(
             f"{settings.store} begins with nothing in {settings.data}, which has the data of {other}. "
             f"To go on with that: --store {other}"

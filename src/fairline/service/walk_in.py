@@ -20,7 +20,7 @@ from fairline.domain.tokens import MoveClaims
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.service.answers import JoinAnswer, printed
 from fairline.service.fairline import Fairline
-from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
+from fairline.store import DeskHour, DeskState, DeskTallies, DeskTotals, Joined
 
 #: How long a link to another device works.
 MOVE_SECONDS = 600
@@ -179,13 +179,13 @@ class WalkIn:
         """The desks, and which of them are open."""
         return await self._store.desks(queue)
 
-    async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
+    async def desk_tallies(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskTallies:
         """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
         if since is None and until is None:
-            return await self._store.desk_figures(queue)
-        figures = await self._store.desk_figures(queue, older=True)
+            return await self._store.desk_tallies(queue)
+        figures = await self._store.desk_tallies(queue, older=True)
         hours = [hour for hour in figures.hours if (since or 0) <= hour.start < (until or math.inf)]
-        return DeskFigures(_together(hours), hours)
+        return DeskTallies(_together(hours), hours)
 
 
 def _once(*lists: Sequence[Ticket]) -> list[list[Ticket]]:

@@ -1,12 +1,12 @@
-"""Stores: what holds the truth. `open_store` opens one by its address; `contract` says what each can do."""
+"""Stores keep all queues and tickets. `open_store` opens one by its address; `contract` says what each can do."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from fairline.errors import StoreNotSupported
+from fairline.store.constants import DAYS_KEPT
 from fairline.store.contract import (
-    DAYS_KEPT,
     MAX_BATCH,
     MOST_STEPPED_BACK,
     Arrival,
@@ -32,7 +32,7 @@ from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer, check_folder
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery, Outbox
 from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, Registry, Role, StoreWarning
-from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
 __all__ = [
     "DAYS_KEPT",
@@ -52,9 +52,9 @@ __all__ = [
     "Delivery",
     "DeliveryPage",
     "DeliveryState",
-    "DeskFigures",
     "DeskHour",
     "DeskState",
+    "DeskTallies",
     "DeskTotals",
     "EmbeddedServer",
     "EstimateSample",
@@ -85,22 +85,22 @@ __all__ = [
     "Visitor",
     "check_folder",
     "embedded_server",
-    "left_aside",
     "open_store",
     "scheme_of",
+    "store_left_behind",
 ]
 
 _VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
 
 POSTGRES = {"postgresql", "postgres"}
-#: Stores whose server belongs to us, and what there is in the data folder once something is kept in them.
+#: Stores whose server Fairline starts itself, and what is in the data folder once they keep something.
 EMBEDDED = {"embedded": "appendonlydir", "embedded-postgres": "postgres/data"}
 
 
 async def open_store(url: str, *, data: Path | None = None, clock: Clock | None = None) -> Store:
-    """Open a store by its address: `embedded` (kept in the folder `data`), `valkey://host:port/db`, `redis://…`,
+    """Open a store by its address: `embedded` (in the folder `data`), `valkey://host:port/db`, `redis://…`,
     `valkey+unix:///path`, `valkey+cluster://host:port`, `postgresql://user@host/database`, `embedded-postgres` (in the
-    folder too). The store answers when this returns."""
+    folder too). The store has answered when this returns."""
     if url in EMBEDDED:
         if data is None:
             raise StoreNotSupported("The embedded store needs a data folder. Name one with --data.")
@@ -114,7 +114,7 @@ async def open_store(url: str, *, data: Path | None = None, clock: Clock | None 
 
 
 def embedded_server(url: str, data: Path) -> EmbeddedServer:
-    """The server of an embedded store, with its data in the folder; not started yet."""
+    """The server of an embedded store with its data in the folder; not started yet."""
     if url == "embedded-postgres":
         from fairline.store.postgres.embedded import EmbeddedPostgres
 
@@ -124,9 +124,9 @@ def embedded_server(url: str, data: Path) -> EmbeddedServer:
     return EmbeddedValkey(data)
 
 
-def left_aside(url: str, data: Path) -> str | None:
-    """The embedded store that has its data in the folder while the one that is named has none there, and would begin
-    with nothing; None where all is well."""
+def store_left_behind(url: str, data: Path) -> str | None:
+    """Another embedded store that has data in the folder, while the store of this address has none there and would
+    start empty; None if all is well."""
     if url not in EMBEDDED or (data / EMBEDDED[url]).exists():
         return None
     return next((other for other, kept in EMBEDDED.items() if (data / kept).exists()), None)
@@ -147,5 +147,5 @@ async def _open(url: str, clock: Clock | None, server: EmbeddedServer | None) ->
 
 
 def scheme_of(url: str) -> str:
-    """The kind of store that an address names. The rest of it is the client's to read, and to refuse."""
+    """The kind of store that an address names. The client reads the rest of the address, or refuses it."""
     return url.partition(":")[0].lower()

@@ -1,4 +1,4 @@
-"""What every store checks and works out before it asks its server."""
+"""Checks and conversions that every store does before it calls its server."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fairline.store.contract import ACTS, MAX_BATCH, MOST_STEPPED_BACK, Arrival,
 
 
 def milliseconds(seconds: float) -> int:
-    """Seconds as the stores count them."""
+    """Seconds as milliseconds, the unit of the stores."""
     return round(seconds * 1000)
 
 
-def in_ms(shown: EstimateSample) -> tuple[int, int, int, int]:
-    """What was shown, as the stores keep it."""
-    return shown.number, milliseconds(shown.seconds), milliseconds(shown.low), milliseconds(shown.high)
+def in_ms(sample: EstimateSample) -> tuple[int, int, int, int]:
+    """A sample with its times in milliseconds."""
+    return sample.number, milliseconds(sample.seconds), milliseconds(sample.low), milliseconds(sample.high)
 
 
 def check_batch(items: Sequence[Any]) -> None:
-    """Refuse more than one step may carry."""
+    """Refuse more items than one step may carry."""
     if len(items) > MAX_BATCH:
         raise InvalidRequest("batch", f"must have at most {MAX_BATCH:,} items; got {len(items):,}")
 
@@ -36,16 +36,16 @@ def check_level(level: int) -> None:
 
 
 def check_arrivals(arrivals: Sequence[Arrival]) -> None:
-    """Refuse too many of them, a priority that does not exist, and who is to be let in and put aside at once."""
+    """Refuse too many arrivals, a priority that does not exist, and one that goes straight in and on hold at once."""
     check_batch(arrivals)
     for arrival in arrivals:
         check_level(arrival.priority)
         if arrival.through and arrival.on_hold:
-            raise InvalidRequest("existing", "must not be said of someone who is to go straight through")
+            raise InvalidRequest("on_hold", "must be left out for someone who goes straight in")
 
 
 def check_places(places: int) -> None:
-    """Refuse to let more people pass than one step may move, or none."""
+    """Refuse to step back behind nobody, or behind more people than one step may move."""
     if not 1 <= places <= MOST_STEPPED_BACK:
         raise InvalidRequest("places", f"must be a whole number from 1 to {MOST_STEPPED_BACK}; got {places}")
 
@@ -57,27 +57,27 @@ def check_act(action: Action) -> None:
 
 
 def check_limit(limit: int) -> None:
-    """Refuse a limit that lets nobody do anything."""
+    """Refuse a limit that allows nothing."""
     if limit < 1:
         raise InvalidRequest("limit", f"must be a whole number from 1; got {limit}")
 
 
 def read_cursor(pattern: re.Pattern[str], cursor: str | None) -> re.Match[str] | None:
-    """Where a listing goes on, taken apart; None where it begins."""
+    """The parts of a cursor; None at the beginning of a listing."""
     found = None if cursor is None else pattern.fullmatch(cursor)
     if cursor is not None and found is None:
-        raise InvalidRequest("cursor", f"must be one that a listing answered; got {cursor!r:.80}")
+        raise InvalidRequest("cursor", f"must be the cursor of a page; got {cursor!r:.80}")
     return found
 
 
 def proven(arrival: Arrival, outcome: str, ticket: Ticket) -> bool:
-    """Whether an arrival that a step answered with a ticket has shown to be its holder. Its key shows that as long as
+    """Whether an arrival has proved to be the holder of the ticket it got. Its idempotency key proves that as long as
     the ticket has not moved: the device that has it now never had the key."""
     same_client = arrival.client != b"" and arrival.client == ticket.client
     return same_client or outcome == "joined" or (outcome == "repeated" and ticket.moved == 0)
 
 
-def press_fingerprint(count: int, number: int | None, desk: str) -> str:
-    """What a press of *call next* asked for: the same key with another press is a conflict."""
+def call_fingerprint(count: int, number: int | None, desk: str) -> str:
+    """What a call by hand asked for: the same key with another call is a conflict."""
     one = "" if number is None else str(number)
     return blake2b(f"{count} {one} {desk}".encode(), digest_size=8).hexdigest()

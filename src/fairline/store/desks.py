@@ -1,4 +1,4 @@
-"""A desk of a queue, and how it is read from what a store keeps."""
+"""A desk of a queue: whether it is open, worked out from what a store keeps."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class DeskState(Struct, frozen=True):
 
 
 def desk_states(settings: QueueSettings, now: int, seen: Mapping[str, int]) -> list[DeskState]:
-    """The desks that are named or were seen. `seen` is when each last called or opened; below 0 is when it closed.
-    A desk that has not called for `desk_idle_seconds` is not open any more, even if it did not say so."""
+    """The desks that are named or were seen. `seen` is when each last called or opened; a negative time is when it
+    closed. A desk that has not called for `desk_idle_seconds` is no longer open, even if nobody closed it."""
     names = sorted({*settings.desks, *(name for name in seen if name in settings.desks or not settings.desks)})
     oldest = now - settings.desk_idle_seconds * 1000
     return [

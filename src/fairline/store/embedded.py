@@ -1,12 +1,13 @@
-"""A server of a store that a process owns, with its data in one folder and no TCP port.
+"""A database server that a process owns, with its data in one folder and no TCP port.
 
-What is in the folder, beside the server's own files:
+The folder contains, in addition to the server's own files:
 
     owner.lock       locked by the Fairline that owns the folder, which writes its pid into it
-    <server>.lock    locked by the server for as long as it lives, whoever started it
+    <server>.lock    locked by the server for as long as it lives, no matter who started it
 
-Two locks, because two processes can die apart: a free `owner.lock` beside a held one of the server means a server that
-outlived its owner. The kernel frees a lock at the moment of death, so neither can be stale and no pid is trusted.
+There are two locks because one process can die without the other: if `owner.lock` is free and the lock of the server is
+not, the server has outlived its owner. The kernel frees a lock when its process dies, so no lock is ever stale, and no
+pid has to be trusted.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from fairline.errors import StoreFolderInUse, StoreFolderUnfit, StoreUnavailable
 
 LOADING_SECONDS = 120.0
 ENDING_SECONDS = 30.0  # the last fsync may have to wait for a busy disk
-SOCKET_PATH_BYTES = 100  # the systems' own limits are 104 (macOS) and 108 (Linux), the closing zero included
+SOCKET_PATH_BYTES = 100  # the limits of the systems are 104 (macOS) and 108 (Linux), with the final zero byte
 
-# Run by a fresh interpreter that then becomes the server under the same pid: the same in the fork itself (preexec_fn)
-# can deadlock where other threads run. If the owner died before prctl took hold, the parent is another one by now.
+# A new interpreter runs this and then becomes the server under the same pid: doing it in the fork itself (preexec_fn)
+# can deadlock if other threads run. If the owner died before prctl took effect, the parent is another process by now.
 BIND_TO_OWNER = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, int(sys.argv[2]))  # 1 is PR_SET_PDEATHSIG
@@ -50,11 +51,11 @@ if os.getppid() == int(sys.argv[1]):
 class EmbeddedServer(ABC):
     """A server process that this process owns."""
 
-    #: What it is called in file names, where its socket is in the folder, and the signal that ends it in order.
+    #: Its name in file names, its socket in the folder, and the signal that shuts it down properly.
     name: ClassVar[str]
     socket_name: ClassVar[str]
     ending: ClassVar[signal.Signals] = signal.SIGTERM
-    #: Variables it is started with, where nobody has set them otherwise.
+    #: Environment variables it is started with, unless they are set already.
     environ: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +67,7 @@ class EmbeddedServer(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The server's process id while it runs, else None."""
+        """The server's process id while it runs, otherwise None."""
         return self._server.pid if self._server and self._server.poll() is None else None
 
     @property
@@ -76,15 +77,15 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def find(self) -> Path:
-        """The server's binary, or StoreNotSupported."""
+        """The server's binary; raises StoreNotSupported if there is none."""
 
     @abstractmethod
     def prepare(self, server: Path) -> None:
-        """Make the folder ready for a server that is about to start; no other runs in it."""
+        """Prepare the folder for a server that is about to start; no other server runs in it."""
 
     @abstractmethod
     def command(self, server: Path) -> list[str]:
-        """How the server is started, in the folder."""
+        """The command that starts the server in the folder."""
 
     @abstractmethod
     def answers(self) -> bool:
@@ -92,21 +93,22 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def end_leftover(self) -> bool:
-        """Ask a server that outlived its owner to end; False where none answers."""
+        """Ask a server that outlived its owner to end; False if none answers."""
 
     @abstractmethod
-    def advice(self, said: str, server: Path) -> str:
-        """What to do about a server that did not start, judged by what it said."""
+    def advice(self, log: str, server: Path) -> str:
+        """What to do about a server that did not start, judged by its log."""
 
     @abstractmethod
     def remove_files(self) -> None:
-        """Remove what a server that was killed could not."""
+        """Remove the files that a killed server left behind."""
 
     def start(self) -> str:
         """Start the server, or start it again if it died, and return the store's URL once it answers."""
         if self.pid is None or not self.answers():
             self.stop()
-            self._owner, self._server, self._undo = os.getpid(), None, ExitStack()  # a fork leaves its parent's alone
+            # A fork does not touch the server of its parent.
+            self._owner, self._server, self._undo = os.getpid(), None, ExitStack()
             try:
                 self._start()
             except OSError as error:
@@ -118,9 +120,9 @@ class EmbeddedServer(ABC):
         return self.url
 
     def stop(self) -> None:
-        """Shut the server down with its data on disk, and leave the folder to whoever comes next."""
+        """Shut the server down with its data on disk, and release the folder."""
         if self._owner != os.getpid():
-            return  # nothing was started; or this is a fork, and the server belongs to its parent
+            return  # nothing was started, or this is a fork and the server belongs to its parent
         if self._server is not None:
             self._server.send_signal(self.ending)
             try:
@@ -144,8 +146,8 @@ class EmbeddedServer(ABC):
         check_folder(self.folder)
         self._own_folder()
         if len(os.fsencode(self.folder / self.socket_name)) > SOCKET_PATH_BYTES:
-            self._socket = self._short_cut() / self.socket_name
-        with ExitStack() as passed_on:  # what the server inherits is the server's alone, once it runs
+            self._socket = self._short_folder() / self.socket_name
+        with ExitStack() as passed_on:  # files that only the server keeps open once it runs
             lock = self._end_leftover()
             passed_on.callback(os.close, lock)
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -160,23 +162,24 @@ class EmbeddedServer(ABC):
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The log file of the server."""
         return self.folder / f"{self.name}.log"
 
     def _own_folder(self) -> None:
-        """Take the folder for this process, or say who has it."""
+        """Lock the folder for this process, or raise StoreFolderInUse with the process that has it."""
         path = self.folder / "owner.lock"
         lock = _lock(path)
         if lock is None:
             pid = _read(path)
             raise StoreFolderInUse(str(self.folder), int(pid) if pid.isdigit() else None)
         self._undo.callback(os.close, lock)
-        self._undo.callback(os.ftruncate, lock, 0)  # the file stays: were it removed, two could lock two files
+        # Keep the file: if it were removed, two processes could lock two different files.
+        self._undo.callback(os.ftruncate, lock, 0)
         os.ftruncate(lock, 0)
         os.write(lock, b"%d\n" % os.getpid())
 
-    def _short_cut(self) -> Path:
-        """A short way to the folder, for the address of a socket holds no long path."""
+    def _short_folder(self) -> Path:
+        """A short path to the folder: the address of a socket cannot hold a long one."""
         name = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
         home = Path(tempfile.gettempdir(), f"fairline-{os.geteuid()}-{name}")
         home.mkdir(mode=0o700, exist_ok=True)
@@ -185,7 +188,7 @@ class EmbeddedServer(ABC):
             raise StoreUnavailable(f"{home} should be a private folder of this user; remove it or set TMPDIR elsewhere")
         guard = os.open(home, os.O_RDONLY)
         self._undo.callback(os.close, guard)
-        fcntl.flock(guard, fcntl.LOCK_SH)  # systemd-tmpfiles leaves a locked folder alone, however old
+        fcntl.flock(guard, fcntl.LOCK_SH)  # systemd-tmpfiles never removes a locked folder
         self._undo.callback(shutil.rmtree, home, ignore_errors=True)
         link = home / "d"
         link.unlink(missing_ok=True)
@@ -195,7 +198,7 @@ class EmbeddedServer(ABC):
         return link
 
     def _end_leftover(self) -> int:
-        """Lock other servers out; one that outlived its owner is shut down first, and its data taken over."""
+        """Lock out other servers. A server that outlived its owner is shut down first, and its data is taken over."""
         deadline = time.monotonic() + ENDING_SECONDS
         while True:
             if not self.end_leftover() and (lock := _lock(self.folder / f"{self.name}.lock")) is not None:
@@ -208,13 +211,13 @@ class EmbeddedServer(ABC):
             time.sleep(0.02)
 
     def leftover_pid(self) -> str:
-        """The process that the server's own pid file names; only to be told."""
+        """The process in the server's own pid file; used in messages only."""
         return _read(self.folder / f"{self.name}.pid")
 
     def _spawn(self, server: Path, lock: int, log: int) -> subprocess.Popen[bytes]:
         """Start the process from a thread that lives as long as the process may.
 
-        PR_SET_PDEATHSIG fires when the *thread* that forked ends, and whoever called start() may be a short-lived one.
+        PR_SET_PDEATHSIG fires when the *thread* that forked ends, and the one that called start() may be short-lived.
         """
         command = self.command(server)
         if sys.platform == "linux" and sys.executable:
@@ -235,7 +238,7 @@ class EmbeddedServer(ABC):
                         stderr=log,
                         pass_fds=[lock],
                         umask=0o077,
-                        start_new_session=True,  # or Ctrl-C would end the store under a Fairline still at work
+                        start_new_session=True,  # otherwise Ctrl-C would end the store before Fairline has shut down
                     )
                 )
                 over.wait()
@@ -252,24 +255,25 @@ class EmbeddedServer(ABC):
         while not self.answers():
             late = time.monotonic() > deadline
             if late or self.pid is None:
-                trouble = f"did not answer within {LOADING_SECONDS:g} s" if late else "ended while starting"
-                said = _read(self.log, log_start)
-                last = "\n".join(said.splitlines()[-5:])
-                advice = self.advice(said, server)
-                raise StoreUnavailable(f"{server} {trouble} in {self.folder}. {advice} It last said:\n{last}\n")
+                failure = f"did not answer within {LOADING_SECONDS:g} s" if late else "ended while starting"
+                log = _read(self.log, log_start)
+                last = "\n".join(log.splitlines()[-5:])
+                advice = self.advice(log, server)
+                raise StoreUnavailable(f"{server} {failure} in {self.folder}. {advice} It last said:\n{last}\n")
             time.sleep(0.01)
 
 
 def check_folder(folder: Path) -> None:
-    """Whether an embedded store can be kept in a folder, which need not be there yet, or StoreFolderUnfit. Nothing is
-    changed: a folder that was there before us may be for others too, such as /tmp, and to close it would lock them out.
-    But whoever can write to it could put files in the place of ours, so one that anybody can write to is refused. (A
-    group that can is named by who made the folder: often it is that one user's own.) That others can look into it does
-    no harm: all files in it are for their owner alone."""
+    """Raise StoreFolderUnfit if an embedded store cannot be kept in this folder, which need not exist yet.
+
+    Nothing is changed: an existing folder may have other users, such as /tmp, and closing it would lock them out. But a
+    user who can write to it could replace the store's files, so a folder that anybody can write to is refused. (A
+    group that can write to it was chosen by the owner of the folder, and often has only that user.) It does no harm if
+    others can list the folder: only their owner can read the files in it."""
     folder = folder.expanduser().absolute()
     found = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     if not found.is_dir():
-        raise StoreFolderUnfit(str(folder), f"{found} is no folder", "Name another with --data.")
+        raise StoreFolderUnfit(str(folder), f"{found} is not a folder", "Name another with --data.")
     if not os.access(found, os.W_OK | os.X_OK):
         raise StoreFolderUnfit(str(folder), f"this user cannot write to {found}", "Name another with --data.")
     mode = stat.S_IMODE(found.stat().st_mode)
@@ -280,7 +284,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _lock(path: Path) -> int | None:
-    """The descriptor of a file locked for us, None if somebody else holds it; no child inherits it unasked."""
+    """Lock a file and return its descriptor; None if another process has locked it. Children do not inherit it."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -291,7 +295,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _read(path: Path, start: int = 0) -> str:
-    """The text of a file from an offset on; nothing where there is no file."""
+    """The text of a file from an offset; empty if there is no file."""
     try:
         return path.read_bytes()[start:].decode(errors="replace").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Why a step refused a join or a call, as the stores say it, turned into errors."""
+"""Turns the reasons for which the stores refuse a join or an action into errors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from fairline.errors import (
     TokenMoved,
     TransitionRefused,
 )
-from fairline.store.contract import MOST_DESKS
+from fairline.store.constants import MOST_DESKS
 
 
 def not_a_desk(names: Sequence[str], field: str = "desk") -> FairlineError:
-    """The error for a name that is none of the queue's desks."""
+    """The error for a name that is not one of the queue's desks."""
     return InvalidRequest(field, f"must be one of the desks of this queue: {', '.join(names)}")
 
 
 def too_many_desks() -> FairlineError:
-    """The error for one more desk where any name will do, and there are many already."""
+    """The error for one more desk if the queue names none and has MOST_DESKS already."""
     return InvalidRequest("name", f"There are {MOST_DESKS} desks already. Name the ones there are in 'desks'.")
 
 
 def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
-    """The error for one arrival that got no ticket."""
+    """The error for an arrival that got no ticket."""
     match why:
         case "conflict":
             return IdempotencyConflict()
@@ -63,7 +63,7 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
 
 
 def refused(queue: QueueId, action: Action, why: str, ticket_status: TicketStatus) -> FairlineError:
-    """The error for an action on one ticket that was not done."""
+    """The error for an action that was not done to a ticket."""
     match why:
         case "taken":
             return SessionTaken()

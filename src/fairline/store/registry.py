@@ -1,4 +1,4 @@
-"""The registry: what belongs to the server rather than to a queue, such as admin keys, the audit log and webhooks."""
+"""The registry: everything that belongs to the server and not to a queue, such as admin keys and the audit log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from fairline.domain.webhook import Webhook
 
-#: How many deeds the audit log keeps.
+#: How many entries the audit log keeps.
 AUDIT_ENTRIES_KEPT = 100_000
-#: A worker that has not been seen for so long is gone.
+#: A process that has not been seen for this long is gone.
 GONE_MS = 60_000
 
 Part = Literal["web", "keeper"]
@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 
 class AdminKey(Struct, frozen=True, kw_only=True):
-    """What is kept of an admin key: never the key itself."""
+    """An admin key as the store keeps it: never the key itself."""
 
     id: str
     role: Role
@@ -36,7 +36,7 @@ class AdminKey(Struct, frozen=True, kw_only=True):
 
 
 class StoreWarning(Struct, frozen=True):
-    """Something about the store's set-up: what it is, how it was found, what to do."""
+    """A setting of the store's server that may do harm: its name, its value, and what to do."""
 
     what: str
     found: str
@@ -44,7 +44,7 @@ class StoreWarning(Struct, frozen=True):
 
 
 class AuditedAction(Struct, frozen=True, kw_only=True):
-    """Something that was done with an admin key. The key is told as it was then: it may be gone when someone looks."""
+    """Something that was done with an admin key. The key is copied as it was then, because it may be revoked later."""
 
     key: str
     name: str
@@ -53,20 +53,20 @@ class AuditedAction(Struct, frozen=True, kw_only=True):
     queue: str | None = None
     ticket: int | None = None
     detail: dict[str, Any] = {}
-    """Small, and nothing of the people in line."""
+    """Small, and without data about the people in line."""
     request_id: str = ""
 
 
 class AuditEntry(Struct, frozen=True):
-    """A deed in the audit log."""
+    """An entry of the audit log."""
 
     id: str
     at: int
-    entry_action: AuditedAction
+    audited: AuditedAction
 
 
 class ProcessSeen(Struct, frozen=True):
-    """A process that was seen lately, and when."""
+    """A process that was seen recently, and when."""
 
     part: Part
     name: str
@@ -74,7 +74,7 @@ class ProcessSeen(Struct, frozen=True):
 
 
 class Registry(Protocol):
-    """What belongs to the server rather than to a queue."""
+    """Everything that belongs to the server and not to a queue."""
 
     async def admin_keys(self) -> list[AdminKey]:
         """All admin keys, oldest first."""
@@ -86,32 +86,32 @@ class Registry(Protocol):
         """Add an admin key, or replace the one with its id."""
 
     async def remove_admin_key(self, key_id: str) -> bool:
-        """Take an admin key away; False where there was none."""
+        """Remove an admin key; False if there was none."""
 
     async def limit(self, who: str, action: str, limit: int, seconds: float) -> float:
-        """Count a try at something of the server's own, such as signing in; answers the seconds to wait where it is
-        over the limit, and then is not counted."""
+        """Count a try at something that belongs to the server, such as signing in. If it is over the limit, it is not
+        counted, and the answer is the seconds to wait; otherwise 0."""
 
     async def tries(self, who: str, action: str, seconds: float) -> int:
-        """How many such tries count at this moment. Asking is none."""
+        """How many such tries count at this moment. This itself is not a try."""
 
     async def generation(self) -> int:
-        """Which generation of signing keys is in use, from 1."""
+        """The generation of the signing keys in use, from 1."""
 
     async def rotate(self) -> int:
-        """Go on to the next generation."""
+        """Change to the next generation."""
 
     async def mark_alive(self, part: Part, name: str) -> None:
-        """Note that a process serves HTTP, or keeps the queues, at this moment."""
+        """Record that a process serves HTTP, or keeps the queues, at this moment."""
 
     async def last_alive(self, part: Part) -> int | None:
-        """When that was last noted of any process, by the store's clock; None if never."""
+        """When any process of this part was last seen, by the store's clock; None if never."""
 
     async def workers(self) -> list[ProcessSeen]:
-        """Who was seen in the last minute, by part and name."""
+        """The processes that were seen in the last minute, by part and name."""
 
-    async def record(self, entry_action: AuditedAction) -> None:
-        """Write into the audit log, which keeps the last AUDIT_ENTRIES_KEPT."""
+    async def record(self, audited: AuditedAction) -> None:
+        """Write an entry into the audit log, which keeps the last AUDIT_ENTRIES_KEPT."""
 
     async def audit(self, queue: str | None, before: str | None, limit: int) -> list[AuditEntry]:
         """The audit log, newest first: of one queue or of everything, before an entry or from the newest."""
@@ -126,7 +126,7 @@ class Registry(Protocol):
         """Add a webhook, or replace the one with its id."""
 
     async def remove_webhook(self, hook_id: str) -> bool:
-        """Take a webhook away; False where there was none."""
+        """Remove a webhook; False if there was none."""
 
     async def warnings(self) -> list[StoreWarning]:
-        """What of the store's own set-up would hurt on the night."""
+        """The settings of the store's server that would do harm during an event."""

@@ -1,6 +1,6 @@
-"""Reads the statistics a store keeps: counts by hour, by minute and so far, with a histogram of waits.
+"""Reads the statistics a store keeps: counts by hour, by minute and in total, with a histogram of waits.
 
-A count has a span and a name: `h490000:joined`, `total:wait:12`. The counts of a minute are kept together, by name.
+The key of a count is a span and a name: `h490000:joined`, `total:wait:12`. The counts of a minute are kept together.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import msgspec
 
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
-from fairline.store.tallies import DeskFigures, DeskHour, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.constants import HOUR_MS, MINUTE_MS
+from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
 
-HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 _FIELD = re.compile(r"(total|h(\d+)):(.+)")
 
-#: What was counted in each minute.
+#: The counts of each minute, by name.
 Minutes = Mapping[int, Mapping[str, int]]
 
 
@@ -108,7 +108,7 @@ class Counts:
                 (self.hours[int(hour)] if hour else self.total)[name] = value
 
     def with_older(self, hours: Iterable[tuple[int, Mapping[str, int]]]) -> Counts:
-        """The same with hours that are packed away. One that was packed between two looks is not counted twice."""
+        """Add the packed hours. An hour that was packed between the two reads is not counted twice."""
         self.hours.update((hour, dict(counts)) for hour, counts in hours)
         return self
 
@@ -117,7 +117,7 @@ class Counts:
         return [Hour(start=hour * HOUR_MS, totals=totals(counts)) for hour, counts in sorted(self.hours.items())]
 
     def report(self, since: int | None, until: int | None) -> Report:
-        """The hours from `since` on and before `until`, and what they come to."""
+        """The hours from `since` and before `until`, and their totals."""
         hours = [hour for hour in self.hourly() if (since or 0) <= hour.start < (until or math.inf)]
         if since is None and until is None:
             return Report(totals(self.total), hours)
@@ -127,20 +127,20 @@ class Counts:
         together["peak"] = max((hour.totals.peak_waiting for hour in hours), default=0)
         return Report(totals(together), hours)
 
-    def desk_figures(self) -> DeskFigures:
-        """What each desk did: so far, and in each hour in which one did something."""
+    def desk_tallies(self) -> DeskTallies:
+        """What each desk did: in total, and in each hour in which one did something."""
         hours = ((hour, desks(counts)) for hour, counts in sorted(self.hours.items()))
-        return DeskFigures(desks(self.total), [DeskHour(hour * HOUR_MS, found) for hour, found in hours if found])
+        return DeskTallies(desks(self.total), [DeskHour(hour * HOUR_MS, found) for hour, found in hours if found])
 
 
 def last_minute(minutes: Minutes, name: str, now: int) -> int:
-    """How many in the last full minute, or in this one if it has more already."""
+    """The count in the last full minute, or in the present one if that is higher already."""
     minute = now // MINUTE_MS
     return max(minutes.get(each, {}).get(name, 0) for each in (minute - 1, minute))
 
 
 def stats_of(snapshot: QueueSnapshot, counts: Counts, minutes: Minutes, last_admission: int | None) -> Stats:
-    """A queue in figures."""
+    """The statistics of a queue."""
     return Stats(
         snapshot=snapshot,
         totals=totals(counts.total),
@@ -151,13 +151,13 @@ def stats_of(snapshot: QueueSnapshot, counts: Counts, minutes: Minutes, last_adm
 
 
 def minutes_of(step: int, points: int, now: int) -> range:
-    """The minutes that so many points of `step` minutes are made of; the last point has the present minute."""
+    """The minutes of this many points of `step` minutes; the last point includes the present minute."""
     end = (now // MINUTE_MS // step + 1) * step
     return range(end - points * step, end)
 
 
 def series(snapshot: QueueSnapshot, minutes: Minutes, step: int, points: int) -> list[Point]:
-    """The points, without a hole: where nothing was noted, the line is as long as it was last seen."""
+    """The points, without a gap: in a minute without counts, the line is as long as in the last one that has some."""
     wanted = minutes_of(step, points, snapshot.now)
     waiting = inside = 0
     found: list[Point] = []

@@ -1,4 +1,4 @@
-"""What was counted, as a store answers it: of a queue, of an hour, of some minutes, of a desk."""
+"""The tallies that a store answers: of a queue, of an hour, of some minutes, of a desk."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from fairline.domain.ticket import Reason
 
 
 class Estimates(Struct, frozen=True, kw_only=True):
-    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+    """How accurate the waits were that people were shown at joining: a sample of those who were admitted since."""
 
     compared: int = 0
     within: int = 0
     """How many waited no less and no more than the range they were shown."""
     error_mean: float | None = None
-    """By how many seconds the wait shown was off, to either side."""
+    """By how many seconds the shown wait was wrong, in either direction."""
     wait_mean: float | None = None
-    """How long the same people waited, to set that against."""
+    """How long the same people really waited, for comparison."""
 
 
 class Totals(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Totals(Struct, frozen=True, kw_only=True):
     expired_by_reason: dict[Reason, int] = {}
     peak_waiting: int = 0
     waits: dict[int, int] = {}
-    """How many waited how long: bucket b counts those from 2^(b/8) − 1 seconds on, up to the next."""
+    """A histogram of the waits: bucket b counts those from 2^(b/8) − 1 seconds up to the next bucket."""
     wait_mean: float | None = None
     wait_p50: float | None = None
     wait_p90: float | None = None
@@ -47,7 +47,7 @@ class Hour(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """What was counted in some hours: together, and in each of them."""
+    """The counts of some hours: together, and of each of them."""
 
     totals: Totals
     hours: list[Hour]
@@ -58,7 +58,7 @@ class Point(Struct, frozen=True, kw_only=True):
 
     start: int
     waiting: int
-    """At the end of them, as is `inside`."""
+    """At the end of these minutes, as is `inside`."""
     inside: int
     joined: int = 0
     admitted: int = 0
@@ -70,7 +70,7 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 class Stats(Struct, frozen=True, kw_only=True):
-    """A queue in figures: now, and so far."""
+    """The statistics of a queue: now, and in total."""
 
     snapshot: QueueSnapshot
     totals: Totals
@@ -87,11 +87,11 @@ class DeskTotals(Struct, frozen=True, kw_only=True):
     served: int = 0
     no_shows: int = 0
     wait_seconds: float = 0.0
-    """From joining to the call, of all who were called, together."""
+    """From joining to the call: the sum over all who were called."""
     claim_seconds: float = 0.0
-    """From the call to the start, of all who came, together."""
+    """From the call to the start: the sum over all who came."""
     service_seconds: float = 0.0
-    """From the start to the end, of all who were served, together."""
+    """From the start to the end: the sum over all who were served."""
 
 
 class DeskHour(Struct, frozen=True):
@@ -101,8 +101,8 @@ class DeskHour(Struct, frozen=True):
     desks: dict[str, DeskTotals]
 
 
-class DeskFigures(Struct, frozen=True):
-    """What each desk did: so far, and by the hour, oldest first."""
+class DeskTallies(Struct, frozen=True):
+    """What each desk did: in total, and by the hour, oldest first."""
 
     totals: dict[str, DeskTotals]
     hours: list[DeskHour]

@@ -1,4 +1,4 @@
-"""Reads what the operations answer: JSON arrays in the order of the functions `view_of`, `standing` and `whole`."""
+"""Reads the answers of the operations: JSON arrays as `snapshot_of`, `ticket_status` and `full_ticket` build them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def snapshot_of(fields: Sequence[Any]) -> QueueSnapshot:
 
 
 def ticket_status_of(row: Sequence[Any]) -> TicketStatus:
-    """Where a ticket stands."""
+    """The status of a ticket."""
     number, status, level, joined, reason, rank, deadline, leaving, desk, on_hold, serial, moved = row
     return TicketStatus(
         number=number,
@@ -49,7 +49,7 @@ def ticket_status_of(row: Sequence[Any]) -> TicketStatus:
 
 
 def ticket_of(row: Sequence[Any]) -> Ticket:
-    """All that is kept of a ticket."""
+    """A full ticket."""
     number, status, level, joined, reason, rank, deadline, leaving, *more = row
     desk, on_hold, serial, moved, place, admitted, started, ended, views, client, person, went = more
     return Ticket(
@@ -77,7 +77,7 @@ def ticket_of(row: Sequence[Any]) -> Ticket:
 
 
 def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | FairlineError:
-    """What became of one arrival."""
+    """The result of one arrival."""
     outcome, detail, found = row
     if found is None:
         return refusal(queue, outcome, detail)
@@ -90,7 +90,7 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | Fai
 def outcomes(
     queue: QueueId, action: Action, numbers: Sequence[int], answer: Sequence[Any]
 ) -> Reply[TicketStatus | FairlineError]:
-    """What became of an action on each ticket."""
+    """The result of an action on each ticket."""
     snapshot, rows = answer
     return Reply(
         snapshot_of(snapshot), [_outcome(queue, action, n, *row) for n, row in zip(numbers, rows, strict=True)]
@@ -106,8 +106,8 @@ def _outcome(
     return ticket_status if outcome == "done" else refused(queue, action, outcome, ticket_status)
 
 
-def whole_ticket(queue: QueueId, action: Action, number: int, answer: Sequence[Any]) -> Ticket:
-    """The ticket an action on one was done to, or the error it met."""
+def acted_ticket(queue: QueueId, action: Action, number: int, answer: Sequence[Any]) -> Ticket:
+    """The ticket after an action on it; raises the error if it was refused."""
     _, (outcome, row) = answer
     if row is None:
         raise TicketNotFound(queue, number)
@@ -118,12 +118,12 @@ def whole_ticket(queue: QueueId, action: Action, number: int, answer: Sequence[A
 
 
 def event_of(row: Sequence[Any]) -> Event:
-    """One entry of the outbox."""
+    """One event."""
     event_id, kind, at, ticket, detail = row
     return Event(id=str(event_id), type=EventType(kind), at=at, ticket=ticket, detail=detail)
 
 
 def revision_of(row: Sequence[Any]) -> Revision:
-    """One row of the history."""
+    """One revision of the settings."""
     version, at, by, settings, first = row
     return Revision(version, at, by, remembered(settings), first)

@@ -1,4 +1,4 @@
-"""Talks to PostgreSQL: calls operations over a pool of connections, and turns what goes wrong into our errors."""
+"""Talks to PostgreSQL: calls operations over a pool of connections, and turns the driver's errors into Fairline's."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreU
 from fairline.store.postgres.disk import Connection, Disk
 from fairline.store.postgres.statements import operations
 
-#: How long a call may wait for a connection, a lock and the whole of its answer. A step takes milliseconds: what takes
-#: this long is in trouble, and the caller is better off with a clear refusal than with a longer wait.
+#: How long a call may wait for a connection, a lock and its whole answer. A step takes milliseconds: if it takes this
+#: long something is wrong, and a clear error is better for the caller than a longer wait.
 POOL_SECONDS = 2.0
 LOCK_MS = 3000
 STATEMENT_MS = 5000
@@ -30,7 +30,7 @@ ANSWER_SECONDS = 7.0
 CONNECT_SECONDS = 2
 
 NO_QUEUE = "FL001"
-# The pool tells each failed try to connect to the log; whoever calls is told too, and says it once.
+# The pool logs each failed try to connect. The caller gets the error too, and logs it once.
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 _REFUSED = (
     errors.InvalidPassword,
@@ -43,7 +43,7 @@ _REFUSED = (
 
 
 def conninfo(url: str) -> str:
-    """The address with what we want of every connection; what the address says itself wins."""
+    """The address with the options that every connection needs; options in the address itself win."""
     try:
         given: Mapping[str, Any] = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
@@ -64,7 +64,7 @@ def conninfo(url: str) -> str:
 
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
-    """Turn the driver's errors into ours."""
+    """Turn the driver's errors into Fairline's."""
     task = asyncio.current_task()
     cancelled = task.cancelling() if task else 0
     try:
@@ -74,24 +74,24 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     except OSError as error:
         raise StoreUnavailable(str(error)) from error
     except _REFUSED as error:
-        raise StoreNotSupported(f"The database refuses it: {_said(error)}. {_advice(error)}") from error
+        raise StoreNotSupported(f"The database refuses it: {_message(error)}. {_advice(error)}") from error
     except psycopg.Error as error:
         if queue is not None and error.sqlstate == NO_QUEUE:
             raise QueueNotFound(queue) from None
         if isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction):
-            raise StoreUnavailable(_said(error)) from error
-        raise StoreError(f"The database refused a call: {_said(error)}.") from error
+            raise StoreUnavailable(_message(error)) from error
+        raise StoreError(f"The database refused a call: {_message(error)}.") from error
     finally:
         # Before Python 3.12, asyncio.wait_for, by which the driver waits, can lose a cancellation: a loop that calls
-        # the store would then go on for ever.
+        # the store would then never end.
         if task and task.cancelling() > cancelled:
             raise asyncio.CancelledError
 
 
 @contextmanager
 def _answered_in_time(connection: Connection) -> Iterator[None]:
-    """Hang up where the answer takes too long: a database that is frozen or cut off cannot end a call by itself, and
-    would not hear that it should (which the driver would wait for)."""
+    """Close the connection if the answer takes too long: a database that is frozen or cut off cannot end a call by
+    itself, and would not receive a request to do so, for which the driver would wait."""
     late = False
 
     def hang_up() -> None:
@@ -111,7 +111,7 @@ def _answered_in_time(connection: Connection) -> Iterator[None]:
         timer.cancel()
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
     return " ".join(text.splitlines()[0].split()).rstrip(".")
 
@@ -125,7 +125,7 @@ def _advice(error: psycopg.Error) -> str:
 
 
 async def connect(url: str) -> Connection:
-    """One connection by itself, as the owner of the schema needs it."""
+    """One connection without a pool, as the owner of the schema needs it."""
     async with mapped_errors():
         return await AsyncConnection.connect(conninfo(url), autocommit=True)
 
@@ -142,7 +142,7 @@ class Client:
             min_size=1,
             max_size=connections,
             timeout=POOL_SECONDS,
-            # Whoever needs a connection asks for it again: nothing waits for a pause that grew long in an outage.
+            # Callers ask for a connection again anyway: none waits for a pause that grew long during an outage.
             reconnect_timeout=1.0,
             open=False,
         )
@@ -156,7 +156,7 @@ class Client:
             await self._disk.witness()
 
     async def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         if self._checking is not None:
             self._checking.cancel()
             await asyncio.wait([self._checking])
@@ -164,18 +164,18 @@ class Client:
         await self._pool.close()
 
     async def call(self, name: str, *args: Any, queue: QueueId | None = None) -> str:
-        """Run an operation; answers its JSON, once what it wrote is on disk."""
+        """Run an operation; returns its JSON once everything it wrote is on disk."""
         async with mapped_errors(queue):
             async with self._pool.connection() as connection:
                 witness = await self._disk.witness()
-                said, server = await self._ask(connection, operations()[name].call, args)
+                answer, server = await self._ask(connection, operations()[name].call, args)
             if server is not None:
                 await self._disk.reached(witness, server)
-        assert isinstance(said, str), f"{name} answered no JSON"
-        return said
+        assert isinstance(answer, str), f"{name} answered no JSON"
+        return answer
 
     async def setting(self, name: str) -> str | None:
-        """A setting of the server; None where it does not tell."""
+        """A setting of the server; None if it does not say."""
         async with mapped_errors():
             witness = await self._disk.witness()
             (value,) = await self._ask(witness.connection, "SELECT current_setting(%s, true)", [name])
@@ -186,13 +186,13 @@ class Client:
             with _answered_in_time(connection):
                 row = await (await connection.execute(statement, args)).fetchone()
         except psycopg.Error as error:
-            await self._doubt(connection, error)
+            await self._check_after(connection, error)
             raise
         assert row is not None
         return row
 
-    async def _doubt(self, connection: Connection, error: Exception) -> None:
-        """After a lost connection the others may be dead too; a server that became a replica is not ours any more."""
+    async def _check_after(self, connection: Connection, error: Exception) -> None:
+        """After a lost connection the others may be dead too. A server that became a replica is of no use any more."""
         if isinstance(error, errors.ReadOnlySqlTransaction):
             await connection.close()
         if connection.closed and (self._checking is None or self._checking.done()):

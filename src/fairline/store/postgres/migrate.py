@@ -1,8 +1,8 @@
-"""Brings the schema of a database to the version this code needs, and says at which version it is.
+"""Upgrades the schema of a database to the version that this code needs, and reads its version.
 
-Each upgrade is one transaction under one lock: of several instances that start at once, one does it and the others find
-it done. Migrations add to each other and are never changed; functions and the table of transitions are made anew
-whenever they differ from the code's.
+Each upgrade is one transaction under one lock: if several instances start at once, one does it and the others find it
+done. Migrations add to each other and are never changed. Functions and the table of transitions are recreated whenever
+they differ from those of the code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairline.domain.ticket import Action, Status, goes_to
 from fairline.errors import StoreNotSupported
 from fairline.store.postgres.statements import SCHEMA, Migration, digest, functions, migrations, operations
 
-#: Any number will do that no other program takes on the same database.
+#: Any number that no other program uses as a lock on the same database.
 LOCK = 0x6661_6972_6C69_6E65
 OLDEST = 140_000
 
@@ -27,31 +27,31 @@ Connection = AsyncConnection[TupleRow]
 
 
 class Schema(Struct, frozen=True):
-    """How far a database is."""
+    """The version of a database."""
 
     version: int
-    """The last migration it has; 0 if none."""
+    """Its last migration; 0 if it has none."""
     functions: str
     """The digest of its functions."""
 
     @property
     def current(self) -> bool:
-        """It is what this code needs."""
+        """Whether it is the version that this code needs."""
         return self.version == migrations()[-1].number and self.functions == digest()
 
     @property
     def newer(self) -> bool:
-        """It was upgraded by a later Fairline."""
+        """Whether a later Fairline has upgraded it."""
         return self.version > migrations()[-1].number
 
     @property
     def pending(self) -> list[Migration]:
-        """What an upgrade would do."""
+        """The migrations that an upgrade would run."""
         return [each for each in migrations() if each.number > self.version]
 
 
 async def status(connection: Connection) -> Schema:
-    """How far the database is."""
+    """The version of the database."""
     there = await _one(connection, f"SELECT to_regclass('{SCHEMA}.migrations') IS NOT NULL")
     if not there:
         return Schema(0, "")
@@ -61,7 +61,7 @@ async def status(connection: Connection) -> Schema:
 
 
 async def upgrade(connection: Connection, *, role: str | None = None, upto: int | None = None) -> Schema:
-    """Bring the database to the newest version (or to `upto`, for tests), and let `role` run the operations."""
+    """Upgrade the database to the newest version (or to `upto`, for tests), and let `role` run the operations."""
     if connection.info.server_version < OLDEST:
         found = connection.info.server_version // 10_000
         raise StoreNotSupported(f"The store needs PostgreSQL {OLDEST // 10_000} or newer; this is {found}.")
@@ -89,9 +89,9 @@ async def upgrade(connection: Connection, *, role: str | None = None, upto: int 
 
 @asynccontextmanager
 async def _alone(connection: Connection) -> AsyncIterator[None]:
-    """One upgrade at a time. The lock is taken before the transaction begins: what another one made while we waited is
-    only sure to be seen in a transaction that begins afterwards."""
-    # Whoever has the lock may be at it for longer than a statement may usually take.
+    """One upgrade at a time. The lock is taken before the transaction begins, because only a transaction that begins
+    after another upgrade is sure to see its changes."""
+    # An upgrade that has the lock may take longer than a statement usually may.
     await connection.execute("SET statement_timeout = 0")
     await connection.execute("SET lock_timeout = '60s'")
     await connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
@@ -118,9 +118,9 @@ async def _prepare(connection: Connection) -> None:
     )
 
 
-#: The statements are large, and the right plan is always the one by the index, row by row: to plan each call anew would
-#: cost more than the call, and a plan made while the tables were empty must not read a whole table, or the whole of a
-#: queue for a hash, later on.
+#: The statements are large, and the right plan is always by index, row by row. Planning each call again would cost more
+#: than the call, and a plan made while the tables were empty must not later read a whole table, or a whole queue for a
+#: hash.
 PLANNING = (
     "plan_cache_mode = force_generic_plan",
     "enable_seqscan = off",
@@ -176,7 +176,7 @@ async def _grant(connection: Connection, role: str) -> None:
 
 
 async def _run(connection: Connection, text: str) -> None:
-    # Without parameters, so that a text of many statements is allowed and % is only a sign.
+    # Without parameters, so that the text may have many statements and % has no special meaning.
     await connection.execute(_text(text))
 
 
@@ -186,5 +186,5 @@ async def _one(connection: Connection, text: str) -> object:
 
 
 def _text(text: str) -> SQL:
-    """Our own files and names: nothing that came from outside."""
+    """Text from this package only, never from outside."""
     return SQL(text)

@@ -1,4 +1,4 @@
-"""What belongs to the server rather than to a queue, on PostgreSQL."""
+"""Everything that belongs to the server and not to a queue, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from fairline.store.registry import (
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode
 _alive = msgspec.json.Decoder(list[tuple[Part, str, int]]).decode
-_deeds = msgspec.json.Decoder(list[tuple[int, int, AuditedAction]]).decode
+_actions = msgspec.json.Decoder(list[tuple[int, int, AuditedAction]]).decode
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _webhooks = msgspec.json.Decoder(list[Webhook]).decode
 
-#: How a server that keeps people's places should be set, and what to do where it is not.
+#: How the server should be set, and what to do if it is not.
 _WANTED = {
     "fsync": ("on", "A crash of the machine may destroy everything. Set fsync = on."),
     "full_page_writes": ("on", "A crash of the machine may destroy everything. Set full_page_writes = on."),
     "synchronous_commit": (
         "on",
-        "A crash may lose what was answered last. Set synchronous_commit = on.",
+        "A crash may lose the last answered changes. Set synchronous_commit = on.",
     ),
-    "autovacuum": ("on", "Tables that change all the time would only grow. Set autovacuum = on."),
+    "autovacuum": ("on", "Tables that change all the time would keep growing. Set autovacuum = on."),
 }
-#: These keep at least as much as what is wanted.
+#: These values are at least as safe as the wanted one.
 _AS_GOOD = {"synchronous_commit": {"remote_write", "remote_apply"}}
 
 
@@ -84,16 +84,16 @@ class PostgresRegistry:
     async def workers(self) -> list[ProcessSeen]:
         return [ProcessSeen(*row) for row in _alive(await self._client.call("all_workers", self._now(), GONE_MS))]
 
-    async def record(self, entry_action: AuditedAction) -> None:
+    async def record(self, audited: AuditedAction) -> None:
         await self._client.call(
-            "record_deed", self._now(), entry_action.queue, _encode(entry_action).decode(), AUDIT_ENTRIES_KEPT
+            "record_action", self._now(), audited.queue, _encode(audited).decode(), AUDIT_ENTRIES_KEPT
         )
 
     async def audit(self, queue: str | None, before: str | None, limit: int) -> list[AuditEntry]:
         if before is not None and not _ENTRY.fullmatch(before):
             raise InvalidRequest("before", f"must be the id of an entry; got {before!r:.80}")
-        rows = _deeds(await self._client.call("list_deeds", queue, int(before) if before else None, limit))
-        return [AuditEntry(str(number), at, entry_action) for number, at, entry_action in rows]
+        rows = _actions(await self._client.call("list_actions", queue, int(before) if before else None, limit))
+        return [AuditEntry(str(number), at, audited) for number, at, audited in rows]
 
     async def webhooks(self) -> list[Webhook]:
         return _webhooks(await self._client.call("all_webhooks", None))
@@ -116,5 +116,5 @@ class PostgresRegistry:
         ]
 
     def _now(self) -> int | None:
-        """The time passed in by tests; the database's own otherwise."""
+        """The time that tests pass; None is that of the database."""
         return self._clock() if self._clock else None

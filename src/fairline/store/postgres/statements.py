@@ -1,8 +1,8 @@
 """The SQL of the store: numbered migrations, and functions of which each operation is one.
 
-Everything is in `sql/*.sql`, except the contract's bounds, which are made into functions. An operation is a function
-that answers JSON and whose comment begins with its name; how to call it is read from its declaration, so no statement
-is written twice.
+Everything is in `sql/*.sql`, except the shared numbers of `constants.py`, which become functions. An operation is a
+function that returns JSON and whose comment begins with its name. How to call it is read from its declaration, so no
+statement is written twice.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS
+from fairline.store.constants import PLACE_BITS, SHARED
 from fairline.store.postgres.disk import SERVER
 
 SCHEMA = "fairline"
-#: The contract's bounds that helpers need: SQL has no copy of its own that could disagree. (Those of one operation
-#: alone are parameters of it.)
-_BOUNDS = {"hours_at_hand": HOURS_AT_HAND, "hours_kept": HOURS_KEPT, "most_desks": MOST_DESKS}
 _MIGRATION = re.compile(r"(\d{4})_(\w+)\.sql")
 _OPERATION = re.compile(
     r'^-- (?P<name>\w+): [^\n]*\n(?:--[^\n]*\n)*CREATE FUNCTION "?(?P=name)"?\((?P<takes>[^)]*)\)\s+RETURNS json\b',
@@ -56,26 +53,28 @@ def migrations() -> tuple[Migration, ...]:
 
 @cache
 def functions() -> str:
-    """All functions, to be made anew by every upgrade."""
+    """All functions; every upgrade recreates them."""
     files = (resources.files(__package__) / "sql" / "functions").iterdir()
     named = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql"))
-    bounds = [
-        f"CREATE FUNCTION {name}() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT {value}::bigint';"
-        for name, value in _BOUNDS.items()
-    ]
-    return "\n".join([*bounds, *(body for _, body in named)])
+    constants = [_constant(name, value) for name, value in SHARED.items()]
+    return "\n".join([*constants, _constant("place_bits", PLACE_BITS, "integer"), *(body for _, body in named)])
+
+
+def _constant(name: str, value: int, kind: str = "bigint") -> str:
+    """A shared number as a function: PostgreSQL puts the number itself into the statement that calls it."""
+    return f"CREATE FUNCTION {name}() RETURNS {kind} LANGUAGE sql IMMUTABLE AS 'SELECT {value}::{kind}';"
 
 
 @cache
 def operations() -> dict[str, Operation]:
-    """What the server may run, by name."""
+    """The functions that the server may run, by name."""
     return {found["name"]: _operation(found["name"], found["takes"]) for found in _OPERATION.finditer(functions())}
 
 
 def _operation(name: str, takes: str) -> Operation:
     types = [parameter.split(maxsplit=1)[1] for parameter in takes.split(",")] if takes.strip() else []
     full = f'{SCHEMA}."{name}"'
-    # What wrote something, or locked it, has a transaction's number by then: the answer says on which server that was.
+    # A call that wrote or locked something has a transaction id by then. The answer then says on which server that was.
     call = (
         f"SELECT {full}({', '.join(f'%s::{kind}' for kind in _qualified(types))})::text, "
         f"CASE WHEN pg_current_xact_id_if_assigned() IS NOT NULL THEN {SERVER} END"
@@ -84,11 +83,11 @@ def _operation(name: str, takes: str) -> Operation:
 
 
 def _qualified(types: list[str]) -> list[str]:
-    """Types of our own with their schema: the server's role needs no search path."""
+    """The types of the schema with its name, so that the server's role needs no search path."""
     return [f"{SCHEMA}.{kind}" if kind in {"status", "reason"} else kind for kind in types]
 
 
 @cache
 def digest() -> str:
-    """What the functions are, in short: where the database has others, they are made anew."""
+    """A digest of the functions: if the database has others, they are recreated."""
     return hashlib.sha256(functions().encode()).hexdigest()[:16]

@@ -25,6 +25,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.store.checks import (
+    call_fingerprint,
     check_act,
     check_arrivals,
     check_batch,
@@ -33,7 +34,6 @@ from fairline.store.checks import (
     check_places,
     in_ms,
     milliseconds,
-    press_fingerprint,
     read_cursor,
 )
 from fairline.store.contract import (
@@ -61,6 +61,7 @@ from fairline.store.contract import (
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.embedded import EmbeddedServer
 from fairline.store.postgres.answers import (
+    acted_ticket,
     decode,
     event_of,
     joined,
@@ -69,7 +70,6 @@ from fairline.store.postgres.answers import (
     snapshot_of,
     ticket_of,
     ticket_status_of,
-    whole_ticket,
 )
 from fairline.store.postgres.client import Client, connect, mapped_errors
 from fairline.store.postgres.migrate import status as schema_status
@@ -78,7 +78,7 @@ from fairline.store.postgres.outbox import PostgresOutbox
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.refusals import not_a_desk, too_many_desks
 from fairline.store.stats import Counts, series, stats_of
-from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
+from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 _EVENT_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -88,8 +88,8 @@ _json = msgspec.json.encode
 async def open_postgres(
     url: str, *, clock: Clock | None = None, server: EmbeddedServer | None = None, connections: int = 8
 ) -> PostgresStore:
-    """Open the store at `url`, brought to the version this code needs; it has answered when this returns."""
-    await _bring_up(url)
+    """Open the store at `url`, upgraded to the version this code needs; it has answered when this returns."""
+    await _upgrade_if_needed(url)
     store = PostgresStore(Client(url, connections), clock, server)
     try:
         await store.open()
@@ -100,8 +100,8 @@ async def open_postgres(
     return store
 
 
-async def _bring_up(url: str) -> None:
-    """Upgrade a database that is behind, if we may; else say who has to."""
+async def _upgrade_if_needed(url: str) -> None:
+    """Upgrade an older database if this role may; otherwise say what has to be done."""
     async with mapped_errors(), await connect(url) as connection:
         found = await schema_status(connection)
         if found.current:
@@ -234,11 +234,11 @@ class PostgresStore:
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
         answer = await self._call("prioritise", queue, number, level)
-        return whole_ticket(queue, Action.PRIORITISE, number, answer)
+        return acted_ticket(queue, Action.PRIORITISE, number, answer)
 
     async def step_back(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         check_places(places)
-        return whole_ticket(queue, Action.STEP_BACK, number, await self._call("step_back", queue, number, places, seen))
+        return acted_ticket(queue, Action.STEP_BACK, number, await self._call("step_back", queue, number, places, seen))
 
     async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
         check_places(places)
@@ -247,9 +247,9 @@ class PostgresStore:
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         answer = await self._call("rebind", queue, number, joined, moved, client)
-        return whole_ticket(queue, Action.HEARTBEAT, number, answer)
+        return acted_ticket(queue, Action.HEARTBEAT, number, answer)
 
-    # Letting in
+    # Admission
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
         snapshot, numbers = await self._call("admit", queue, at_most, milliseconds(every), milliseconds(lease))
@@ -258,8 +258,8 @@ class PostgresStore:
     async def call_next(
         self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
-        pressed = press_fingerprint(count, number, desk)
-        _, (outcome, rows) = await self._call("call_next", queue, count, number, desk, key, pressed)
+        fingerprint = call_fingerprint(count, number, desk)
+        _, (outcome, rows) = await self._call("call_next", queue, count, number, desk, key, fingerprint)
         match outcome:
             case "conflict":
                 raise IdempotencyConflict
@@ -274,7 +274,7 @@ class PostgresStore:
                 raise TransitionRefused(Action.CALL, found.found, found.reason)
         return [ticket_of(row) for row in rows if row]
 
-    # Inside, and out
+    # Sessions, and actions on tickets
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
@@ -297,17 +297,17 @@ class PostgresStore:
         check_batch(numbers)
         check_act(action)
         why, many = REASONS.get(action), len(numbers)
-        whose = (list(numbers), list(joined or [None] * many), list(by or [b""] * many))
-        answer = await self._call("act", queue, action.value, why.value if why else None, *whose)
+        columns = (list(numbers), list(joined or [None] * many), list(by or [b""] * many))
+        answer = await self._call("act", queue, action.value, why.value if why else None, *columns)
         return outcomes(queue, action, numbers, answer)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
         detail = f"{went.queue} {went.number}"
         answer = await self._call("transfer", queue, number, _json(went).decode(), detail)
-        return whole_ticket(queue, Action.TRANSFER, number, answer)
+        return acted_ticket(queue, Action.TRANSFER, number, answer)
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
-        return whole_ticket(queue, Action.REVOKE, number, await self._call("revoke", queue, number, reason))
+        return acted_ticket(queue, Action.REVOKE, number, await self._call("revoke", queue, number, reason))
 
     async def revoked(self, queue: QueueId) -> dict[int, str]:
         return dict(decode(await self._client.call("all_revoked", queue, queue=queue)))
@@ -344,10 +344,10 @@ class PostgresStore:
         now, found = await self._call("all_desks", queue)
         return desk_states(settings, now, dict(found))
 
-    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
-        return (await self._counts(queue, older=older)).desk_figures()
+    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
+        return (await self._counts(queue, older=older)).desk_tallies()
 
-    # Passes
+    # Priority passes
 
     async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
         check_level(level)
@@ -404,8 +404,8 @@ class PostgresStore:
         return [event_of(row) for row in rows]
 
     async def stats(self, queue: QueueId) -> Stats:
-        snapshot, last, fields, noted = await self._call("figures", queue)
-        return stats_of(snapshot_of(snapshot), Counts(fields), dict(noted), last)
+        snapshot, last, fields, minutes = await self._call("all_counts", queue)
+        return stats_of(snapshot_of(snapshot), Counts(fields), dict(minutes), last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
         return (await self._counts(queue)).hourly()
@@ -415,11 +415,11 @@ class PostgresStore:
         return (await self._counts(queue, older=older)).report(since, until)
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
-        snapshot, noted = await self._call("series", queue, step * points)
-        return series(snapshot_of(snapshot), dict(noted), step, points)
+        snapshot, minutes = await self._call("series", queue, step * points)
+        return series(snapshot_of(snapshot), dict(minutes), step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
-        _, _, fields, _ = await self._call("figures", queue)
+        _, _, fields, _ = await self._call("all_counts", queue)
         counts = Counts(fields)
         if not older:
             return counts
@@ -437,7 +437,7 @@ def _ticket_statuses(answer: Sequence[Any]) -> Reply[TicketStatus | None]:
 
 
 def _join_calendar(calendar: JoinCalendar | None) -> tuple[Any, ...]:
-    """Terms as the function takes them."""
+    """The calendar as parameters of the function."""
     if calendar is None:
         return None, [], None, None, None
     spans = calendar.open

@@ -1,4 +1,4 @@
-"""Reads what the scripts answer: the view of the queue, and rows of outcome, rank, deadline and record."""
+"""Reads the answers of the scripts: the snapshot of the queue, and rows of outcome, rank, deadline and record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def snapshot_of(packed: bytes) -> QueueSnapshot:
 def joins(
     queue: QueueId, arrivals: Sequence[Arrival], items: Sequence[Any], snapshot: QueueSnapshot
 ) -> Iterator[Joined | FairlineError]:
-    """What became of each arrival."""
+    """The result of each arrival."""
     coming = iter(arrivals)
     for row in rows_of(items, 6):
         if row[0] == b"row":
@@ -47,7 +47,7 @@ def joins(
         else:
             yield _joined(queue, next(coming), row, snapshot)
     if next(coming, None) is not None:
-        raise ValueError(f"{len(arrivals)} came, and fewer were answered")
+        raise ValueError(f"the answer has fewer items than the {len(arrivals)} arrivals")
 
 
 def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], snapshot: QueueSnapshot) -> Joined | FairlineError:
@@ -62,7 +62,7 @@ def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], snapshot: Queu
 def outcomes(
     queue: QueueId, action: Action, numbers: Sequence[int], items: Sequence[Any], snapshot: QueueSnapshot
 ) -> Reply[TicketStatus | FairlineError]:
-    """What became of an action on each ticket."""
+    """The result of an action on each ticket."""
     rows = zip(numbers, rows_of(items, 4), strict=True)
     return Reply(snapshot, [outcome(queue, action, number, row, snapshot) for number, row in rows])
 
@@ -70,25 +70,27 @@ def outcomes(
 def outcome(
     queue: QueueId, action: Action, number: int, row: Sequence[Any], snapshot: QueueSnapshot
 ) -> TicketStatus | FairlineError:
-    """What became of an action on one ticket."""
-    became, *rest = row
-    if became == b"missing":
+    """The result of an action on one ticket."""
+    result, *rest = row
+    if result == b"missing":
         return TicketNotFound(queue, number)
     ticket_status = unpack_ticket_status(number, rest, snapshot.stopped)
-    if became == b"done":
+    if result == b"done":
         return ticket_status
-    return refused(queue, action, became.decode(), ticket_status)
+    return refused(queue, action, result.decode(), ticket_status)
 
 
-def theirs(queue: QueueId, joined: int | None, found: TicketStatus | FairlineError) -> TicketStatus | FairlineError:
-    """What was found, if it is of the ticket that was taken at `joined` where that is known."""
+def same_ticket(
+    queue: QueueId, joined: int | None, found: TicketStatus | FairlineError
+) -> TicketStatus | FairlineError:
+    """The result, or the error for another ticket if this one was not issued at `joined` (None is any time)."""
     if isinstance(found, FairlineError) or joined in (None, found.joined):
         return found
     return refused(queue, Action.START, "another", found)
 
 
-def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], snapshot: QueueSnapshot) -> Ticket:
-    """The ticket an action on one was done to, or the error it met."""
+def acted_ticket(queue: QueueId, action: Action, number: int, items: Sequence[Any], snapshot: QueueSnapshot) -> Ticket:
+    """The ticket after an action on it; raises the error if it was refused."""
     ticket_status = outcome(queue, action, number, items, snapshot)
     if isinstance(ticket_status, FairlineError):
         raise ticket_status
@@ -96,14 +98,14 @@ def whole_ticket(queue: QueueId, action: Action, number: int, items: Sequence[An
 
 
 def tickets_of(fields: Mapping[bytes, bytes]) -> Sequence[int | None]:
-    """The ticket of each event that an entry of the stream tells; None for an event that is of the queue itself."""
+    """The ticket of each event in an entry of the stream; None for an event of the queue itself."""
     first, _, last = fields[b"ticket"].partition(b"-")
     return range(int(first), int(last or first) + 1) if first else (None,)
 
 
 def events(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Event]:
-    """What one entry of the stream tells: one event, or that several joined in a row (`5-9`). The id of each but the
-    last says how many of the entry are read with it."""
+    """The events in one entry of the stream: one event, or several joins in a row (`5-9`). The id of each but the last
+    says how many events of the entry have been read with it."""
     entry, tickets = entry_id.decode(), tickets_of(fields)
     for read, ticket in enumerate(tickets, 1):
         yield Event(
@@ -115,8 +117,8 @@ def events(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Event]:
         )
 
 
-def revision(made: int, entry_id: bytes, fields: Mapping[bytes, bytes]) -> Revision:
-    """One entry of the history of a queue that was made with the version `made`."""
+def revision(first_version: int, entry_id: bytes, fields: Mapping[bytes, bytes]) -> Revision:
+    """One entry of the history of a queue that was created with `first_version`."""
     version = int(entry_id.partition(b"-")[0])
     settings = remembered(msgspec.json.decode(fields[b"settings"]))
-    return Revision(version, int(fields[b"at"]), fields[b"by"].decode(), settings, first=version == made)
+    return Revision(version, int(fields[b"at"]), fields[b"by"].decode(), settings, first=version == first_version)

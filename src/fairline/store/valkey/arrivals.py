@@ -1,4 +1,4 @@
-"""Packs those who want to join as the script takes them: what all of them tell, then by name what only some do."""
+"""Packs the arrivals of a join as arrivals.lua reads them: what all of them have, then by name what only some have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairline.store.valkey.record import pack_came, pack_person
 
 
 def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any], list[str]]:
-    """The script's arguments, and the keys of the limits that they name by their index."""
+    """The arguments of the script, and the keys of the limits that they name by index."""
     limits: dict[tuple[str, bytes], int] = {}
     first = len(PARTS) + 1
 
@@ -25,23 +25,23 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
     args += [a.address for a in arrivals]
     args += address_keys
     args += [pack_person(a.person) for a in arrivals]
-    for who, a in enumerate(arrivals, 1):
-        if a.limited and not _tells_more(a):
+    for i, a in enumerate(arrivals, 1):
+        if a.limited and not _has_extras(a):
             continue
         hourly = {"phone_key": limit_key(a, "phone", a.phone), "email_key": limit_key(a, "email", a.email)}
-        for name, value in (_more(a) | hourly).items():
+        for name, value in (_extras(a) | hourly).items():
             if value:
-                args += (who, name, value)
+                args += (i, name, value)
     return args, [rate_key(queue, f"{kind}:{who.hex()}", "join") for kind, who in limits]
 
 
-def _tells_more(a: Arrival) -> bool:
-    told = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.on_hold, a.missing)
-    return any(told) or a.came is not None
+def _has_extras(a: Arrival) -> bool:
+    extras = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.on_hold, a.missing)
+    return any(extras) or a.came is not None
 
 
-def _more(a: Arrival) -> dict[str, Any]:
-    """What most do not tell."""
+def _extras(a: Arrival) -> dict[str, Any]:
+    """What only some arrivals have."""
     return {
         "user": a.user,
         "phone": a.phone,

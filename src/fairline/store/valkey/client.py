@@ -1,4 +1,4 @@
-"""Talks to Valkey or Redis, one server or a cluster: runs scripts, and turns what goes wrong into Fairline's errors."""
+"""Talks to Valkey or Redis, one server or a cluster: runs scripts, and turns the client's errors into Fairline's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _AWAY = (
 )
 #: All that the client raises.
 _ERRORS = (RedisError, RedisClusterException, OSError)
-#: A call that was sent is never sent again by itself: a join could then be done twice.
+#: A call is never sent again automatically: a join could then be done twice.
 _ONCE = {"retry": Retry(NoBackoff(), 0)}
 _LIMITS = {"socket_connect_timeout": 2.0, "socket_timeout": 5.0, "socket_keepalive": True}
 
@@ -59,18 +59,18 @@ class PatientCluster(RedisCluster):
     """A cluster client that waits for a free connection as the pool of one server does, instead of refusing."""
 
     def __init__(self, *, max_connections: int, **options: Any) -> None:
-        # A look at the cluster's shape takes one more. Without the steps set to 0, every fifth redirection closes all
-        # connections, whatever is under way on them.
+        # Reading the shape of the cluster takes more connections. Unless the steps are set to 0, every fifth
+        # redirection closes all connections, also those with calls in progress.
         super().__init__(max_connections=max_connections + 4, reinitialize_steps=0, **options)
-        self._turn = asyncio.Semaphore(max_connections)
+        self._permits = asyncio.Semaphore(max_connections)
 
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        async with self._turn:
+        async with self._permits:
             return await super().execute_command(*args, **kwargs)
 
     async def aclose(self) -> None:
         await super().aclose()
-        # After a lost connection the client takes itself for closed, and would leave the other ones open.
+        # After a lost connection the client believes it is closed, and would leave the other connections open.
         for nodes in ("nodes_cache", "startup_nodes"):
             await self.nodes_manager.aclose(nodes)
 
@@ -90,28 +90,28 @@ def connect(url: str, connections: int) -> Connection:
     return Redis.from_pool(pool)
 
 
-async def ask_all(client: Connection, questions: Sequence[Sequence[Any]]) -> list[Any]:
-    """The answers to many small questions about different queues: together where one server has all of them."""
-    if not questions:
+async def ask_all(client: Connection, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """The answers to many small commands about different queues: in one round trip if one server has all of them."""
+    if not commands:
         return []
     if isinstance(client, PatientCluster):
-        return await asyncio.gather(*(client.execute_command(*question) for question in questions))
+        return await asyncio.gather(*(client.execute_command(*command) for command in commands))
     async with client.pipeline(transaction=False) as pipeline:
-        for question in questions:
-            pipeline.execute_command(*question)
+        for command in commands:
+            pipeline.execute_command(*command)
         answers: list[Any] = await pipeline.execute()
         return answers
 
 
 def translated(error: Exception, queue: QueueId | None = None) -> StoreError | QueueNotFound:
-    """An error of the client, or of the server, as one of ours."""
+    """An error of the client or of the server as one of Fairline's."""
     match error:
         case AuthenticationError():
             return StoreNotSupported(f"The store refuses the name or password in its address: {error}.")
         case OutOfMemoryError():
             return StoreUnavailable("it is out of memory; raise its maxmemory")
         case ResponseError() if str(error).startswith("MISCONF"):
-            return StoreUnavailable("it cannot write to its disk, and takes nothing more; make room there")
+            return StoreUnavailable("it cannot write to its disk, and accepts no changes; free some space there")
         case ResponseError() if not isinstance(error, _AWAY):
             if queue is not None and str(error).startswith("NOQUEUE"):
                 return QueueNotFound(queue)
@@ -122,7 +122,7 @@ def translated(error: Exception, queue: QueueId | None = None) -> StoreError | Q
 
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
-    """Turn the client's errors into ours."""
+    """Turn the client's errors into Fairline's."""
     task = asyncio.current_task()
     cancelled = task.cancelling() if task else 0
     try:
@@ -131,13 +131,13 @@ async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
         raise translated(error, queue) from error
     finally:
         # Before Python 3.12, asyncio.wait_for, by which the client sends, can lose a cancellation: a loop that calls
-        # the store would then go on for ever.
+        # the store would then never end.
         if task and task.cancelling() > cancelled:
             raise asyncio.CancelledError
 
 
 class Runner:
-    """Runs scripts and small questions: through one pipe to a single server, through the client to a cluster."""
+    """Runs scripts and small commands: through one pipe to a single server, through the client to a cluster."""
 
     def __init__(self, client: Connection) -> None:
         self._pipe: Pipe | None = None
@@ -175,10 +175,11 @@ class Runner:
         try:
             return await self._call("EVALSHA", body.sha, len(keys), *keys, *args)
         except NoScriptError:
-            # A server that was started anew, or a node that never saw it. It did not run: sending it is safe.
+            # The server was restarted, or this node has never had the script. It did not run, so sending it again is
+            # safe.
             return await self._call("EVAL", body.source, len(keys), *keys, *args)
 
     async def close(self) -> None:
-        """End the pipe."""
+        """Close the pipe."""
         if self._pipe is not None:
             await self._pipe.close()

@@ -1,4 +1,4 @@
-"""The events of a queue, as its stream keeps them."""
+"""Reads the events of a queue from its stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ID = re.compile(r"([0-9]{1,20}(?:-[0-9]{1,20})?)(?:\.([1-9][0-9]{0,8}))?", re.A
 
 
 class EventStream:
-    """Reads the streams. What its methods promise is said of `contract.Store`."""
+    """Reads the streams. `contract.Store` documents the methods."""
 
     def __init__(self, client: Connection) -> None:
         self._client = client
@@ -39,9 +39,9 @@ class EventStream:
                 raise _no_event(entry) from error
             if not found and not await self._client.hexists(key(queue, "queue"), "version"):
                 raise QueueNotFound(queue)
-        told = itertools.chain.from_iterable(events(*each) for each in found)
-        begun = min(read, len(tickets_of(found[0][1]))) if found and found[0][0].decode() == entry else 0
-        return list(itertools.islice(told, begun, begun + limit))
+        found_events = itertools.chain.from_iterable(events(*each) for each in found)
+        skipped = min(read, len(tickets_of(found[0][1]))) if found and found[0][0].decode() == entry else 0
+        return list(itertools.islice(found_events, skipped, skipped + limit))
 
     async def last(self, queue: QueueId) -> str:
         """See `last_event`."""
@@ -53,7 +53,8 @@ class EventStream:
 
     async def lost(self, queue: QueueId, after: str) -> bool:
         """See `events_lost`."""
-        # An id tells nothing of how many came between: where the event itself is not kept, others may be gone too.
+        # An id does not say how many events came between: if the event itself is no longer kept, others may be gone
+        # too.
         async with mapped_errors():
             entry, _ = _place(after)
             found = await self._client.xrange(key(queue, "events"), entry, entry, 1)
@@ -79,7 +80,7 @@ class EventStream:
 
 
 def _place(after: str) -> tuple[str, int]:
-    """The entry of an event, and how many of its events were read where it has more; see `answers.events`."""
+    """The entry of an event, and how many of its events have been read if it has several; see `answers.events`."""
     found = _ID.fullmatch(after)
     if found is None:
         raise _no_event(after)

@@ -7,13 +7,13 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:queues`                | set        | the names of all queues (a hint: a queue is there if its `:queue` is)     |
 | `fl:admin-keys`            | hash       | admin keys by id, hashed                                                  |
 | `fl:generation`            | string     | which generation of signing keys is in use                                |
-| `fl:alive`                 | hash       | when a web worker and a keeper were last there                            |
-| `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server's own, as `rate` below      |
-| `fl:workers`               | sorted set | each of them, by when it was last there; gone after a minute              |
+| `fl:alive`                 | hash       | when a web worker and a keeper were last seen                             |
+| `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server, as `rate` below            |
+| `fl:workers`               | sorted set | each of them, by when it was last seen; removed after a minute            |
 | `fl:audit`                 | stream     | what was done with admin keys, trimmed                                    |
 | `fl:webhooks`              | hash       | webhooks by id                                                            |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
-| `fl:{q}:line`              | sorted set | who waits: number by place                                                |
+| `fl:{q}:line`              | sorted set | the tickets that wait: number by place                                    |
 | `fl:{q}:due`               | sorted set | the one deadline of each ticket, in the queue's own time; also of         |
 |                            |            | `k…` keys of calls, `r…` revocations, `p…` passes                         |
 | `fl:{q}:tickets`           | hash       | number -> packed record                                                   |
@@ -21,30 +21,30 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 |                            |            | `j` + idempotency key of a join -> number and fingerprint;                |
 |                            |            | `k` + that of a call -> fingerprint and numbers                           |
 | `fl:{q}:admitted`, `:active`, `:ended` | sorted set | the other tickets, number by number, by their state           |
-| `fl:{q}:events`            | stream     | what happened, trimmed                                                    |
-| `fl:{q}:stats`             | hash       | counts by hour (`h…:`), of the last two days, and so far (`total:`)       |
+| `fl:{q}:events`            | stream     | the events, trimmed                                                       |
+| `fl:{q}:stats`             | hash       | counts by hour (`h…:`) of the last two days, and in total (`total:`)      |
 | `fl:{q}:minutes`           | hash       | minute -> its counts, packed together                                     |
 | `fl:{q}:estimates`         | hash       | number -> the wait that was shown at joining, until it is compared        |
 | `fl:{q}:revoked`           | hash       | number -> reason                                                          |
 | `fl:{q}:passes`            | hash       | priority pass -> level, uses, used, expiry                                |
 | `fl:{q}:history`           | stream     | the settings as they were: version -> when, by whom, all of them; trimmed |
-| `fl:{q}:on_hold`           | sorted set | who waits but is put aside: number by place                               |
-| `fl:{q}:desks`             | sorted set | desks by when they last called or opened; below 0 they are closed         |
+| `fl:{q}:on_hold`           | sorted set | the tickets on hold: number by place                                      |
+| `fl:{q}:desks`             | sorted set | desks by when they last called or opened; negative if they are closed     |
 | `fl:{q}:hours`             | hash       | hour -> its counts, packed together, once it is older than two days       |
 | `fl:{q}:arriving`          | hash       | number -> the ticket of another queue it comes from, until it is released |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 
-So do all keys of an outbox; its tag begins with a sign that no queue's name can begin with:
+All keys of an outbox share a tag too. It begins with a character that no name of a queue begins with:
 
 | key                        | type       | holds                                                                     |
 |----------------------------|------------|---------------------------------------------------------------------------|
-| `fl:{@box}:cursors`        | hash       | the last event taken of each queue; `` when it was made                   |
-| `fl:{@box}:deliveries`     | hash       | id -> what is to be sent                                                  |
-| `fl:{@box}:marks`          | hash       | id -> tries, when it was made, what the last try met                      |
+| `fl:{@box}:cursors`        | hash       | the last event taken from each queue; `` when the outbox was created      |
+| `fl:{@box}:deliveries`     | hash       | id -> payload                                                             |
+| `fl:{@box}:marks`          | hash       | id -> tries, when it was added, the error of the last try                 |
 | `fl:{@box}:pending`        | sorted set | ids by when they are due                                                  |
 | `fl:{@box}:dead`           | sorted set | ids by when they were given up                                            |
-| `fl:{@box}:threads`        | hash       | what is tried one after the other: of each thread the last id, of each id |
-|                            |            | its thread and the next one, until it was tried                           |
+| `fl:{@box}:threads`        | hash       | deliveries tried one after the other: each thread -> its last id, each id |
+|                            |            | -> its thread and the next id, until it was tried                         |
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def rate_key(queue: QueueId, who: str, action: str) -> str:
 
 
 def tries_key(who: str, action: str) -> str:
-    """Where the tries of one address at something of the server's own are counted."""
+    """Where the tries of one address at something of the server, such as signing in, are counted."""
     return f"fl:tries:{who}:{action}"
 
 

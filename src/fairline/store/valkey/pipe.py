@@ -1,7 +1,7 @@
-"""One connection to a server, on which calls go out without waiting for the answers to those before them.
+"""One connection to a server, on which calls are sent without waiting for the answers to earlier ones.
 
-The client's pool gives a connection to one call at a time, and each takes several turns of the event loop. Here calls
-of many queues and kinds share one connection, and an answer is handed on as soon as it is read.
+The client's pool gives a connection to one call at a time, and each call takes several turns of the event loop. Here
+all calls share one connection, and an answer is passed on as soon as it is read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTHING = object()
 
 
 class Pipe:
-    """Calls to one server. Connects when it is needed, and again after a loss; what was sent is never sent twice."""
+    """Calls to one server. It connects when needed, and again after a lost connection; no call is sent twice."""
 
     def __init__(self, make_connection: Callable[[], Any], seconds: float) -> None:
         self._make_connection = make_connection
@@ -29,14 +29,14 @@ class Pipe:
         self._connecting = asyncio.Lock()
 
     async def call(self, *command: Any) -> Any:
-        """Send a command and wait for its answer; an error that is answered is raised."""
+        """Send a command and wait for its answer; an answer that is an error is raised."""
         pipe = self._open
         if pipe is None or pipe.closed:
             pipe = await self._connect()
         return await pipe.send(command)
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._open is not None:
             self._open.close(RedisConnectionError("closed"))
             await self._open.ended
@@ -51,16 +51,16 @@ class Pipe:
 
 
 class _Open(asyncio.Protocol):
-    """A connection while it lasts."""
+    """One open connection."""
 
     def __init__(self, connection: Any, seconds: float) -> None:
-        # The transport is ours from here on; what made it must not use it, but would close it if it were freed.
-        self._made_by = connection
+        # From here on only this object uses the transport. The client's connection must live on, or it would close it.
+        self._connection = connection
         self._transport: asyncio.Transport = connection._writer.transport
         self._transport.set_protocol(self)
         self._seconds = seconds
         self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
-        """Who waits for an answer, and until when."""
+        """The calls that wait for an answer, and until when."""
         self._answers = hiredis.Reader(replyError=BaseParser.parse_error, notEnoughData=_NOTHING)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -72,7 +72,7 @@ class _Open(asyncio.Protocol):
         self._transport.write(hiredis.pack_command(command))
         self._waiting.append((future, self._loop.time() + self._seconds))
         if self._timer is None:
-            self._timer = self._loop.call_later(self._seconds, self._look_at_clock)
+            self._timer = self._loop.call_later(self._seconds, self._check_timeout)
         return future
 
     def close(self, error: Exception) -> None:
@@ -86,18 +86,18 @@ class _Open(asyncio.Protocol):
             if not future.done():
                 future.set_exception(error)
 
-    def _look_at_clock(self) -> None:
-        """One timer for all: whoever has waited longest decides."""
+    def _check_timeout(self) -> None:
+        """One timer for all calls: the one that has waited longest decides."""
         self._timer = None
         if not self._waiting:
             return
         until = self._waiting[0][1]
         if until <= self._loop.time():
-            # Whatever comes now comes too late, and would be taken for the answer to a later call.
+            # An answer that still came would be taken for the answer to a later call.
             self._transport.abort()
             self.close(RedisTimeoutError(f"no answer within {self._seconds:g} s"))
         else:
-            self._timer = self._loop.call_at(until, self._look_at_clock)
+            self._timer = self._loop.call_at(until, self._check_timeout)
 
     def data_received(self, data: bytes) -> None:
         self._answers.feed(data)
@@ -109,14 +109,14 @@ class _Open(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.close(RedisConnectionError(str(exc) if exc else "the connection was closed by the server"))
-        self._made_by._writer = self._made_by._reader = None
+        self._connection._writer = self._connection._reader = None
         if not self.ended.done():
             self.ended.set_result(None)
 
     def _take(self, answer: Any) -> None:
         future, _ = self._waiting.popleft()
         if future.done():
-            return  # the caller has given up; what it asked for is done all the same
+            return  # the caller has given up; the call was executed anyway
         if isinstance(answer, Exception):
             future.set_exception(answer)
         else:

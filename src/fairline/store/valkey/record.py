@@ -1,6 +1,6 @@
-"""Packs and unpacks what Valkey keeps of a ticket.
+"""Packs and unpacks the records that Valkey keeps of tickets.
 
-ticket.lua writes the records; Python reads them here and packs only the part that no script looks into, the person.
+ticket.lua writes the records. Python reads them here, and packs only the person, which no script reads.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _STATUS = (Status.WAITING, *Status)  # the codes count from 1
 _REASON: tuple[Reason | None, ...] = (None, *Reason)
 
 _WAITING, _ACTIVE = 1, 3
-#: How the record of someone who is called or inside ends if no desk called them: neither its name, nor where they went.
+#: The end of the record of someone who is called or inside, if no desk called them and they were not transferred.
 _NO_DESK = b"\0\0\0"
 _LEAVING, _ON_HOLD, _EXTRA = 1, 2, 4
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
-#: User agents are long and alike. Packed against this text they shrink to about a quarter.
+#: User agents are long and similar. Compressed with this dictionary they shrink to about a quarter.
 _AGENTS = b"".join(
     (
         b"Mozilla/5.0 (X11; Linux x86_64) Mozilla/5.0 (Android 15; Mobile; rv:139.0) Gecko/139.0 Firefox/139.0",
@@ -59,7 +59,7 @@ def _unpack_agent(packed: bytes) -> str:
 
 
 def pack_person(person: Person) -> bytes:
-    """A person as a list, without what is missing at its end: most people told us nothing of themselves."""
+    """A person as a list, without the missing fields at its end: most people give no data about themselves."""
     address, agent = person.address, person.user_agent
     fields: list[Any] = [bytes.fromhex(address) if address else None, _pack_agent(agent) if agent else None]
     if person != Person(address=address, user_agent=agent):
@@ -78,7 +78,7 @@ def pack_person(person: Person) -> bytes:
 
 
 def unpack_person(packed: bytes) -> Person:
-    """What `pack_person` packed."""
+    """The reverse of `pack_person`."""
     fields: list[Any] = _decode(packed)
     address, agent, user_id, name, phone, party_size, metadata, email, language = fields + [None] * (9 - len(fields))
     return Person(
@@ -95,25 +95,25 @@ def unpack_person(packed: bytes) -> Person:
 
 
 def pack_went(went: Went) -> bytes:
-    """Where someone went: no script looks into it."""
+    """Where someone went; no script reads it."""
     return _encode((went.queue, went.number, went.joined, went.label))
 
 
 def pack_came(came: Came | None) -> bytes:
-    """Where someone comes from; nothing for most people."""
+    """Where someone comes from; empty for most people."""
     return _encode((came.queue, came.number, came.joined)) if came else b""
 
 
 def unpack_came(packed: bytes) -> Came:
-    """What `pack_came` packed."""
+    """The reverse of `pack_came`."""
     return Came(*_decode(packed))
 
 
 def unpack_ticket_status(number: int, row: Sequence[Any], stopped: int) -> TicketStatus:
-    """Where a ticket stands, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
+    """The status of a ticket, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
     rank, due, record = row
     state, reason, level, flags, _, joined = _HEAD.unpack_from(record)
-    if not flags and (state == _WAITING or (state <= _ACTIVE and record.endswith(_NO_DESK))):  # as nearly everyone
+    if not flags and (state == _WAITING or (state <= _ACTIVE and record.endswith(_NO_DESK))):  # nearly all tickets
         return TicketStatus(
             number=number,
             status=_STATUS[state],
@@ -146,7 +146,7 @@ def unpack_ticket_status(number: int, row: Sequence[Any], stopped: int) -> Ticke
 
 
 def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
-    """A whole ticket, from its rank, deadline and record."""
+    """A full ticket, from its rank, deadline and record."""
     rank, due, record = row
     state, reason, level, flags, place, joined = _HEAD.unpack_from(record)
     client, at = _text(record, _HEAD.size)
@@ -188,8 +188,8 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
 
 
 def new_tickets(arrivals: Iterable[Arrival], first: Sequence[Any], snapshot: QueueSnapshot) -> Iterator[Ticket]:
-    """The tickets of people who just joined and stand in a row, from the number, rank, deadline and place of the first:
-    nothing that their arrivals told is read again."""
+    """The new tickets of arrivals in a row, from the number, rank, deadline and place of the first: everything else is
+    known from the arrivals."""
     number, rank, due, place = first
     deadline = int(float(due)) + snapshot.stopped if due else None
     for ahead, arrival in enumerate(arrivals):

@@ -1,4 +1,4 @@
-"""What belongs to the server rather than to a queue, on Valkey."""
+"""Everything that belongs to the server and not to a queue, on Valkey."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from fairline.store.valkey.scripts import script
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
-_deed = msgspec.json.Decoder(AuditedAction).decode
+_action = msgspec.json.Decoder(AuditedAction).decode
 _alive = msgspec.json.Decoder(tuple[Part, str]).decode
 _webhook = msgspec.json.Decoder(Webhook).decode
 
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}-[0-9]{1,18}", re.ASCII)
-#: How many entries of the audit log are read at once where one queue's are looked for.
+#: How many entries of the audit log are read at once when searching for those of one queue.
 SLICE = 1000
 
-#: How a server that keeps people's places should be set, and what to do where it is not.
+#: How the server should be set, and what to do if it is not.
 _WANTED = {
     "maxmemory-policy": (
         "noeviction",
-        "It would throw people's places away when memory is short. Set it to noeviction.",
+        "It would delete people's places when memory runs out. Set it to noeviction.",
     ),
     "appendonly": ("yes", "A restart would lose everything since the last snapshot. Set appendonly yes."),
-    "appendfsync": ("always", "A crash of the server may lose what was answered in the last second or two."),
+    "appendfsync": ("always", "A crash of the server may lose the answered changes of the last second or two."),
 }
 
 
@@ -112,8 +112,8 @@ class ValkeyRegistry:
             (ProcessSeen(*_alive(member), int(at)) for member, at in found), key=lambda each: (each.part, each.name)
         )
 
-    async def record(self, entry_action: AuditedAction) -> None:
-        fields = {"at": await self._time(), "queue": entry_action.queue or "", "deed": _encode(entry_action)}
+    async def record(self, audited: AuditedAction) -> None:
+        fields = {"at": await self._time(), "queue": audited.queue or "", "deed": _encode(audited)}
         async with mapped_errors():
             await self._client.xadd(AUDIT, fields, maxlen=AUDIT_ENTRIES_KEPT, approximate=False)
 
@@ -155,7 +155,7 @@ class ValkeyRegistry:
             try:
                 found = {name: (await self._client.config_get(name)).get(name) for name in _WANTED}
             except ResponseError:
-                return []  # a managed server that hides its settings has someone else to look after them
+                return []  # a managed server may hide its settings; its operator is responsible for them
         return [
             StoreWarning(name, f"{name} is {value}", advice)
             for name, (wanted, advice) in _WANTED.items()
@@ -164,4 +164,4 @@ class ValkeyRegistry:
 
 
 def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
-    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _deed(fields[b"deed"]))
+    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _action(fields[b"deed"]))

@@ -1,4 +1,4 @@
-"""Loads the Lua scripts: each operation is one small file, put together with what it includes."""
+"""Loads the Lua scripts: each operation is one small file, joined with the files it includes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from fairline.domain.ticket import REASONS, Action, Reason, Status, goes_to
-from fairline.store.contract import HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS
+from fairline.store.constants import SHARED
 
 _INCLUDE = re.compile(r"^ *--#include (\w+)$", re.MULTILINE)
 
 
 class Script(NamedTuple):
-    """A script as the server gets it."""
+    """A script as it is sent to the server."""
 
     source: str
     sha: str
@@ -50,21 +50,21 @@ def _tables() -> str:
 
 
 def _bounds() -> str:
-    return f"local HOURS_AT_HAND, HOURS_KEPT, MOST_DESKS = {HOURS_AT_HAND}, {HOURS_KEPT}, {MOST_DESKS}"
+    return f"local {', '.join(SHARED).upper()} = {', '.join(map(str, SHARED.values()))}"
 
 
-#: The domain's tables and the contract's bounds as Lua: the scripts have no copy of their own that could disagree.
-_MADE = {"states": _states, "tables": _tables, "bounds": _bounds}
+#: Parts that are generated: the domain's tables and the shared numbers, so that the scripts have no copy of their own.
+_GENERATED = {"states": _states, "tables": _tables, "bounds": _bounds}
 
 
 @cache
 def script(name: str) -> Script:
-    """The script of one operation, with what it includes, and what that includes, once each."""
+    """The script of one operation, with everything it includes, directly or not, once each."""
     included = {name}
 
     def whole(part: str) -> str:
-        if made := _MADE.get(part):
-            return made()
+        if generate := _GENERATED.get(part):
+            return generate()
         text = (resources.files(__package__) / "scripts" / f"{part}.lua").read_text(encoding="utf-8")
         return _INCLUDE.sub(lambda found: once(found.group(1)), text)
 

@@ -1,4 +1,4 @@
-"""Packs and unpacks the settings of a queue as fields of its hash, which the scripts read one by one."""
+"""Packs and unpacks the settings of a queue as fields of its hash, so that scripts can read single ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), nam
 
 
 def pack_settings(settings: QueueSettings) -> list[str | bytes]:
-    """Settings as the scripts take them: all as JSON, for the history; then field by field. An empty value unsets the
+    """Settings as the scripts take them: all as JSON, for the history, then field by field. An empty value removes the
     field."""
     packed: list[str | bytes] = [msgspec.json.encode(settings)]
     for name, value in msgspec.structs.asdict(settings).items():
@@ -25,7 +25,7 @@ def pack_settings(settings: QueueSettings) -> list[str | bytes]:
 
 
 def unpack_settings(fields: Mapping[bytes, bytes]) -> Configured | None:
-    """The settings in the fields of a queue's hash; None where there is no queue."""
+    """The settings in the fields of a queue's hash; None if there is no queue."""
     kept = {name.decode(): value for name, value in fields.items()}
     if "version" not in kept:
         return None
@@ -36,7 +36,7 @@ def unpack_settings(fields: Mapping[bytes, bytes]) -> Configured | None:
 
 
 def pack_join_calendar(calendar: JoinCalendar | None) -> list[Any]:
-    """Terms as the script takes them."""
+    """The calendar as the script takes it."""
     if calendar is None:
         return ["", "", "", ""]
     spans = "" if calendar.open is None else ",".join(f"{begin}-{end}" for begin, end in calendar.open) or "never"

@@ -22,6 +22,7 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.store.checks import (
+    call_fingerprint,
     check_act,
     check_arrivals,
     check_batch,
@@ -30,9 +31,9 @@ from fairline.store.checks import (
     check_places,
     in_ms,
     milliseconds,
-    press_fingerprint,
     read_cursor,
 )
+from fairline.store.constants import MINUTE_MS
 from fairline.store.contract import (
     MISSED_LOOKED_AT,
     REVISIONS_KEPT,
@@ -57,9 +58,18 @@ from fairline.store.contract import (
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.embedded import EmbeddedServer
 from fairline.store.refusals import not_a_desk, too_many_desks
-from fairline.store.stats import MINUTE_MS, Counts, minutes_of, series, stats_of
-from fairline.store.tallies import DeskFigures, Hour, Point, Report, Stats
-from fairline.store.valkey.answers import joins, outcome, outcomes, revision, rows_of, snapshot_of, theirs, whole_ticket
+from fairline.store.stats import Counts, minutes_of, series, stats_of
+from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
+from fairline.store.valkey.answers import (
+    acted_ticket,
+    joins,
+    outcome,
+    outcomes,
+    revision,
+    rows_of,
+    same_ticket,
+    snapshot_of,
+)
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.client import Connection, Runner, connect, mapped_errors
 from fairline.store.valkey.events import EventStream
@@ -69,7 +79,7 @@ from fairline.store.valkey.outbox import ValkeyOutbox
 from fairline.store.valkey.record import pack_went, unpack_came, unpack_ticket, unpack_ticket_status
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.settings import pack_join_calendar, pack_settings, unpack_settings
-from fairline.store.valkey.tallies import FigureReader
+from fairline.store.valkey.tallies import TallyReader
 
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 
@@ -97,7 +107,7 @@ class ValkeyStore:
         self._client = client
         self._names = QueueNames(client)
         self._events = EventStream(client)
-        self._figures = FigureReader(client)
+        self._tallies = TallyReader(client)
         self._runner = Runner(client)
         self.outbox = ValkeyOutbox(client, self._runner, clock)
         self._clock = clock
@@ -206,12 +216,12 @@ class ValkeyStore:
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)
         snapshot, items = await self._run("prioritise", queue, [number, level])
-        return whole_ticket(queue, Action.PRIORITISE, number, items, snapshot)
+        return acted_ticket(queue, Action.PRIORITISE, number, items, snapshot)
 
     async def step_back(self, queue: QueueId, number: int, places: int, seen: int | None = None) -> Ticket:
         check_places(places)
         snapshot, items = await self._run("step_back", queue, [number, places, "" if seen is None else seen])
-        return whole_ticket(queue, Action.STEP_BACK, number, items, snapshot)
+        return acted_ticket(queue, Action.STEP_BACK, number, items, snapshot)
 
     async def note_nearly(self, queue: QueueId, places: int) -> list[int]:
         check_places(places)
@@ -220,9 +230,9 @@ class ValkeyStore:
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         snapshot, items = await self._run("rebind", queue, [number, joined, moved, client])
-        return whole_ticket(queue, Action.HEARTBEAT, number, items, snapshot)
+        return acted_ticket(queue, Action.HEARTBEAT, number, items, snapshot)
 
-    # Letting in
+    # Admission
 
     async def admit(self, queue: QueueId, at_most: int, *, every: float = 1.0, lease: float = 0.0) -> Reply[int]:
         snapshot, items = await self._run("admit", queue, [at_most, milliseconds(every), milliseconds(lease)])
@@ -232,8 +242,8 @@ class ValkeyStore:
         self, queue: QueueId, count: int, *, desk: str = "", key: bytes = b"", number: int | None = None
     ) -> list[Ticket]:
         one = "" if number is None else str(number)
-        pressed = press_fingerprint(count, number, desk)
-        snapshot, items = await self._run("call", queue, [count, one, desk, key, pressed])
+        fingerprint = call_fingerprint(count, number, desk)
+        snapshot, items = await self._run("call", queue, [count, one, desk, key, fingerprint])
         outcome = items[0]
         if outcome == b"conflict":
             raise IdempotencyConflict
@@ -248,7 +258,7 @@ class ValkeyStore:
             raise TransitionRefused(Action.CALL, tickets[0].found, tickets[0].reason)
         return tickets
 
-    # Inside, and out
+    # Sessions, and actions on tickets
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
@@ -257,17 +267,17 @@ class ValkeyStore:
         asked = [each if isinstance(each, Visitor) else Visitor(*each) for each in visitors]
         if what != "visit" or any(each.views for each in asked):
             return await self._visit(queue, what, asked)
-        # Nearly always everyone is inside, and nothing is to be written: a question that costs less.
+        # Nearly always everyone is inside already, and nothing has to be written: a cheaper script can tell.
         snapshot, items = await self._run("inside", queue, [part for each in asked for part in each[:2]])
         rows = list(rows_of(items, 4))
         others = [each for each, row in zip(asked, rows, strict=True) if not row[0]]
-        # Who starts now changes the queue: the later look at it is the one to answer with.
+        # Sessions that start now change the queue, so the answer has the later snapshot.
         later = await self._visit(queue, what, others) if others else Reply(snapshot, [])
         stepped = iter(later.items)
         return Reply(
             later.snapshot,
             [
-                theirs(queue, each.joined, outcome(queue, Action.START, each.number, row, snapshot))
+                same_ticket(queue, each.joined, outcome(queue, Action.START, each.number, row, snapshot))
                 if row[0]
                 else next(stepped)
                 for each, row in zip(asked, rows, strict=True)
@@ -290,19 +300,19 @@ class ValkeyStore:
     ) -> Reply[TicketStatus | FairlineError]:
         check_batch(numbers)
         check_act(action)
-        taken, whose = joined or [None] * len(numbers), by or [b""] * len(numbers)
-        args = [part for each in zip(numbers, (at or "" for at in taken), whose, strict=True) for part in each]
+        times, owners = joined or [None] * len(numbers), by or [b""] * len(numbers)
+        args = [part for each in zip(numbers, (at or "" for at in times), owners, strict=True) for part in each]
         snapshot, items = await self._run("act", queue, [action.value, *args])
         return outcomes(queue, action, numbers, items, snapshot)
 
     async def transfer(self, queue: QueueId, number: int, went: Went) -> Ticket:
         detail = f"{went.queue} {went.number}"
         snapshot, items = await self._run("transfer", queue, [number, pack_went(went), detail])
-        return whole_ticket(queue, Action.TRANSFER, number, items, snapshot)
+        return acted_ticket(queue, Action.TRANSFER, number, items, snapshot)
 
     async def revoke(self, queue: QueueId, number: int, reason: str) -> Ticket:
         snapshot, items = await self._run("revoke", queue, [number, reason])
-        return whole_ticket(queue, Action.REVOKE, number, items, snapshot)
+        return acted_ticket(queue, Action.REVOKE, number, items, snapshot)
 
     async def revoked(self, queue: QueueId) -> dict[int, str]:
         await self.snapshot(queue)
@@ -344,10 +354,10 @@ class ValkeyStore:
             found = await self._client.zrange(key(queue, "desks"), 0, -1, withscores=True)
         return desk_states(settings, snapshot.now, {name.decode(): int(score) for name, score in found})
 
-    async def desk_figures(self, queue: QueueId, *, older: bool = False) -> DeskFigures:
-        return (await self._counts(queue, older=older)).desk_figures()
+    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
+        return (await self._counts(queue, older=older)).desk_tallies()
 
-    # Passes
+    # Priority passes
 
     async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
         check_level(level)
@@ -404,9 +414,9 @@ class ValkeyStore:
         return await self._events.calls(queue, limit)
 
     async def stats(self, queue: QueueId) -> Stats:
-        snapshot, read = await self.snapshot(queue), self._figures
-        counts, last = await read.counts(queue), await read.last_admission(queue)
-        minutes = await read.minutes(queue, range(snapshot.now // MINUTE_MS - 1, snapshot.now // MINUTE_MS + 1))
+        snapshot, tallies = await self.snapshot(queue), self._tallies
+        counts, last = await tallies.counts(queue), await tallies.last_admission(queue)
+        minutes = await tallies.minutes(queue, range(snapshot.now // MINUTE_MS - 1, snapshot.now // MINUTE_MS + 1))
         return stats_of(snapshot, counts, minutes, last)
 
     async def hourly(self, queue: QueueId) -> list[Hour]:
@@ -418,12 +428,12 @@ class ValkeyStore:
 
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         snapshot = await self.snapshot(queue)
-        minutes = await self._figures.minutes(queue, minutes_of(step, points, snapshot.now))
+        minutes = await self._tallies.minutes(queue, minutes_of(step, points, snapshot.now))
         return series(snapshot, minutes, step, points)
 
     async def _counts(self, queue: QueueId, *, older: bool = False) -> Counts:
-        await self.snapshot(queue)  # or QueueNotFound
-        return await self._figures.counts(queue, older=older)
+        await self.snapshot(queue)  # raises QueueNotFound
+        return await self._tallies.counts(queue, older=older)
 
     async def _ticket_statuses(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         check_batch(numbers)

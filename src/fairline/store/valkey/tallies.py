@@ -1,4 +1,4 @@
-"""The counts of a queue, as its hashes keep them."""
+"""Reads the counts of a queue from its hashes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fairline.store.valkey.keys import key
 _counted = msgspec.msgpack.Decoder(dict[str, int], strict=False).decode
 
 
-class FigureReader:
-    """Reads the hashes. A queue that is not there has no counts."""
+class TallyReader:
+    """Reads the hashes. A queue that does not exist has no counts."""
 
     def __init__(self, client: Connection) -> None:
         self._client = client
 
     async def counts(self, queue: QueueId, *, older: bool = False) -> Counts:
-        """What was counted by hour and so far; with `older`, the hours that are packed away too."""
+        """The counts by hour and in total; with `older`, the packed hours too."""
         async with mapped_errors():
             found = await self._client.hgetall(key(queue, "stats"))
             packed = await self._client.hgetall(key(queue, "hours")) if older else {}
@@ -27,13 +27,13 @@ class FigureReader:
         return counts.with_older((int(hour), _counted(kept)) for hour, kept in packed.items())
 
     async def minutes(self, queue: QueueId, wanted: range) -> Minutes:
-        """What was counted in each of these minutes, where anything was."""
+        """The counts of those of these minutes that have any."""
         async with mapped_errors():
             found = await self._client.hmget(key(queue, "minutes"), [*wanted])
         return {minute: _counted(kept) for minute, kept in zip(wanted, found, strict=True) if kept}
 
     async def last_admission(self, queue: QueueId) -> int | None:
-        """When someone was last let in."""
+        """When someone was last admitted."""
         async with mapped_errors():
             last = await self._client.hget(key(queue, "queue"), "admitted_at")
         return int(last) if last else None

@@ -43,16 +43,16 @@ class EntryAnswer(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, entry: AuditEntry) -> EntryAnswer:
         """An entry as operators see it."""
-        entry_action = entry.entry_action
+        audited = entry.audited
         return cls(
             id=entry.id,
             at=moment(entry.at),
-            key=Actor(entry_action.key, entry_action.name, entry_action.role),
-            action=entry_action.action,
-            queue=entry_action.queue,
-            ticket=entry_action.ticket,
-            detail=entry_action.detail,
-            request_id=entry_action.request_id,
+            key=Actor(audited.key, audited.name, audited.role),
+            action=audited.action,
+            queue=audited.queue,
+            ticket=audited.ticket,
+            detail=audited.detail,
+            request_id=audited.request_id,
         )
 
 

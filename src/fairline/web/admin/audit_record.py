@@ -34,7 +34,7 @@ class AuditRecorder:
         named = {"queue": queue, "ticket": ticket, "duration_ms": duration_ms}
         told = {name: value for name, value in named.items() if value is not None}
         self.log(key, action, **told, **detail, request_id=request_id)
-        entry_action = AuditedAction(
+        audited = AuditedAction(
             key=key.id,
             name=key.name,
             role=key.role,
@@ -45,7 +45,7 @@ class AuditRecorder:
             request_id=request_id,
         )
         try:
-            await self._registry.record(entry_action)
+            await self._registry.record(audited)
         except FairlineError as error:
             log.error("audit.not_recorded", action=action, by=key.id, request_id=request_id, error=error.message)
 

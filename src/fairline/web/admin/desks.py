@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fairline.service.walk_in import WalkIn
-from fairline.store import DeskFigures, DeskState, DeskTotals, Role
+from fairline.store import DeskState, DeskTallies, DeskTotals, Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import Strict, moment
@@ -93,7 +93,7 @@ class DeskStats(Struct, frozen=True, kw_only=True):
     hours: list[DeskHourAnswer]
 
     @classmethod
-    def of(cls, figures: DeskFigures) -> DeskStats:
+    def of(cls, figures: DeskTallies) -> DeskStats:
         """The figures by their names on the wire."""
         hours = [DeskHourAnswer(start=moment(h.start), desks=DeskFiguresAnswer.all(h.desks)) for h in figures.hours]
         return cls(desks=DeskFiguresAnswer.all(figures.totals), hours=hours)
@@ -141,4 +141,4 @@ class Desks(OperatorCalls):
 
     async def stats(self, call: Call) -> Response:
         """What each desk did."""
-        return private(200, DeskStats.of(await self._walk_in.desk_figures(call.queue)))
+        return private(200, DeskStats.of(await self._walk_in.desk_tallies(call.queue)))

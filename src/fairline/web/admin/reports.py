@@ -158,7 +158,7 @@ class Reports(OperatorCalls):
         snapshot, settings = await self._service.snapshot(call.queue)
         asked = _day(call, settings, snapshot.now) or _span_asked(call)
         report = await self._service.report(call.queue, asked.since, asked.until)
-        figures = DeskStats.of(await self._walk_in.desk_figures(call.queue, asked.since, asked.until))
+        figures = DeskStats.of(await self._walk_in.desk_tallies(call.queue, asked.since, asked.until))
         answer = _answer(call.queue, settings, snapshot.now, asked, report, figures)
         if form == "csv":
             name = "-".join(

@@ -1,12 +1,13 @@
 -- act.lua: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release,
 -- reinstate.
--- ARGV  1 now  2 action  then for each: number  joined (when it was taken; '' = any)  by (whose session it has to be, if
--- there is one, digest; '' = anyone's)
--- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line)  rank  due  record.
+-- ARGV  1 now  2 action  then for each: number  joined (when the ticket was issued; '' = any)  by (if a session runs,
+--       it must be theirs: digest; '' = anyone's)
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line)
+-- rank  due  record.
 --#include step
 local action, reply = ARGV[2], {}
 
--- Put aside, or back to the old place: the line closes up behind whoever is on_hold, and opens again.
+-- Put a ticket on hold, or release it to its old place. The line closes up meanwhile, and opens again for it.
 local function set_on_hold(t, on_hold)
   call('ZREM', set_of(t), t.number)
   t.on_hold = on_hold
@@ -16,7 +17,7 @@ local function set_on_hold(t, on_hold)
   return save(t)
 end
 
--- Whoever was called goes back to the line before being put aside, in the same step: no desk can call them in between.
+-- Someone who was called returns to the line before going on hold, in the same step: no desk can call them in between.
 local function return_to_hold(t)
   local before = call('ZCARD', LINE)
   move(t, 'return')
@@ -24,19 +25,19 @@ local function return_to_hold(t)
   waiting_before = max(waiting_before, before + 1)
 end
 
--- Take back what was counted of an end, in the hour it was counted in.
+-- Take back one count of the end of a ticket, in the hour in which it was counted.
 local function uncount(t, name)
-  local hour = floor(t.ended / HOUR)
-  if hour >= floor(now / HOUR) - HOURS_AT_HAND then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
+  local hour = floor(t.ended / HOUR_MS)
+  if hour >= floor(now / HOUR_MS) - HOURS_AT_HAND then call('HINCRBY', STATS, 'h' .. text(hour) .. ':' .. name, -1) end
   call('HINCRBY', STATS, 'total:' .. name, -1)
 end
 
--- Whoever did not come has come after all: called again by the same desk.
+-- Someone who did not come has come after all: the same desk calls them again.
 local function reinstate(t)
   local why = REASON[t.reason]
   if why ~= 'no_show' and why ~= 'claim_timeout' then return 'refused' end
   if t.holder ~= '' and call('HEXISTS', HOLDERS, holder_field(t)) == 1 then return 'holder_in_line' end
-  if room() < 1 then return 'at_capacity' end
+  if capacity() < 1 then return 'at_capacity' end
   uncount(t, 'expired')
   uncount(t, 'expired:' .. why)
   if why == 'no_show' and t.desk ~= '' then

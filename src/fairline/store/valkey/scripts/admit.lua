@@ -1,19 +1,20 @@
--- admit.lua: let the next tickets in, as many as rate, room and stock allow; measure how the line drains.
--- ARGV  1 now  2 at most  3 ms between ticks  4 nothing to do if done less than so many ms ago
+-- admit.lua: let the next tickets in, as many as rate, capacity and stock allow; measure how the line drains.
+-- ARGV  1 now  2 at most  3 ms between ticks  4 do nothing if another keeper did it less than this many ms ago
 -- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
 --#include step
 --#include bucket
 local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local waiting = call('ZCARD', LINE)
 
--- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
+-- Another keeper has just done it. (If the clock went back this says nothing, or nobody would do it until that time
+-- comes again.)
 if Q.flow_at and now >= Q.flow_at and now - Q.flow_at < lease then return answer({}) end
 
--- Fade what was measured, and add the time since. Time nobody kept is not measured.
+-- Fade the measured flow, and add the time since the last tick. Time in which nobody kept the queue is not measured.
 local function measure()
   local seconds = max(0, now - (Q.flow_at or now)) / 1000
-  if seconds > 60 then seconds = 0 end
-  local fade = math.exp(-seconds / FLOW_SECONDS)
+  if seconds > LONGEST_TICK_SECONDS then seconds = 0 end
+  local fade = math.exp(-seconds / FLOW_FADE_SECONDS)
   Q.flow_waited = (Q.flow_waited or 0) * fade + waiting * seconds
   Q.flow_span = (Q.flow_span or 0) * fade + (waiting > 0 and seconds or 0)
   Q.flow_left, Q.flow_called = (Q.flow_left or 0) * fade, (Q.flow_called or 0) * fade
@@ -23,7 +24,7 @@ local function measure()
 end
 
 measure()
-local tokens, free = tokens_now(every), room()
+local tokens, free = tokens_now(every), capacity()
 if not lets_in() then
   keep_tokens(min(tokens, burst()), false)
   return answer({})

@@ -1,6 +1,6 @@
--- arriving.lua: who is put aside until they are out of the queue they come from, by number.
+-- arriving.lua: the tickets that are on hold until their holders have left the queue they come from, by number.
 -- ARGV  1 now  2 how many
--- Returns for each: where they come from (packed)  number  rank  due  record.
+-- Returns for each: where it comes from (packed)  number  rank  due  record.
 --#include queue
 local reply, numbers = {}, call('HKEYS', ARRIVING)
 table.sort(numbers, function(a, b) return tonumber(a) < tonumber(b) end)

@@ -1,6 +1,7 @@
 -- bucket.lua: the tokens that let people in at the queue's rate. Included by admit.lua and join.lua.
--- Tokens are kept as a fraction with the time they were counted. Someone who waits for nothing but the next token must
--- not lose by a late tick, so then what two ticks bring is added to the fraction left; otherwise burst is the limit.
+-- The number of tokens is kept as a fraction, with the time at which it was counted. The burst is its limit. But if the
+-- line waits for nothing but the next token, a late tick must not lose any: then the limit is the fraction that was
+-- left and the tokens of two ticks.
 local function burst()
   return Q.burst or max(1, Q.admission_rate)
 end

@@ -1,20 +1,20 @@
--- call.lua: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
+-- call.lua: call people by hand: the next ones in the line, or one by number. A retry with the same key calls the same
+-- people.
 -- ARGV  1 now  2 how many  3 number ('' = the next in the line)  4 desk  5 idempotency key (digest or '')
---       6 fingerprint of the press
--- Returns outcome, then for each: number  rank  due  record. Outcomes: called, again, conflict, paused, refused, missing,
--- desk (it is not one of the queue's: their names follow).
+--       6 fingerprint of the call
+-- Returns outcome, then for each: number  rank  due  record. Outcomes: called, repeated (by its idempotency key),
+-- conflict, paused, refused, missing, desk (not one of the queue's: their names follow).
 --#include step
 --#include desks
 local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local KEPT = 86400000
-local sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'wait_sample', 'cycles', 'empty_at'))
+local wait_sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'wait_sample', 'cycles', 'empty_at'))
 local reply = {}
 
--- How long a desk took from one call to the next, if people waited all the while: the mean of the last of those.
+-- A cycle is the time a desk took from one call to the next while people waited. The mean is that of the newest ones.
 local function note_cycle(ms)
   local kept, sum = {ms}, ms
   for each in string.gmatch(cycles or '', '%d+') do
-    if #kept < (tonumber(sample) or 20) then
+    if #kept < (tonumber(wait_sample) or 20) then
       kept[#kept + 1] = each
       sum = sum + tonumber(each)
     end
@@ -25,7 +25,7 @@ end
 
 -- A desk that calls is open.
 local function note_desk(called)
-  if desk == '' or not has_place(desk) then return end
+  if desk == '' or not has_counts(desk) then return end
   call('ZADD', DESKS, now, desk)
   local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. desk) or '', '^(%d+) (%d+)$')
   last = tonumber(last)
@@ -45,7 +45,7 @@ if key ~= '' then
   if before then
     local was, numbers = string.match(before, '^(%S*) (.*)$')
     if was ~= fingerprint then return answer({'conflict'}) end
-    reply[1] = 'again'
+    reply[1] = 'repeated'
     for n in string.gmatch(numbers, '%d+') do
       put_number(n, call('HGET', TICKETS, n))
     end
@@ -57,7 +57,7 @@ if desk ~= '' and not is_desk(desk) then return answer({'desk', unpack(NAMED)}) 
 
 local numbers = {}
 if number == '' then
-  local going = min(many, room(), call('ZCARD', LINE))
+  local going = min(many, capacity(), call('ZCARD', LINE))
   numbers = going > 0 and call('ZRANGE', LINE, 0, going - 1) or {}
 else
   local t = fetch(number)
@@ -67,7 +67,7 @@ else
     put_number(number, call('HGET', TICKETS, number))
     return answer(reply)
   end
-  numbers = room() > 0 and {number} or {}
+  numbers = capacity() > 0 and {number} or {}
 end
 
 reply[1] = 'called'
@@ -79,6 +79,6 @@ for _, n in ipairs(numbers) do
 end
 if key ~= '' and #numbers > 0 then
   call('HSET', HOLDERS, 'k' .. key, fingerprint .. ' ' .. table.concat(numbers, ','))
-  call('ZADD', DUE, clock + KEPT, 'k' .. key)
+  call('ZADD', DUE, clock + DAY_MS, 'k' .. key)
 end
 return answer(reply)

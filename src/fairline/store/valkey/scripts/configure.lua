@@ -1,7 +1,7 @@
--- configure.lua: write the settings of a queue, all at once, and what they are now into its history.
--- ARGV  1 now  2 version expected  3 revisions to keep  4 by whom  5 the settings as JSON
+-- configure.lua: write all settings of a queue, and add them to its history.
+-- ARGV  1 now  2 version expected  3 revisions to keep  4 by (the id of an admin key)  5 the settings as JSON
 --       then for each: field  value ('' = unset)
--- Returns the version found: it was written if that is the one expected.
+-- Returns the version found. The settings were written if it is the one expected.
 --#include step
 if Q.version == tonumber(ARGV[2]) then
   for i = 6, #ARGV, 2 do

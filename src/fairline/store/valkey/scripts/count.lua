@@ -1,8 +1,8 @@
--- count.lua: what is counted and told of each step. Included by step.lua and join.lua.
+-- count.lua: the counts and events of a step. Included by step.lua and join.lua.
 --#include queue
-local EVENTS_KEPT = 100000
+--#include bounds
 
-local tally = {} -- what happened in this step, added to the statistics at its end
+local tally = {} -- the counts of this step, added to the statistics at its end
 local function count(name, by)
   tally[name] = (tally[name] or 0) + (by or 1)
 end
@@ -13,11 +13,9 @@ local function event(type, number, detail)
     'detail', detail or '')
 end
 
-local HOUR, MINUTE = 3600000, 60000
-
--- A minute is one field: what was counted in it, its waits, and how many waited and were inside when it was last seen.
+-- A minute is one field: its counts, its waits, and how many waited and were inside at the last step in it.
 local function write_minute(waiting, inside)
-  local minute = floor(now / MINUTE)
+  local minute = floor(now / MINUTE_MS)
   local kept = call('HGET', MINUTES, minute)
   local counts = kept and cmsgpack.unpack(kept) or {}
   for name, by in pairs(tally) do
@@ -30,9 +28,9 @@ local function write_minute(waiting, inside)
   call('HSET', MINUTES, minute, cmsgpack.pack(counts))
 end
 
--- What was counted, and the longest line there was: of this hour, and of all of them.
+-- Add the counts and the longest line to those of this hour and to the totals.
 local function write_tally(waiting)
-  local hour, longest = 'h' .. text(floor(now / HOUR)) .. ':', max(waiting_before, waiting)
+  local hour, longest = 'h' .. text(floor(now / HOUR_MS)) .. ':', max(waiting_before, waiting)
   local names, fields, changed = {'peak'}, {}, {}
   for name in pairs(tally) do names[#names + 1] = name end
   for i, name in ipairs(names) do
@@ -49,7 +47,7 @@ function write_counts(waiting, inside)
   if not next(tally) then return end
   write_tally(waiting)
   write_minute(waiting, inside)
-  if tally.admitted or tally.completed or tally.expired then -- or else nothing of it has changed
+  if tally.admitted or tally.completed or tally.expired then -- otherwise none of these has changed
     call('HSET', QUEUE, 'completed', Q.completed or 0, 'stay_mean', Q.stay_mean or 0, 'stay_count', Q.stay_count or 0,
       'flow_left', Q.flow_left or 0, 'flow_called', Q.flow_called or 0, 'flow_inside', Q.flow_inside or 0,
       'flow_out', Q.flow_out or 0)

@@ -1,7 +1,7 @@
--- create.lua: make a queue that is not there yet.
+-- create.lua: create a queue, unless it exists.
 -- KEYS  1 queue  … 9 events  … 13 history, as in queue.lua
--- ARGV  1 now  2 by whom  3 the settings as JSON  then for each: field  value
--- Returns 1, or 0 where there is one already.
+-- ARGV  1 now  2 by (the id of an admin key)  3 the settings as JSON  then for each: field  value
+-- Returns 1; 0 if it exists.
 if redis.call('HEXISTS', KEYS[1], 'version') == 1 then return 0 end
 local micros = ARGV[1] ~= '' and tonumber(ARGV[1]) * 1000
 if not micros then
@@ -9,8 +9,8 @@ if not micros then
   micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 local first, now = string.format('%.17g', micros), string.format('%.17g', math.floor(micros / 1000))
--- The version counts on from the microsecond of creation: it cannot have come so far in the queue that had the name
--- before, so nothing that was remembered of that one fits this one.
+-- The version starts at the microsecond of creation. An earlier queue of the same name cannot have come that far, so
+-- nothing that anyone remembers of it fits this queue.
 redis.call('HSET', KEYS[1], 'version', first, 'created_at', first, 'swept_at', now)
 for i = 4, #ARGV, 2 do
   if ARGV[i + 1] ~= '' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end

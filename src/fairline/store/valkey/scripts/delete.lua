@@ -1,7 +1,7 @@
 -- delete.lua: remove a queue with all its tickets.
--- KEYS  1… all of the queue's
+-- KEYS  1… all keys of the queue
 -- ARGV  1 now  2 version expected ('' = any)
--- Returns the version found: it was removed if that is the one expected.
+-- Returns the version found. The queue was removed if it is the one expected.
 --#include queue
 local found = answer({text(Q.version)})
 if ARGV[2] == '' or Q.version == tonumber(ARGV[2]) then

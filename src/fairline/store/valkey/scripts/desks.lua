@@ -1,10 +1,10 @@
--- desks.lua: which names may be desks, and of which there are figures. Included by call.lua and desk.lua.
+-- desks.lua: which names may be desks, and which desks have counts of their own. Included by call.lua and desk.lua.
 --#include count
 --#include bounds
 local NAMED = cjson.decode(call('HGET', QUEUE, 'desks') or '[]')
-local FIGURES = {'called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show'}
+local TALLIES = {'called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show'}
 
--- Where a queue names its desks, no other will do.
+-- If a queue names its desks, no other name is one.
 local function is_desk(name)
   for _, each in ipairs(NAMED) do
     if each == name then return true end
@@ -12,12 +12,12 @@ local function is_desk(name)
   return #NAMED == 0
 end
 
--- What a desk did so far goes to the others, so that the sum stays what it was.
+-- Add the counts of a desk to those of the others, so that the sum stays the same.
 local function forget_desk(name)
   call('ZREM', DESKS, name)
   call('HDEL', QUEUE, 'called:' .. name)
   if name == 'other' then return end
-  for _, what in ipairs(FIGURES) do
+  for _, what in ipairs(TALLIES) do
     local field = 'total:desk:' .. what .. ':' .. name
     local counted = call('HGET', STATS, field)
     if counted then
@@ -27,11 +27,11 @@ local function forget_desk(name)
   end
 end
 
--- Where any name will do, there are figures for so many of them. If there is no room for one more, those are forgotten
--- that were last seen in an hour that is not kept any more: all that is left of them is what they did so far.
-local function has_place(name)
+-- Whether a desk has counts of its own. A queue that names no desks counts MOST_DESKS of them. If there are that many
+-- already, the desks that were last seen in an hour that is no longer kept make way: only their sums are left.
+local function has_counts(name)
   if #NAMED > 0 or call('ZSCORE', DESKS, name) or call('ZCARD', DESKS) < MOST_DESKS then return true end
-  local oldest = text(max(0, floor(now / HOUR) - HOURS_KEPT) * HOUR) -- closed ones are below 0
+  local oldest = text(max(0, floor(now / HOUR_MS) - HOURS_KEPT) * HOUR_MS) -- closed ones are below 0
   for _, each in ipairs(call('ZRANGEBYSCORE', DESKS, '(-' .. oldest, '(' .. oldest)) do forget_desk(each) end
   return call('ZCARD', DESKS) < MOST_DESKS
 end

@@ -1,6 +1,6 @@
--- heartbeat.lua: a sign of life from people who wait; their deadline moves on.
+-- heartbeat.lua: a heartbeat of people who wait: their deadlines are extended.
 -- ARGV  1 now  2… numbers
--- Returns for each: rank or -1, deadline or '', record or ''. Whoever does not wait is only looked up.
+-- Returns for each: rank or -1, deadline or '', record or ''. A ticket that does not wait is only read.
 --#include ticket
 local reply, alive, due = {}, {}, waiting_due()
 local due_text = due and text(due) or ''

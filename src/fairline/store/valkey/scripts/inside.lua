@@ -1,6 +1,7 @@
--- inside.lua: may people who are inside go on? It changes nothing.
+-- inside.lua: whether people who are inside may continue; it changes nothing.
 -- ARGV  1 now  then for each: number  by (who, digest)
--- Returns for each: outcome (done, taken; '' for whoever is not inside: visit.lua knows)  rank  due  record
+-- Returns for each: outcome (done, taken; '' if they are not inside: visit.lua decides)  rank  due
+-- record.
 --#include ticket
 local reply, numbers = {}, {}
 for i = 2, #ARGV, 2 do

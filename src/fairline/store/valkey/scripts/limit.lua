@@ -1,7 +1,7 @@
 -- limit.lua: count one try against a limit over a sliding window.
 -- KEYS  1… the queue's, then the limit's
 -- ARGV  1 now  2 limit  3 window in ms
--- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+-- Returns the ms until a try is allowed again; 0 means that this one was allowed and counted.
 --#include queue
 read({'created_at'})
 local created = text(Q.created_at)

@@ -1,7 +1,7 @@
--- list.lua: tickets in order, a page at a time: by place those who wait, then those who are on_hold, by number the others.
+-- list.lua: tickets in order, a page at a time: those who wait and then those on hold by place, the others by number.
 -- ARGV  1 now  2 status ('' = all)  3 cursor ('' = from the start)  4 how many
--- Returns the cursor to go on from ('' = the end), then for each: number  rank  due  record.
--- A page looks at a bounded number of tickets, so one that filters may be short and still not be the last.
+-- Returns the cursor to continue from ('' = the end), then for each: number  rank  due  record.
+-- A page reads a bounded number of tickets, so a page of one status may be short and still not be the last.
 --#include page
 local status, cursor, many = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local PARTS = {LINE, ON_HOLD, ADMITTED, ACTIVE, ENDED}

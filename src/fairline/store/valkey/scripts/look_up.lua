@@ -1,4 +1,4 @@
--- look_up.lua: tickets as they are now, changing nothing.
+-- look_up.lua: read tickets, and change nothing.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''.
 --#include queue

@@ -1,5 +1,5 @@
--- missed.lua: who was called and did not come, newest tickets first.
--- ARGV  1 now  2 ended from here on in ms  3 how many  4 how many to look at
+-- missed.lua: the people who were called and did not come, newest tickets first.
+-- ARGV  1 now  2 ended at this time or later, in ms  3 how many  4 how many ended tickets to read
 -- Returns for each: number  rank  due  record.
 --#include step
 local since, many = tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,6 +1,6 @@
--- nearly.lua: note of the first in line that it is nearly their turn: once for each ticket, with an event.
+-- nearly.lua: mark the first in line as nearly there: once for each ticket, with an event.
 -- ARGV  1 now  2 how many of the first
--- Returns the numbers of those it was not noted of before, in order.
+-- Returns the numbers that were not marked before, in order.
 --#include step
 local reply = {}
 for rank, number in ipairs(call('ZRANGE', LINE, 0, tonumber(ARGV[2]) - 1)) do

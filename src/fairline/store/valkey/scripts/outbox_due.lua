@@ -1,4 +1,4 @@
--- outbox_due.lua: whether there is something to send now.
+-- outbox_due.lua: whether a delivery is due now.
 -- ARGV  1 now
 -- Returns 1 or 0.
 --#include outbox

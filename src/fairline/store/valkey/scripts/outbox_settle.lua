@@ -1,18 +1,18 @@
--- outbox_settle.lua: say what became of a claim.
--- ARGV  1 now  2 id  3 tries (which claim it was)  4 what (sent, retry, dead)  5 retry: in how many ms; dead: how many
---       are kept  6 what the try met
--- Returns 1, or 0 where it was claimed again meanwhile, or is gone.
+-- outbox_settle.lua: record the result of a claim.
+-- ARGV  1 now  2 id  3 tries (which claim it was)  4 result (sent, retry, dead)
+--       5 retry: in how many ms; dead: how many are kept  6 the error
+-- Returns 1; 0 if it was claimed again since, or is gone.
 --#include outbox
-local id, what = ARGV[2], ARGV[4]
-local tries, made = marked(id)
+local id, result = ARGV[2], ARGV[4]
+local tries, made = mark_of(id)
 if tries ~= tonumber(ARGV[3]) or not call('ZSCORE', PENDING, id) then return 0 end
 tried(id)
-if what == 'sent' then
+if result == 'sent' then
   forget(id)
   return 1
 end
 mark(id, tries, made, ARGV[6])
-if what == 'retry' then
+if result == 'retry' then
   call('ZADD', PENDING, text(now + tonumber(ARGV[5])), id)
 else
   call('ZREM', PENDING, id)

@@ -1,6 +1,6 @@
--- pass.lua: issue or withdraw a priority pass. What is kept of it is how often it may be used, and has been.
+-- pass.lua: issue or withdraw a priority pass. Kept are the uses it has, and how many of them were made.
 -- ARGV  1 now  2 pass id  3 level ('' = withdraw)  4 uses  5 expires in ms
--- Returns 1, or 0 where there was nothing to withdraw.
+-- Returns 1; 0 if there was nothing to withdraw.
 --#include queue
 local id, level = ARGV[2], ARGV[3]
 if level == '' then

@@ -1,14 +1,14 @@
--- place.lua: the place a ticket takes in the line; line.py is the reference. Included by join.lua and prioritise.lua.
-local SPAN, BAND = 2 ^ 24, 2 ^ 51
+-- place.lua: the place a ticket takes in the line; order.py is the reference. Included by join.lua and prioritise.lua.
+--#include bounds
 
 local function place_of(turn, turns)
-  return turn * SPAN + min(turns - turn, SPAN - 1)
+  return turn * PLACE_SPAN + min(turns - turn, PLACE_SPAN - 1)
 end
 
 -- The place that goes ahead of `share` of the line, never before the last turn of an equal or higher level.
 local function skip(turns, level, share)
   local function turn_at(rank)
-    return floor(tonumber(call('ZRANGE', LINE, rank, rank, 'WITHSCORES')[2]) / SPAN)
+    return floor(tonumber(call('ZRANGE', LINE, rank, rank, 'WITHSCORES')[2]) / PLACE_SPAN)
   end
 
   local function taken(place)
@@ -21,30 +21,30 @@ local function skip(turns, level, share)
     turn = turn_at(rank) - 1
     if rank > 0 then turn = max(turn, turn_at(rank - 1)) end
   end
-  local bottom = -BAND
+  local bottom = -PLACE_BAND
   for at = level, 3 do
-    bottom = max(bottom, tonumber(call('HGET', QUEUE, 'turn:' .. at)) or -BAND)
+    bottom = max(bottom, tonumber(call('HGET', QUEUE, 'turn:' .. at)) or -PLACE_BAND)
   end
   if turn <= bottom then
-    turn = turns - bottom < SPAN and bottom or bottom + 1
+    turn = turns - bottom < PLACE_SPAN and bottom or bottom + 1
   end
-  -- Places within one turn run out after SPAN arrivals (or a change from strict): take the next turn then.
-  while turns - turn >= SPAN - 1 and taken(place_of(turn, turns)) do
+  -- Places within one turn run out after PLACE_SPAN arrivals (or after a change from strict): then take the next turn.
+  while turns - turn >= PLACE_SPAN - 1 and taken(place_of(turn, turns)) do
     turn = turn + 1
   end
   return place_of(turn, turns)
 end
 
 local function next_place(turns, level)
-  if level == 0 then return turns * SPAN end -- behind everyone
+  if level == 0 then return turns * PLACE_SPAN end -- behind everyone
   local policy, shares = unpack(call('HMGET', QUEUE, 'priority_policy', 'priority_skip'))
   local place
   if policy == 'strict' then
-    place = place_of(turns, turns) - level * BAND
+    place = place_of(turns, turns) - level * PLACE_BAND
   else
     place = skip(turns, level, cjson.decode(shares)[level + 1])
   end
-  local last = tonumber(call('HGET', QUEUE, 'turn:' .. level)) or -BAND
-  call('HSET', QUEUE, 'turn:' .. level, max(last, floor(place / SPAN)))
+  local last = tonumber(call('HGET', QUEUE, 'turn:' .. level)) or -PLACE_BAND
+  call('HSET', QUEUE, 'turn:' .. level, max(last, floor(place / PLACE_SPAN)))
   return place
 end

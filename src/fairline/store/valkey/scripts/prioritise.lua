@@ -1,4 +1,4 @@
--- prioritise.lua: move someone who waits up, by the queue's policy; never back.
+-- prioritise.lua: move someone who waits forward by the queue's policy, never back.
 -- ARGV  1 now  2 number  3 level
 -- Returns outcome (done, refused, missing)  rank  due  record.
 --#include step

@@ -1,9 +1,9 @@
--- queue.lua: what every script on a queue begins with: its keys, its clock, what it is set to, and how it answers.
+-- queue.lua: the beginning of every script on a queue: its keys, its clock, its settings, and how it answers.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
 --       12 passes  13 history  14 minutes  15 estimates  16 on_hold  17 desks  18 arriving  19 hours
 --       20… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
--- Whoever waits asks often, and this is all that is needed to answer them: what only a step needs is in step.lua.
+-- People who wait ask often, and this is all it takes to answer them. What only a step needs is in step.lua.
 --#include states
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
@@ -13,9 +13,9 @@ local ON_HOLD, DESKS, ARRIVING, HOURS = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
 local unpack = table.unpack or unpack
 local call, floor, min, max = redis.call, math.floor, math.min, math.max
 
--- A number as text that reads back as the same number, whatever the Lua version makes of it. What `call` is given needs
--- no such care where a score or a script is made of it: the server sees to that, and faster. But where Python reads it,
--- it does: Redis 7.2 before 7.2.5 writes 100000000 as 1e+8. Nearly all are whole, which is written faster.
+-- A number as text that reads back as the same number in every version of Lua. Scores, and values that only scripts
+-- read, need no such care: the server converts them, and faster. But values that Python reads do: Redis 7.2 before
+-- 7.2.5 writes 100000000 as 1e+8. Nearly all numbers are whole, and '%d' is faster.
 local function text(number)
   return string.format(number % 1 == 0 and '%d' or '%.17g', number)
 end
@@ -26,7 +26,7 @@ if not now then
   now = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
 end
 
--- What the queue is set to, and what is counted of it.
+-- The settings and the tallies of the queue.
 local Q = {}
 local function read(names)
   for i, value in ipairs(call('HMGET', QUEUE, unpack(names))) do
@@ -44,8 +44,8 @@ end
 
 local waiting_before = call('ZCARD', LINE)
 
--- The queue's own clock stands still in outages; every deadline is kept in its time. It never goes back: if the store's
--- does, the next sweep makes up for it, and what comes before that sweep must not be ended by it.
+-- The queue's own clock stands still during outages; every deadline is kept in its time. It never goes back: if the
+-- store's clock does, the next sweep corrects it, and until then no ticket may end because of it.
 local clock = max(now, Q.swept_at) - (Q.stopped or 0)
 
 local function waiting_due()
@@ -53,7 +53,7 @@ local function waiting_due()
   return timeout > 0 and clock + (timeout + Q.grace_seconds) * 1000 or nil
 end
 
--- Writes what a step counted: count.lua says how.
+-- Writes the counts of a step; count.lua defines it.
 local write_counts
 
 -- Answer with the queue as it is now (answers.py reads it) and `reply`.
@@ -72,8 +72,7 @@ local function answer(reply)
     Q.cycle_mean or 0, Q.flow_called or 0), reply}
 end
 
--- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` and `rank` are given where they are
--- known.
+-- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` and `rank` are passed if known.
 local function put(reply, number, record, due, rank)
   rank = rank or record and string.byte(record, 1) == STATUS.waiting and call('ZRANK', LINE, number)
   if record and due == nil then due = call('ZSCORE', DUE, number) end
@@ -81,7 +80,7 @@ local function put(reply, number, record, due, rank)
   reply[size + 1], reply[size + 2], reply[size + 3] = rank or -1, record and due or '', record or ''
 end
 
--- The records of many tickets at once, from the `first` of these on; false where there is none.
+-- The records of many tickets at once, from the `first` of these numbers on; false if there is none.
 local function records_of(numbers, first)
   if #numbers < first then return {} end
   return call('HMGET', TICKETS, unpack(numbers, first))

@@ -1,6 +1,7 @@
--- rebind.lua: a live ticket goes on to another device, whose client holds it from now on.
--- ARGV  1 now  2 number  3 when it joined  4 how often it has moved, as the link says  5 client (digest)
--- Returns outcome (done, refused, missing, moved, holder_in_line)  rank  due  record. Of two devices with one link, one has it.
+-- rebind.lua: move a live ticket to another device, whose client holds it from now on.
+-- ARGV  1 now  2 number  3 when it joined  4 how often it had moved when the link was made  5 client (digest)
+-- Returns outcome (done, refused, missing, moved, holder_in_line)  rank  due  record. If two devices use one link, one
+-- of them gets the ticket.
 --#include step
 local number, joined, moved, client, reply = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], {}
 local t = fetch(number)
@@ -15,8 +16,8 @@ local function rebind()
     free_holder(t)
     call('HSET', HOLDERS, 'c' .. client, number)
   end
-  -- The key it joined with stays, so that the same form makes no second ticket; whoever comes with it is told that it has
-  -- moved. So the count of moves never comes back to 0.
+  -- The ticket keeps the idempotency key it joined with, so that the same form makes no second ticket: the answer to
+  -- that form is that the ticket has moved. So the count of moves never returns to 0.
   t.client, t.moved = client, t.moved % 255 + 1
   event('moved', number)
   save(t)

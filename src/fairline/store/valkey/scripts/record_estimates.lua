@@ -1,6 +1,6 @@
--- record_estimates.lua: keep what some people were told of their wait, to be compared with it once they are let in.
+-- record_estimates.lua: keep the waits that some people were shown, to be compared with the real ones at admission.
 -- ARGV  1 now  then for each: number  the wait  the least  the most (in ms)
--- Returns nothing. Whoever was let in meanwhile is compared at once; whoever has gone is left out.
+-- Returns nothing. A ticket that was admitted since is compared at once; one that is gone is left out.
 --#include step
 for i = 2, #ARGV, 4 do
   local t = fetch(ARGV[i])

@@ -1,6 +1,6 @@
--- record_heartbeats.lua: people who wait gave a sign of life a moment ago; their deadline moves on.
+-- record_heartbeats.lua: write down heartbeats of a moment ago: the deadlines of people who wait are extended.
 -- ARGV  1 now  2… numbers
--- Returns nothing of them. Whoever does not wait any more, or has closed the page since, is left as they are.
+-- Returns nothing. A ticket that no longer waits, or whose page was closed since, is left as it is.
 --#include ticket
 local alive, due = {}, waiting_due()
 local due_text = due and text(due) or ''

@@ -1,6 +1,7 @@
--- revoke.lua: end a ticket, and remember why for as long as its pass would have lived.
+-- revoke.lua: end a ticket, and remember why for as long as its session token would have been valid.
 -- ARGV  1 now  2 number  3 reason
--- Returns outcome (done, refused, missing)  rank  due  record. An ended ticket is refused: nothing is left to revoke.
+-- Returns outcome (done, refused, missing)  rank  due  record. A ticket that has ended is refused: nothing is left to
+-- revoke.
 --#include step
 local number, reason, reply = ARGV[2], ARGV[3], {}
 local t = fetch(number)

@@ -1,13 +1,14 @@
--- sliding.lua: a limit over a sliding window: at most so many in any window, exactly. A list holds the times of the
--- hits still inside it, each with `created`, the moment at which its queue was: those of a queue that had the name before
--- do not count. The expiry only clears away what no longer counts. Included by join.lua, limit.lua and try.lua.
+-- sliding.lua: an exact limit over a sliding window: no window has more hits than the limit. Included by join.lua,
+-- limit.lua and try.lua.
+-- A list holds the times of the hits inside the window, each with `created`, the time at which its queue was created:
+-- hits of an earlier queue of the same name do not count. The expiry only clears away what no longer counts.
 
 local function time_of(hit)
   local time, of = string.match(hit, '^([^:]+):?(.*)$')
   return of == created and tonumber(time) or 0
 end
 
--- How long until one more is allowed, in ms; 0 is now.
+-- The ms until one more hit is allowed; 0 is now.
 local function blocked(key, limit, window)
   local oldest = call('LINDEX', key, 0)
   while oldest and time_of(oldest) <= now - window do
@@ -15,7 +16,7 @@ local function blocked(key, limit, window)
     oldest = call('LINDEX', key, 0)
   end
   if call('LLEN', key) < limit then return 0 end
-  -- After a limit was lowered there may be more hits than it allows: as many as must leave first.
+  -- After a limit was lowered there may be more hits than it allows. Then wait until enough of them have left.
   return time_of(call('LINDEX', key, -limit)) + window - now
 end
 

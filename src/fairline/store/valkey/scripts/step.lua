@@ -1,22 +1,20 @@
--- step.lua: what every script begins with that takes tickets along: the rest of the settings, and the transitions. The
--- tables REASON, REASON_CODE, REASON_OF, TRANSITIONS and ON_HOLD_TRANSITIONS are made from ticket.py; the bounds
--- HOURS_AT_HAND, HOURS_KEPT and MOST_DESKS from contract.py.
+-- step.lua: the beginning of every script that moves tickets: the rest of the settings, and the transitions. The tables
+-- REASON, REASON_CODE, REASON_OF, TRANSITIONS and ON_HOLD_TRANSITIONS are generated from ticket.py, the shared numbers
+-- (`bounds`) from constants.py.
 --#include ticket
 --#include count
 --#include tables
 --#include bounds
 
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
-local FLOW_SECONDS = 600 -- how far back the measured drain looks
-local STAYS_KEPT = 200 -- of how many stays the mean is
 
--- Read when the first of them is asked for: not every step needs them.
+-- Read as soon as one of them is needed: not every step needs them.
 setmetatable(Q, {__index = function(_, name)
   setmetatable(Q, nil)
   read({
     'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
-    'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'token_bound', 'stay_count', 'flow_at',
-    'stats_hour',
+    'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'token_bound', 'stay_count',
+    'flow_at', 'stats_hour',
   })
   return Q[name]
 end})
@@ -25,7 +23,7 @@ local function active_due(t)
   return min(clock + Q.session_seconds * 1000, t.cap)
 end
 
--- A holder that is the client itself is not written twice.
+-- A holder that is the client itself is written once, as 'c'.
 local function holder_field(t)
   return t.holder == 'c' and 'c' .. t.client or t.holder
 end
@@ -34,7 +32,7 @@ local function free_holder(t)
   if t.holder ~= '' then call('HDEL', HOLDERS, holder_field(t)) end
 end
 
--- Where an action leads; nil where the table does not allow it.
+-- The state an action leads to; nil if the table does not allow it.
 local function goes_to(t, action)
   return (t.on_hold and ON_HOLD_TRANSITIONS or TRANSITIONS[t.state])[action]
 end
@@ -44,21 +42,20 @@ local function set_of(t)
   return t.on_hold and ON_HOLD or SET_OF[t.state]
 end
 
--- Count for the desk that called a ticket. A name that there was no room for any more is one of the others.
+-- Count for the desk that called a ticket. A desk without counts of its own is one of the others.
 local function count_desk(t, what, by)
   if t.desk ~= '' then
     count('desk:' .. what .. ':' .. (call('ZSCORE', DESKS, t.desk) and t.desk or 'other'), by)
   end
 end
 
--- Take one ticket along the table of transitions, with everything that belongs to it: its set, its deadline, its
--- holder, the statistics, the event. Returns the new record, or nil where the table does not allow it.
 local EVENT_OF = {
   admit = 'admitted', call = 'called', recall = 'recalled', ['return'] = 'returned', start = 'started',
   complete = 'completed', transfer = 'transferred',
 }
 
--- How good was the wait shown at joining? All of it in ms of the queue's own time, so that no outage of ours counts.
+-- Compare the wait that was shown at joining with the real one. Both are in ms of the queue's own time, so that outages
+-- of Fairline do not count.
 local function compare(wait, seconds, low, high)
   count('estimates:compared')
   if low <= wait and wait <= high then count('estimates:within') end
@@ -86,10 +83,10 @@ local function admitted_now(t)
   compare_shown(t.number)
 end
 
--- Who comes out, against the time all spend inside. It fades by the count, and slowly enough for the room to have been
--- emptied and filled again: people who went in together also come out together.
-local function came_out()
-  local keep = 1 - 1 / min(2000, max(STAYS_KEPT, 2 * Q.max_active))
+-- Measure how many come out against the time that all spend inside. It fades by the count, and slowly enough for all
+-- places inside to have been emptied and filled again: people who went in together also come out together.
+local function count_exit()
+  local keep = 1 - 1 / min(EXITS_KEPT, max(STAYS_KEPT, 2 * Q.max_active))
   Q.flow_inside, Q.flow_out = (Q.flow_inside or 0) * keep, (Q.flow_out or 0) * keep + 1
 end
 
@@ -103,7 +100,7 @@ local function ended_now(t, from, reason)
     local seen = min((Q.stay_count or 0) + 1, STAYS_KEPT)
     Q.stay_count = seen
     Q.stay_mean = (Q.stay_mean or 0) + (max(0, now - t.admitted) / 1000 - (Q.stay_mean or 0)) / seen
-    came_out()
+    count_exit()
   end
   if t.state == STATUS.completed then
     count('completed')
@@ -117,6 +114,8 @@ local function ended_now(t, from, reason)
   end
 end
 
+-- Move one ticket by the table of transitions, with everything that belongs to it: its set, its deadline, its holder,
+-- the statistics, the event. Returns the new record, or nil if the table does not allow it.
 local function move(t, action, reason, detail)
   local from, to = t.state, goes_to(t, action)
   if not to then return nil end
@@ -153,14 +152,14 @@ local function count_inside()
   return call('ZCARD', ADMITTED) + call('ZCARD', ACTIVE)
 end
 
--- Room for how many more: what max_active leaves, and what is left to sell.
-local function room()
+-- How many more may go inside: what max_active leaves, and no more than is left to sell.
+local function capacity()
   local inside = count_inside()
   local free = Q.max_active - inside
   if Q.stock then
     free = min(free, Q.stock - (Q.completed or 0) - inside)
   elseif Q.stock_url then
-    free = 0 -- how much there is to sell is not known yet: let in nobody rather than too many
+    free = 0 -- the stock is not known yet: admit nobody rather than too many
   end
   return max(0, free)
 end

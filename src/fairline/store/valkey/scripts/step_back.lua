@@ -1,6 +1,7 @@
--- step_back.lua: someone who waits lets others go first: each of them takes the place of the one before, and they take
--- the last one's. No place is new, so nobody else is overtaken or overtakes.
--- ARGV  1 now  2 number  3 how many others  4 the position it was asked at ('' = any): further back, it is done already
+-- step_back.lua: someone who waits steps back behind others: each of those takes the place before their own, and the
+-- ticket takes the place of the last of them. No place is new, so nobody else is overtaken or overtakes.
+-- ARGV  1 now  2 number  3 how many others  4 the position at which it was requested ('' = any): a ticket that is
+--       further back has stepped back already
 -- Returns outcome (done, refused, missing)  rank  due  record.
 --#include step
 local number, many, seen = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -21,9 +22,9 @@ local function step_back()
   t.place = free
   call('ZADD', LINE, free, number)
   save(t)
-  if t.level > 0 then -- an equal who comes later stays behind
+  if t.level > 0 then -- an arrival of the same level that comes later stays behind
     local last = tonumber(call('HGET', QUEUE, 'turn:' .. t.level))
-    local turn = floor(free / 2 ^ 24)
+    local turn = floor(free / PLACE_SPAN)
     if not last or turn > last then call('HSET', QUEUE, 'turn:' .. t.level, turn) end
   end
   event('stepped_back', number, #behind)

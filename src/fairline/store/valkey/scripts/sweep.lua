@@ -1,9 +1,9 @@
 -- sweep.lua: end the tickets whose deadline has passed, and clear away what has been kept long enough.
--- ARGV  1 now  2 at most  3 ms between sweeps  4 nothing to do if done less than so many ms ago
---       5 1 if nobody who waits can reach us now
+-- ARGV  1 now  2 at most  3 ms between sweeps  4 do nothing if another keeper did it less than this many ms ago
+--       5 1 if people who wait cannot reach Fairline now
 -- Returns how many were due, then the number and reason of each ticket that lapsed.
--- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
--- It also stands still while nobody can be reached.
+-- If nobody swept for much longer than the interval, Fairline was down: the queue's clock stood still meanwhile. It
+-- also stands still while people cannot reach Fairline.
 --#include step
 local at_most, every, lease, stalled = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
 local away = now - Q.swept_at
@@ -16,7 +16,7 @@ local function stop_clock(span)
 end
 
 if away < 0 then
-  stop_clock(away) -- the store's clock was set back; the queue's goes on from where it was
+  stop_clock(away) -- the store's clock was set back; the queue's continues from where it was
 elseif stalled then
   stop_clock(away)
 elseif away > 1.5 * every then
@@ -25,7 +25,7 @@ elseif away > 1.5 * every then
 end
 call('HSET', QUEUE, 'swept_at', now)
 
--- A lapse has its reason from the state it ends.
+-- Why a ticket lapses follows from the state that ends.
 local function reason_of(t)
   if t.state == STATUS.waiting then return t.leaving and 'left' or 'heartbeat_timeout' end
   if t.state == STATUS.admitted then return Q.admission == 'manual' and 'no_show' or 'claim_timeout' end
@@ -39,7 +39,7 @@ local function purge(t)
   if t.key ~= '' then call('HDEL', HOLDERS, 'j' .. t.key) end
 end
 
--- What else falls due: idempotency keys of calls, revocations, passes. The first letter says which.
+-- What else falls due: idempotency keys of calls, revocations, priority passes. The first letter says which.
 local HASH_OF = {k = HOLDERS, r = REVOKED, p = PASSES}
 local function clear(member)
   local kind = string.sub(member, 1, 1)
@@ -47,7 +47,7 @@ local function clear(member)
   call('ZREM', DUE, member)
 end
 
--- Pack away the hours that are not looked at every moment any more: one field each.
+-- Pack the hours that are no longer read all the time into one field each.
 local function pack_hours(hour)
   local older = {}
   local fields = call('HGETALL', STATS)
@@ -58,15 +58,14 @@ local function pack_hours(hour)
       older[at] = older[at] or {}
       older[at][name] = tonumber(fields[i + 1])
     end
-    if age > HOURS_AT_HAND or kind == 'm' then call('HDEL', STATS, fields[i]) end -- minutes were kept here once
+    if age > HOURS_AT_HAND or kind == 'm' then call('HDEL', STATS, fields[i]) end -- earlier versions kept minutes here
   end
   for at, counts in pairs(older) do call('HSET', HOURS, at, cmsgpack.pack(counts)) end
 end
 
--- Once an hour, pack hours older than two days, drop those that are not kept any more, and minutes older than a day and
--- an hour.
+-- Once an hour, pack the hours older than HOURS_AT_HAND, and drop the hours and minutes that are no longer kept.
 local function trim_stats()
-  local hour, minute = floor(now / HOUR), floor(now / MINUTE)
+  local hour, minute = floor(now / HOUR_MS), floor(now / MINUTE_MS)
   if Q.stats_hour == hour then return end
   call('HSET', QUEUE, 'stats_hour', hour)
   pack_hours(hour)
@@ -74,7 +73,7 @@ local function trim_stats()
     if hour - tonumber(field) > HOURS_KEPT then call('HDEL', HOURS, field) end
   end
   for _, field in ipairs(call('HKEYS', MINUTES)) do
-    if tonumber(field) < minute - 1500 then call('HDEL', MINUTES, field) end
+    if tonumber(field) < minute - MINUTES_KEPT then call('HDEL', MINUTES, field) end
   end
 end
 
@@ -93,5 +92,6 @@ for _, member in ipairs(due) do
   end
 end
 trim_stats()
-if not next(tally) then write_minute(call('ZCARD', LINE), count_inside()) end -- quiet minutes have a line too
+-- A minute in which nothing happened also records how many wait and are inside.
+if not next(tally) then write_minute(call('ZCARD', LINE), count_inside()) end
 return answer(reply)

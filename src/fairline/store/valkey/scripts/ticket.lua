@@ -1,5 +1,5 @@
--- ticket.lua: what is kept of a ticket: the head that every record has (head.lua), and a tail from its admission or its
--- end on.
+-- ticket.lua: the record of a ticket: the head that every record has (head.lua), and a tail once it was admitted or has
+-- ended.
 --#include head
 
 local TAIL = '<ddddI4Bc0Bc0I2c0'
@@ -14,7 +14,7 @@ local function unpack_ticket(number, record)
   t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
   t.leaving, t.on_hold, t.nearly = flags % 2 == 1, flags % 4 >= IS_ON_HOLD, flags >= IS_NEARLY
-  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA, record, at) end
+  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA_PART, record, at) end
   if at <= #record then
     t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.desk, t.went = struct.unpack(TAIL, record, at)
   end
@@ -34,7 +34,7 @@ local function started_by(record)
   return string.sub(record, at + 1, at + string.byte(record, at))
 end
 
--- Whether a session is that of `by`: who started it, or the end of that, which is the browser at its address.
+-- Whether a session belongs to `by`: to what started it, or to the end of that, which is the browser at its address.
 local function is_by(started, by)
   return started == by or by ~= '' and string.sub(started, -#by) == by
 end
@@ -44,7 +44,7 @@ local function fetch(number)
   return record and unpack_ticket(number, record)
 end
 
--- Whether it is a ticket of the same number in a queue made anew, not the one that was taken at `joined` ('' = any).
+-- Whether this is a ticket of the same number in a recreated queue, not the one that was issued at `joined` ('' = any).
 local function is_another(t, joined)
   return joined ~= '' and tonumber(joined) ~= t.joined
 end
@@ -54,7 +54,7 @@ local function packed(t)
   local flags = (t.leaving and LEAVING or 0) + (t.on_hold and IS_ON_HOLD or 0) + (extra and HAS_EXTRA or 0)
     + (t.nearly and IS_NEARLY or 0)
   local record = packed_head(t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person)
-  if extra then record = record .. struct.pack(EXTRA, t.moved, #t.serial, t.serial) end
+  if extra then record = record .. struct.pack(EXTRA_PART, t.moved, #t.serial, t.serial) end
   if t.admitted > 0 or t.ended > 0 then
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.desk,
       t.desk, #t.went, t.went)

@@ -1,6 +1,6 @@
--- transfer.lua: end a ticket whose holder has another one in another queue now, and remember which.
--- ARGV  1 now  2 number  3 where they went (as record.py packs it)  4 the same in a word, for the event
--- Returns outcome (done, refused, missing)  rank  due  record. One that was transferred to there already is done.
+-- transfer.lua: end a ticket whose holder has a ticket in another queue now, and remember which.
+-- ARGV  1 now  2 number  3 where they went (as record.py packs it)  4 the same as text, for the event
+-- Returns outcome (done, refused, missing)  rank  due  record. A ticket that was already transferred there is done.
 --#include step
 local number, went, reply = ARGV[2], ARGV[3], {}
 local t = fetch(number)

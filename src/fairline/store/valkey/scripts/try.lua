@@ -1,7 +1,8 @@
--- try.lua: count one try at something of the server's own against a limit over a sliding window.
+-- try.lua: count one try at something that belongs to the server, such as signing in, against a limit over a sliding
+-- window.
 -- KEYS  1 the limit's
 -- ARGV  1 now in ms  2 limit  3 window in ms
--- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+-- Returns the ms until a try is allowed again; 0 means that this one was allowed and counted.
 local call = redis.call
 local now = tonumber(ARGV[1])
 local function text(number)

@@ -1,4 +1,4 @@
--- unload.lua: the page of someone who waits was closed: they have the grace to come back, then they have left.
+-- unload.lua: people who wait closed their page: they have left unless they come back within the grace time.
 -- ARGV  1 now  2… numbers
 -- Returns for each: rank or -1, deadline or '', record or ''.
 --#include ticket

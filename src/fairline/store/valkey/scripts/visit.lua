@@ -1,8 +1,9 @@
--- visit.lua: someone is inside: start the session, or note their activity.
--- ARGV  1 now  2 what (start, touch, or visit: start if need be, then touch)  then for each: number  by (who, digest)
---       page views (0: only ask whether they may)  joined (when it was taken; '' = any)
--- Returns for each: outcome (done, taken, refused, missing, another)  rank  due  record. A session belongs to who
--- started it, and who comes to start it has to be known wholly.
+-- visit.lua: people are inside: start their sessions, or record their activity.
+-- ARGV  1 now  2 what (start, touch, or visit: start if needed, then touch)
+--       then for each: number  by (who, digest)  page views (0: only ask whether they may)  joined (when the ticket
+--       was issued; '' = any)
+-- Returns for each: outcome (done, taken, refused, missing, another)  rank  due  record. A session belongs to
+-- what started it; to start it again takes the whole of `by`.
 --#include step
 local what, reply, numbers, tickets = ARGV[2], {}, {}, {}
 for i = 3, #ARGV, 4 do
@@ -40,7 +41,7 @@ for i = 3, #ARGV, 4 do
   put(reply, ARGV[i], t and t.record, t and t.due)
 end
 
--- Whose activity was noted, all of them by one command for each key.
+-- Write all recorded activity by one command for each key.
 local records, dues = {}, {}
 for number, t in pairs(tickets) do
   if t and t.due then

@@ -1,16 +1,16 @@
--- 00_common.sql: what every operation on a queue begins and ends with. A name that begins with _ is a parameter or a
--- variable, never a column. Helpers are not for the server's role: it may run the operations alone (see migrate.py).
--- What reads tables is PL/pgSQL, which keeps its plans for as long as the connection lives; SQL is for what is written
--- into the statement that calls it.
+-- 00_common.sql: how every operation on a queue begins and ends. A name that begins with _ is a parameter or a
+-- variable, never a column. The server's role may run the operations only, not their helpers (see migrate.py).
+-- Functions that read tables are PL/pgSQL, which keeps its plans for as long as the connection lives. Functions that
+-- the planner should inline into the statement that calls them are SQL.
 
--- The time of a step: the one passed in by tests and the simulator, or the database's at this moment. Not now(), which
--- is the moment the transaction began: steps that waited for each other would be out of order.
+-- The time of a step: the one that tests and the simulator pass, or the time of the database. It is not now(), which is
+-- when the transaction began: steps that waited for each other would be out of order.
 CREATE FUNCTION moment(_at bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 $$;
 
--- The tallies of a queue, as they are.
-CREATE FUNCTION seen(_id text) RETURNS tallies LANGUAGE plpgsql STABLE AS $$
+-- The tallies of a queue, without a lock.
+CREATE FUNCTION tallies_of(_id text) RETURNS tallies LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _tallies tallies;
 BEGIN
@@ -21,8 +21,8 @@ BEGIN
   RETURN _tallies;
 END $$;
 
--- The tallies of a queue, locked until the step is over: the steps that change a queue follow each other, in the order
--- in which they came. A row's own lock lets whoever comes overtake those who wait, for seconds in a rush.
+-- The tallies of a queue, locked until the step is over: the steps that change a queue run one after the other, in the
+-- order in which they came. The lock of the row alone lets later steps overtake earlier ones, for seconds in a rush.
 CREATE FUNCTION locked(_id text) RETURNS tallies LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies;
@@ -35,7 +35,7 @@ BEGIN
   RETURN _tallies;
 END $$;
 
--- The settings of a queue; read after the lock, they are those that hold for the step.
+-- The settings of a queue. Read after the lock, they are valid for the whole step.
 CREATE FUNCTION settings_of(_queue bigint) RETURNS queues LANGUAGE plpgsql AS $$
 DECLARE
   _q queues;
@@ -47,28 +47,30 @@ BEGIN
   RETURN _q;
 END $$;
 
--- The queue's own time, in which every deadline is kept. It never goes back: if the store's does, the next sweep makes
--- up for it, and what comes before that sweep must not be ended by it.
+-- The queue's own time, in which every deadline is kept. It never goes back: if the store's clock does, the next sweep
+-- corrects it, and until then no ticket may end because of it.
 CREATE FUNCTION clock_of(_tallies tallies, _now bigint) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
   SELECT (greatest(_now, _tallies.swept_at) - _tallies.stopped)::double precision
 $$;
 
+-- The deadline of a ticket that waits; null if the queue has none.
 CREATE FUNCTION waiting_due(_q queues, _clock double precision) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN _q.heartbeat_timeout_seconds > 0
     THEN _clock + (_q.heartbeat_timeout_seconds + _q.grace_seconds) * 1000 END
 $$;
 
--- Room for how many more: what max_active leaves, and what is left to sell. Where that is not known yet, nobody is let
--- in rather than too many.
-CREATE FUNCTION room_of(_q queues, _tallies tallies) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+-- How many more may go inside: what max_active leaves, and no more than is left to sell. While the stock is not known
+-- yet, nobody is admitted rather than too many.
+CREATE FUNCTION capacity_of(_q queues, _tallies tallies) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT greatest(0, CASE
     WHEN _q.stock IS NOT NULL THEN least(
-      _q.max_active - _tallies.admitted - _tallies.active, _q.stock - _tallies.completed - _tallies.admitted - _tallies.active)
+      _q.max_active - _tallies.admitted - _tallies.active,
+      _q.stock - _tallies.completed - _tallies.admitted - _tallies.active)
     WHEN _q.stock_url IS NOT NULL THEN 0
     ELSE _q.max_active - _tallies.admitted - _tallies.active END)
 $$;
 
--- Whether people are let in by themselves.
+-- Whether the keeper admits people automatically.
 CREATE FUNCTION lets_in(_q queues) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT _q.status = 'active' AND _q.admission = 'auto' AND _q.admission_rate > 0
 $$;
@@ -77,13 +79,15 @@ CREATE FUNCTION burst_of(_q queues) RETURNS double precision LANGUAGE sql IMMUTA
   SELECT coalesce(_q.burst, greatest(1, _q.admission_rate))
 $$;
 
--- The tokens in the bucket. They are kept as a fraction with the time they were counted. Someone who waits for nothing
--- but the next token must not lose by a late tick, so then what two ticks bring is added to the fraction left.
+-- The tokens in the bucket. Their number is kept as a fraction, with the time at which it was counted. The burst is its
+-- limit. But if the line waits for nothing but the next token, a late tick must not lose any: then the limit is the
+-- fraction that was left and the tokens of two ticks.
 CREATE FUNCTION tokens_of(_q queues, _tallies tallies, _now bigint, _every bigint) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$
   SELECT least(
     CASE WHEN _tallies.token_bound
-      THEN greatest(burst_of(_q), least(1, coalesce(_tallies.tokens, burst_of(_q))) + 2 * _q.admission_rate * _every / 1000)
+      THEN greatest(burst_of(_q),
+        least(1, coalesce(_tallies.tokens, burst_of(_q))) + 2 * _q.admission_rate * _every / 1000)
       ELSE burst_of(_q) END,
     coalesce(_tallies.tokens, burst_of(_q))
       + _q.admission_rate * greatest(0, _now - coalesce(_tallies.tokens_at, _now)) / 1000)
@@ -96,7 +100,7 @@ BEGIN
     SELECT 1 FROM transitions tr WHERE tr.status = _t.status AND tr.on_hold = _t.on_hold AND tr.action = _action);
 END $$;
 
--- The queue at this moment, as answers begin.
+-- The queue at this moment: the first part of most answers.
 CREATE FUNCTION snapshot_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _snapshot json;
@@ -111,20 +115,19 @@ BEGIN
     cardinality(c.cycles),
     coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.flow_called)
   INTO _snapshot FROM tallies c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
-  -- What changes nothing of the queue does not hold it: it may be removed between two statements of ours.
+  -- A call that only reads takes no lock, so the queue may be removed between two of its statements.
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the queue was removed' USING ERRCODE = 'FL001';
   END IF;
   RETURN _snapshot;
 END $$;
 
--- Lock tickets, always in the order of their numbers: beats do it without the lock of the queue. Answers where their rows
--- are, which is so until the end of the step.
+-- Lock tickets, always in the order of their numbers, because heartbeats lock them without the lock of the queue.
+-- Returns where their rows are, which stays valid until the end of the step.
 --
--- Here, and wherever tickets are looked up by number, each is one search of the index: LATERAL … OFFSET 0 leaves the
--- planner nothing to choose. While there are few tickets it would rather read the whole queue, and go on doing so after
--- there are many.
-CREATE FUNCTION hold_tickets(_queue bigint, _numbers bigint[]) RETURNS tid[] LANGUAGE plpgsql AS $$
+-- Here, and wherever tickets are read by number, each is one search of the index: LATERAL … OFFSET 0 leaves the planner
+-- no choice. While there are few tickets it would rather read the whole queue, and still do so when there are many.
+CREATE FUNCTION lock_tickets(_queue bigint, _numbers bigint[]) RETURNS tid[] LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(
     SELECT t.row FROM (SELECT DISTINCT number FROM unnest(_numbers) number ORDER BY number) a
@@ -132,20 +135,21 @@ BEGIN
       SELECT t.ctid AS row FROM tickets t WHERE t.queue = _queue AND t.number = a.number FOR NO KEY UPDATE) t);
 END $$;
 
--- Where a ticket stands, and all that is kept of it. `_stopped` turns the queue's time into the store's.
+-- The status of a ticket, and the full ticket. `_stopped` turns the queue's time into the store's.
 CREATE FUNCTION ticket_status(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
     floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved)
 $$;
 
-CREATE FUNCTION whole(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
+CREATE FUNCTION full_ticket(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
     floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved, _t.place,
     _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person, _t.went)
 $$;
 
--- An answer: the queue, and each ticket asked for in order (null where there is none), all of one moment.
-CREATE FUNCTION standings(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- An answer: the queue, and the status of each ticket in order (null if there is none), all of one moment.
+CREATE FUNCTION ticket_statuses(_queue bigint, _now bigint, _numbers bigint[]) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT json_build_array(snapshot_of(_queue, _now), coalesce((
     SELECT json_agg(CASE WHEN f.found THEN ticket_status(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
@@ -157,10 +161,10 @@ BEGIN
     WHERE c.queue = _queue), '[]')));
 END $$;
 
-CREATE FUNCTION whole_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION full_tickets(_queue bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce((
-    SELECT json_agg(CASE WHEN f.found THEN whole(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
+    SELECT json_agg(CASE WHEN f.found THEN full_ticket(f.ticket, a.rank, c.stopped) END ORDER BY a.i)
     FROM tallies c
     CROSS JOIN unnest(_numbers, ranks(_queue, _numbers)) WITH ORDINALITY a(number, rank, i)
     LEFT JOIN LATERAL (

@@ -1,8 +1,9 @@
--- 10_line.sql: the line: who is at which rank, and what place a ticket takes. line.py is the reference.
--- A place is a turn times 2^24 and what orders those who share it; a block of the line is 64 turns.
+-- 10_line.sql: the line: the rank of each ticket, and the place that a ticket takes. order.py is the reference.
+-- A place is a turn times place_span(), plus what orders those who share the turn. A block of the line is 64 turns, so
+-- the block of a place is `place >> 30`.
 
--- The position of each ticket, from 1; null where it does not wait. Reads the blocks once, and of each ticket's own
--- block what is ahead of it: never the whole line, and nothing of it where none of them waits.
+-- The position of each ticket, from 1; null if it does not wait. Reads the blocks once, and of each ticket's own block
+-- the part ahead of it: never the whole line, and none of it if no ticket waits.
 CREATE FUNCTION ranks(_queue bigint, _numbers bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _places bigint[] := ARRAY(
@@ -28,7 +29,7 @@ BEGIN
     FROM unnest(_places) WITH ORDINALITY p(place, i) ORDER BY p.i);
 END $$;
 
--- The place of whoever stands at a rank, from 0.
+-- The place of the ticket at a rank, from 0.
 CREATE FUNCTION place_at(_queue bigint, _rank bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (
@@ -42,7 +43,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION place_of(_turn bigint, _turns bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT (_turn << 24) + least(_turns - _turn, (1 << 24) - 1)
+  SELECT _turn * place_span() + least(_turns - _turn, place_span() - 1)
 $$;
 
 -- The place that goes ahead of `_share` of the line, never before the last turn of an equal or higher level.
@@ -56,17 +57,18 @@ DECLARE
   _bottom bigint;
 BEGIN
   IF _rank < _waiting THEN
-    _turn := (place_at(_queue, _rank) >> 24) - 1;
+    _turn := (place_at(_queue, _rank) >> place_bits()) - 1;
     IF _rank > 0 THEN
-      _turn := greatest(_turn, place_at(_queue, _rank - 1) >> 24);
+      _turn := greatest(_turn, place_at(_queue, _rank - 1) >> place_bits());
     END IF;
   END IF;
   SELECT max(turn) INTO _bottom FROM unnest(_last[_level:3]) turn;
   IF _turn <= _bottom THEN
-    _turn := CASE WHEN _turns - _bottom < 1 << 24 THEN _bottom ELSE _bottom + 1 END;
+    _turn := CASE WHEN _turns - _bottom < place_span() THEN _bottom ELSE _bottom + 1 END;
   END IF;
-  -- Places within one turn run out after 2^24 arrivals (or a change from strict): take the next turn then.
-  WHILE _turns - _turn >= (1 << 24) - 1 AND (
+  -- Places within one turn run out after place_span() arrivals (or after a change from strict): then take the next
+  -- turn.
+  WHILE _turns - _turn >= place_span() - 1 AND (
     EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = place_of(_turn, _turns))
     OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.on_hold AND t.place = place_of(_turn, _turns)))
   LOOP
@@ -79,11 +81,11 @@ CREATE FUNCTION next_place(_q queues, _waiting bigint, _turns bigint, _level int
 LANGUAGE sql STABLE AS $$
   SELECT CASE
     WHEN _level = 0 THEN place_of(_turns, _turns)
-    WHEN _q.priority_policy = 'strict' THEN place_of(_turns, _turns) - _level * (1::bigint << 51)
+    WHEN _q.priority_policy = 'strict' THEN place_of(_turns, _turns) - _level * place_band()
     ELSE skipping_place(_q.key, _waiting, _turns, _level, _q.priority_skip[_level + 1], _last) END
 $$;
 
--- Keep the blocks in step with the line: so many more, or so many fewer, at these places.
+-- Keep the counts of the blocks in step with the line: one more, or one less, for each of these places.
 CREATE FUNCTION blocks_gain(_queue bigint, _places bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO blocks AS b (queue, block, waiting)
@@ -100,8 +102,8 @@ BEGIN
   WHERE b.queue = _queue AND b.block = gone.block AND b.waiting = 0;
 END $$;
 
--- The next in the line. A row that someone outside of Fairline holds is passed over, and never holds up a desk; within
--- Fairline none is ever on_hold here, since the steps of a queue follow each other.
+-- The next in the line. A row that another program has locked is skipped, so that it never holds up a desk. Fairline
+-- itself never has one locked here, because the steps of a queue run one after the other.
 CREATE FUNCTION next_in_line(_queue bigint, _many bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (

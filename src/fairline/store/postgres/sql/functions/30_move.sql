@@ -1,9 +1,8 @@
--- 30_move.sql: take tickets along the table of transitions, with everything that belongs to it: the line, the deadline,
--- the holder, the tallies, the statistics, the events.
--- `_why` has a reason for each where it ends them. A ticket that is named more than once is moved once, and told of each
--- time: only recalling is the same when it is repeated. The caller holds the lock of the queue.
--- Events have a reason or a desk to tell, or `_detail`.
--- Returns the numbers that moved, in the order asked; where the table does not allow it, nothing was done.
+-- 30_move.sql: move tickets by the table of transitions, with everything that belongs to it: the line, the deadline,
+-- the holder, the tallies, the statistics, the events. If the action ends them, `_why` has a reason for each. A ticket
+-- that is named more than once is moved once; only a recall has an event each time it is named. The caller has locked
+-- the queue. The detail of an event is a reason, a desk, or `_detail`.
+-- Returns the numbers that moved, in the order given; those that the table does not allow to move are left as they are.
 CREATE FUNCTION move(
   _q queues, _now bigint, _clock double precision, _numbers bigint[], _action text,
   _why reason[] DEFAULT NULL, _desk text DEFAULT NULL, _by bytea DEFAULT NULL, _detail text DEFAULT NULL
@@ -14,7 +13,7 @@ DECLARE
   _stay double precision;
   _keep double precision;
 BEGIN
-  PERFORM hold_tickets(_q.key, _numbers);
+  PERFORM lock_tickets(_q.key, _numbers);
   SELECT * INTO _tallies FROM tallies WHERE queue = _q.key;
 
   WITH going AS MATERIALIZED (
@@ -78,7 +77,7 @@ BEGIN
       WHERE m.was = 'waiting' AND m.status <> 'waiting'
     ) m WHERE s.ctid = m.row
     RETURNING m.status, greatest(0, _clock::bigint - s.joined) AS wait, s.seconds, s.low, s.high
-  ), told AS (
+  ), recalled AS (
     SELECT array_agg(m.number ORDER BY a.i) AS numbers,
       array_agg(coalesce(m.reason::text, nullif(m.desk, '')) ORDER BY a.i) AS details
     FROM unnest(_numbers) WITH ORDINALITY a(number, i) JOIN moved m ON m.number = a.number
@@ -96,8 +95,8 @@ BEGIN
     WHERE m.desk <> '' AND f.so
   )
   SELECT
-    CASE WHEN _action = 'recall' THEN (SELECT numbers FROM told) ELSE array_agg(number ORDER BY i) END AS numbers,
-    CASE WHEN _action = 'recall' THEN (SELECT details FROM told)
+    CASE WHEN _action = 'recall' THEN (SELECT numbers FROM recalled) ELSE array_agg(number ORDER BY i) END AS numbers,
+    CASE WHEN _action = 'recall' THEN (SELECT details FROM recalled)
       ELSE array_agg(coalesce(reason::text, nullif(desk, '')) ORDER BY i) END AS details,
     array_agg(reason::text) FILTER (WHERE reason IS NOT NULL) AS reasons,
     (SELECT names FROM by_desk) AS desk_names,
@@ -115,7 +114,7 @@ BEGIN
     count(*) FILTER (WHERE status = 'expired') AS expired,
     count(*) FILTER (WHERE was = 'waiting' AND status IN ('completed', 'expired')) AS gave_up,
     count(*) FILTER (WHERE status = 'waiting' AND was = 'admitted') AS returned,
-    -- How good were the waits shown at joining? In the queue's own time, so that no outage of ours counts.
+    -- Compare the waits that were shown at joining with the real ones, in the queue's own time: outages do not count.
     (SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
       FROM forgotten WHERE status = 'admitted') AS estimates
   INTO _m FROM moved;
@@ -126,11 +125,11 @@ BEGIN
   IF _m.places_left IS NOT NULL THEN PERFORM blocks_lose(_q.key, _m.places_left); END IF;
   IF _m.places_taken IS NOT NULL THEN PERFORM blocks_gain(_q.key, _m.places_taken); END IF;
   FOREACH _stay IN ARRAY coalesce(_m.stays, '{}') LOOP
-    _tallies.stay_count := least(_tallies.stay_count + 1, 200);
+    _tallies.stay_count := least(_tallies.stay_count + 1, stays_kept());
     _tallies.stay_mean := _tallies.stay_mean + (_stay - _tallies.stay_mean) / _tallies.stay_count;
-    -- It fades by the count, and slowly enough for the room to have been emptied and filled again: people who went in
-    -- together also come out together.
-    _keep := 1 - 1.0::double precision / least(2000, greatest(200, 2 * _q.max_active));
+    -- It fades by the count, and slowly enough for all places inside to have been emptied and filled again: people who
+    -- went in together also come out together.
+    _keep := 1 - 1.0::double precision / least(exits_kept(), greatest(stays_kept(), 2 * _q.max_active));
     _tallies.flow_inside := _tallies.flow_inside * _keep;
     _tallies.flow_out := _tallies.flow_out * _keep + 1;
   END LOOP;
@@ -149,7 +148,7 @@ BEGIN
     flow_called = flow_called + coalesce(cardinality(_m.waits), 0),
     admitted_at = CASE WHEN _m.waits IS NULL THEN admitted_at ELSE _now END
   WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY[coalesce(CASE _action
+  PERFORM record_events(_q.key, _now, ARRAY[coalesce(CASE _action
     WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
     WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred' END, 'expired')],
     _m.numbers, CASE WHEN _detail IS NULL THEN _m.details ELSE array_fill(_detail, ARRAY[cardinality(_m.numbers)]) END);
@@ -161,13 +160,13 @@ BEGIN
   RETURN _m.numbers;
 END $$;
 
--- Under which name a desk has its figures: one that there was no room for any more is one of the others.
+-- The name under which a desk is counted: a desk without counts of its own is one of the others.
 CREATE FUNCTION desk_of(_queue bigint, _name text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN coalesce((SELECT d.name FROM desks d WHERE d.queue = _queue AND d.name = _name), 'other');
 END $$;
 
--- The statistics of a move. Waits are counted in buckets an eighth of a doubling wide: see stats.py.
+-- Count a move. Waits are counted in buckets an eighth of a doubling wide: see stats.py.
 CREATE FUNCTION tally_moved(
   _queue bigint, _now bigint, _waits bigint[], _returned bigint, _completed bigint, _expired bigint, _reasons text[],
   _waiting bigint, _estimates bigint[] DEFAULT NULL

@@ -1,7 +1,7 @@
--- 50_admission.sql: letting in: by itself, as rate, room and stock allow, or by hand.
+-- 50_admission.sql: admission: automatic, as rate, capacity and stock allow, or by hand.
 
--- admit: let the next tickets in, as many as rate, room and stock allow; measure how the line drains.
--- `_every` is the ms between ticks; nothing is done if someone did it less than `_lease` ms ago.
+-- admit: let the next tickets in, as many as rate, capacity and stock allow; measure how the line drains.
+-- `_every` is the ms between ticks; nothing is done if another keeper did it less than `_lease` ms ago.
 -- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
 CREATE FUNCTION admit(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint) RETURNS json
 LANGUAGE plpgsql AS $$
@@ -12,12 +12,13 @@ DECLARE
   _seconds double precision := greatest(0, _now - coalesce(_tallies.flow_at, _now)) / 1000.0::double precision;
   _fade double precision;
   _tokens double precision := tokens_of(_q, _tallies, _now, _every);
-  _free bigint := room_of(_q, _tallies);
+  _free bigint := capacity_of(_q, _tallies);
   _going bigint := 0;
   _token_bound boolean := false;
   _admitted bigint[] := '{}';
 BEGIN
-  -- Another keeper has just done it. (Not so where the clock went back: nobody would do it until that time comes again.)
+  -- Another keeper has just done it. (If the clock went back this says nothing, or nobody would do it until that time
+  -- comes again.)
   IF _now >= _tallies.flow_at AND _now - _tallies.flow_at < _lease THEN
     RETURN json_build_array(snapshot_of(_q.key, _now), '[]'::json);
   END IF;
@@ -30,9 +31,9 @@ BEGIN
     _tokens := least(_tokens, burst_of(_q));
   END IF;
 
-  -- Fade what was measured, and add the time since. Time nobody kept is not measured.
-  IF _seconds > 60 THEN _seconds := 0; END IF;
-  _fade := exp(-_seconds / 600);
+  -- Fade the measured flow, and add the time since the last tick. Time in which nobody kept the queue is not measured.
+  IF _seconds > longest_tick_seconds() THEN _seconds := 0; END IF;
+  _fade := exp(-_seconds / flow_fade_seconds());
   UPDATE tallies SET
     tokens = _tokens, tokens_at = _now, token_bound = _token_bound, flow_at = _now,
     flow_waited = flow_waited * _fade + waiting * _seconds,
@@ -47,9 +48,10 @@ BEGIN
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_admitted));
 END $$;
 
--- call_next: call people by hand: the next ones in the line, or one by number. A retried press calls the same people.
--- Returns outcome (called, again, conflict, paused, refused, missing, or desk: it is not one of the queue's, whose names
--- are in place of the tickets) and the tickets.
+-- call_next: call people by hand: the next ones in the line, or one by number. A retry with the same key calls the same
+-- people.
+-- Returns outcome (called, repeated, conflict, paused, refused, missing, or desk: it is not one of the queue's desks,
+-- and the answer has their names instead of tickets) and the tickets.
 CREATE FUNCTION call_next(
   _id text, _at bigint, _many bigint, _number bigint, _desk text, _key bytea, _fingerprint text
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -67,14 +69,14 @@ BEGIN
     SELECT * INTO _before FROM presses WHERE queue = _q.key AND key = _key;
   END IF;
   IF _before.key IS NOT NULL THEN
-    _outcome := CASE WHEN _before.fingerprint = _fingerprint THEN 'again' ELSE 'conflict' END;
-    _numbers := CASE WHEN _outcome = 'again' THEN _before.numbers ELSE '{}' END;
+    _outcome := CASE WHEN _before.fingerprint = _fingerprint THEN 'repeated' ELSE 'conflict' END;
+    _numbers := CASE WHEN _outcome = 'repeated' THEN _before.numbers ELSE '{}' END;
   ELSIF _q.status <> 'active' THEN
     _outcome := 'paused';
   ELSIF _desk <> '' AND cardinality(_q.desks) > 0 AND _desk <> ALL (_q.desks) THEN
     RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
   ELSIF _number IS NULL THEN
-    _numbers := next_in_line(_q.key, least(_many, room_of(_q, _tallies)));
+    _numbers := next_in_line(_q.key, least(_many, capacity_of(_q, _tallies)));
   ELSE
     SELECT * INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
     IF NOT FOUND THEN
@@ -82,7 +84,7 @@ BEGIN
     ELSIF NOT allows(_was, 'call') THEN
       _outcome := 'refused';
       _numbers := ARRAY[_number];
-    ELSIF room_of(_q, _tallies) > 0 THEN
+    ELSIF capacity_of(_q, _tallies) > 0 THEN
       _numbers := ARRAY[_number];
     END IF;
   END IF;
@@ -93,20 +95,20 @@ BEGIN
     _numbers := move(_q, _now, _clock, _numbers, 'call', _desk => _desk);
     IF _key <> '' THEN
       INSERT INTO presses (queue, key, fingerprint, numbers, due)
-      VALUES (_q.key, _key, _fingerprint, _numbers, _clock + 86400000);
+      VALUES (_q.key, _key, _fingerprint, _numbers, _clock + day_ms());
     END IF;
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, _numbers)));
+  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, _numbers)));
 END $$;
 
--- A desk that calls is open. How long it took since its last call is kept if people waited all the while: the newest of
--- those say how fast the line moves.
+-- A desk that calls is open. The time since its last call is kept as a cycle if people waited all that time: the newest
+-- cycles say how fast the line moves.
 CREATE FUNCTION note_desk(_q queues, _tallies tallies, _now bigint, _name text, _many bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _d desks;
 BEGIN
-  IF _name = '' OR NOT has_place(_q, _now, _name) THEN
+  IF _name = '' OR NOT has_counts(_q, _now, _name) THEN
     RETURN;
   END IF;
   SELECT * INTO _d FROM desks WHERE queue = _q.key AND name = _name;
@@ -117,21 +119,21 @@ BEGIN
   ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = excluded.called, many = excluded.many;
 END $$;
 
--- Where any name will do, there are figures for so many desks. If there is no room for one more, those are forgotten
--- that were last seen in an hour that is not kept any more: all that is left of them is what they did so far.
-CREATE FUNCTION has_place(_q queues, _now bigint, _name text) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Whether a desk has counts of its own. A queue that names no desks counts most_desks() of them. If there are that many
+-- already, the desks that were last seen in an hour that is no longer kept make way: only their sums are left.
+CREATE FUNCTION has_counts(_q queues, _now bigint, _name text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(_q.desks) > 0 OR EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name)
     OR (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks()
   THEN
     RETURN true;
   END IF;
-  PERFORM forget_desks(_q.key, (_now / 3600000 - hours_kept()) * 3600000);
+  PERFORM forget_desks(_q.key, (_now / hour_ms() - hours_kept()) * hour_ms());
   RETURN (SELECT count(*) FROM desks WHERE queue = _q.key) < most_desks();
 END $$;
 
--- Forget the desks that were last seen before `_oldest`. What they did so far goes to the others, so that the sum stays
--- what it was.
+-- Forget the desks that were last seen before `_oldest`. Their counts are added to those of the others, so that the sum
+-- stays the same.
 CREATE FUNCTION forget_desks(_queue bigint, _oldest bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH gone AS (
@@ -147,8 +149,8 @@ BEGIN
   ON CONFLICT (queue, span, name) DO UPDATE SET value = s.value + excluded.value;
 END $$;
 
--- set_desk: a desk says that it is open, or that it is not.
--- Returns 'done', or why not: 'desk' where it is not one of the queue's, 'full' where there are too many; and the names.
+-- set_desk: a desk opens, or closes.
+-- Returns 'done', or why not: 'desk' and the queue's desks if it is none of them, 'full' if there are too many.
 CREATE FUNCTION set_desk(_id text, _at bigint, _name text, _open boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -157,10 +159,10 @@ DECLARE
 BEGIN
   IF cardinality(_q.desks) > 0 AND _name <> ALL (_q.desks) THEN
     RETURN json_build_array('desk', array_to_json(_q.desks));
-  ELSIF NOT has_place(_q, _now, _name) THEN
+  ELSIF NOT has_counts(_q, _now, _name) THEN
     RETURN '["full", []]';
   END IF;
-  -- The time between its last call and its next one says nothing of how fast it is.
+  -- The time from its last call to its next one says nothing about how fast it is.
   INSERT INTO desks (queue, name, seen) VALUES (_q.key, _name, CASE WHEN _open THEN _now ELSE -_now END)
   ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = NULL, many = NULL;
   RETURN '["done", []]';
@@ -169,7 +171,7 @@ END $$;
 -- all_desks: the time, and when each desk last called or opened; below 0, when it closed.
 CREATE FUNCTION all_desks(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN json_build_array(moment(_at), (
     SELECT coalesce(json_agg(json_build_array(name, seen)), '[]') FROM desks WHERE queue = _tallies.queue));

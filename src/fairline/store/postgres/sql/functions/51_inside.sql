@@ -1,18 +1,17 @@
--- 51_inside.sql: inside, and out: sessions, what staff and people do with a ticket, revocation.
+-- 51_inside.sql: sessions, actions of staff and people on tickets, transfer, revocation.
 
--- visit: someone is inside: start the session, or note their activity. `_what` is start, touch, or visit (start if need
--- be, then touch); `_by` says who comes, and `_views` how many page views that were, for each: without any, a session
--- that runs already is only asked for. `_joined` says when each ticket was taken, where that is known: in a queue made
--- anew its number is somebody else's. A session belongs to who started it, and who comes to start it has to be known
--- wholly.
--- Returns for each: outcome (done, taken, refused, missing, another) and where the ticket stands.
+-- visit: people are inside: start their sessions, or record their activity. `_what` is start, touch, or visit (start if
+-- needed, then touch). For each, `_by` says who it is, and `_views` how many page views it is: 0 only asks about a
+-- session that runs already. `_joined` says when each ticket was issued, if that is known: in a recreated queue its
+-- number is somebody else's. A session belongs to what started it; to start it again takes the whole of `_by`.
+-- Returns for each: outcome (done, taken, refused, missing, another) and the status of the ticket.
 CREATE FUNCTION visit(
   _id text, _at bigint, _what text, _numbers bigint[], _by bytea[], _views bigint[], _joined bigint[]
 )
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _q queues := settings_of(_tallies.queue);
   _now bigint;
   _clock double precision;
@@ -20,8 +19,8 @@ DECLARE
   _outcome text;
   _items json[] := '{}';
 BEGIN
-  -- Who is active can only stay so or leave: then nothing but their own row changes. Else someone may have to be
-  -- started, which is a step of the queue.
+  -- A ticket that is active stays so or ends, so only its own row changes. For any other ticket a session may have to
+  -- start, which is a step of the queue.
   IF _what <> 'touch' AND EXISTS (
     SELECT 1 FROM unnest(_numbers) a(number) CROSS JOIN LATERAL (
       SELECT t.status FROM tickets t WHERE t.queue = _q.key AND t.number = a.number OFFSET 0
@@ -33,7 +32,7 @@ BEGIN
   _now := moment(_at);
   _clock := clock_of(_tallies, _now);
   IF 0 < ANY (_views) THEN
-    PERFORM hold_tickets(_q.key, _numbers);
+    PERFORM lock_tickets(_q.key, _numbers);
   END IF;
   FOR _i IN 1 .. cardinality(_numbers) LOOP
     SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _numbers[_i];
@@ -67,13 +66,13 @@ BEGIN
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
--- Whether a session is that of `_by`: who started it, or the end of that, which is the browser at its address.
+-- Whether a session belongs to `_by`: to what started it, or to the end of that, which is the browser at its address.
 CREATE FUNCTION is_by(_started bytea, _by bytea) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(_started = _by
     OR length(_by) > 0 AND substring(_started FROM greatest(1, length(_started) - length(_by) + 1)) = _by, false)
 $$;
 
--- The position of one ticket, null where it does not wait.
+-- The position of one ticket, null if it does not wait.
 CREATE FUNCTION rank_of(_t tickets) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF _t.status <> 'waiting' OR _t.on_hold THEN
@@ -82,9 +81,10 @@ BEGIN
   RETURN (ranks(_t.queue, ARRAY[_t.number]))[1];
 END $$;
 
--- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release, reinstate.
--- `_joined` is that of visit; `_by` says whose session it has to be, if there is one ('': anyone's).
--- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line) and where it stands.
+-- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release,
+-- reinstate. `_joined` is as for visit; if a session runs, it must be that of `_by` ('': anyone's).
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line) and
+-- the status of the ticket.
 CREATE FUNCTION act(
   _id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[], _by bytea[]
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -99,20 +99,20 @@ DECLARE
   _apart boolean := _alone OR _action = 'return' OR _action <> 'recall'
     AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
   _batch bigint[];
-  _theirs bigint[]; -- of the batch, without who is named by a ticket of an earlier queue, and without `_taken`
-  _taken bigint[];  -- whose session is somebody else's
+  _found bigint[]; -- of the batch: the same tickets as when they were issued, without `_taken`
+  _taken bigint[]; -- those with a session of somebody else
   _moved bigint[];
   _outcome text;
   _items json[] := '{}';
 BEGIN
-  -- All at once; but one by one those who return, since each is told the position found, and where someone is named
-  -- twice, since what was done first decides what can be done then.
+  -- All tickets in one move. But one by one if they return to the line, because each answer has the position at that
+  -- moment, and if one is named twice, because its first move decides about the second.
   WHILE _first <= cardinality(_numbers) LOOP
     _last := CASE WHEN _apart THEN _first ELSE cardinality(_numbers) END;
     _batch := _numbers[_first:_last];
     SELECT coalesce(array_agg(a.number ORDER BY a.i) FILTER (WHERE NOT taken), '{}'),
       coalesce(array_agg(a.number) FILTER (WHERE taken), '{}')
-    INTO _theirs, _taken
+    INTO _found, _taken
     FROM unnest(_batch, _joined[_first:_last], _by[_first:_last]) WITH ORDINALITY a(number, joined, by, i)
     CROSS JOIN LATERAL (
       SELECT t.joined, a.by <> '' AND t.status = 'active' AND NOT is_by(t.started_by, a.by) AS taken
@@ -120,7 +120,7 @@ BEGIN
     ) t
     WHERE a.joined IS NULL OR a.joined = t.joined;
     _outcome := NULL;
-    IF cardinality(_theirs) = 0 THEN
+    IF cardinality(_found) = 0 THEN
       _moved := '{}';
     ELSIF _action = 'reinstate' THEN
       _outcome := reinstate(_q, _now, _clock, _batch[1]);
@@ -132,12 +132,12 @@ BEGIN
       END IF;
       _outcome := set_on_hold(_q, _now, _batch[1], _action = 'hold');
     ELSE
-      _moved := move(_q, _now, _clock, _theirs, _action, array_fill(_why, ARRAY[cardinality(_theirs)]));
+      _moved := move(_q, _now, _clock, _found, _action, array_fill(_why, ARRAY[cardinality(_found)]));
     END IF;
     _items := _items || (
       SELECT array_agg(json_build_array(
         CASE WHEN f.found IS NULL THEN 'missing' WHEN a.number = ANY (_taken) THEN 'taken'
-          WHEN a.number <> ALL (_theirs) THEN 'another'
+          WHEN a.number <> ALL (_found) THEN 'another'
           WHEN _outcome IS NOT NULL THEN _outcome
           WHEN a.number = ANY (_moved) THEN 'done' ELSE 'refused' END,
         CASE WHEN f.found THEN ticket_status(f.ticket, rank_of(f.ticket), _tallies.stopped) END) ORDER BY a.i)
@@ -150,9 +150,10 @@ BEGIN
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));
 END $$;
 
--- Put aside, or back to the old place: the line closes up behind whoever is on_hold, and opens again. Whoever was called
--- has gone back to the line before, in the same step, so that no desk can call them in between.
-CREATE FUNCTION set_on_hold(_q queues, _now bigint, _number bigint, _on_hold boolean) RETURNS text LANGUAGE plpgsql AS $$
+-- Put a ticket on hold, or release it to its old place. The line closes up meanwhile, and opens again for it. Someone
+-- who was called has returned to the line just before, in the same step, so that no desk can call them in between.
+CREATE FUNCTION set_on_hold(_q queues, _now bigint, _number bigint, _on_hold boolean) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
   _t tickets;
   _by int := CASE WHEN _on_hold THEN 1 ELSE -1 END;
@@ -172,11 +173,11 @@ BEGIN
   UPDATE tallies SET waiting = waiting - _by, on_hold = on_hold + _by,
     empty_at = CASE WHEN waiting = 0 AND NOT _on_hold THEN _now ELSE empty_at END
   WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY[CASE WHEN _on_hold THEN 'put_on_hold' ELSE 'released' END], ARRAY[_number]);
+  PERFORM record_events(_q.key, _now, ARRAY[CASE WHEN _on_hold THEN 'put_on_hold' ELSE 'released' END], ARRAY[_number]);
   RETURN 'done';
 END $$;
 
--- Whoever did not come has come after all: called again by the same desk.
+-- Someone who did not come has come after all: the same desk calls them again.
 CREATE FUNCTION reinstate(_q queues, _now bigint, _clock double precision, _number bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -190,16 +191,16 @@ BEGIN
     RETURN 'refused';
   ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _q.key AND holder = _t.holder) THEN
     RETURN 'holder_in_line';
-  ELSIF room_of(_q, _tallies) < 1 THEN
+  ELSIF capacity_of(_q, _tallies) < 1 THEN
     RETURN 'at_capacity';
   END IF;
   _gone := ARRAY['expired', 'expired:' || _t.reason];
   IF _t.reason = 'no_show' AND _t.desk <> '' THEN
     _gone := _gone || ('desk:no_show:' || desk_of(_q.key, _t.desk));
   END IF;
-  -- Take back what was counted of the end, in the hour it was counted in.
+  -- Take back the counts of the end of the ticket, in the hour in which they were counted.
   UPDATE stats SET value = value - 1
-  WHERE queue = _q.key AND span IN ('total', 'h' || _t.ended / 3600000) AND name = ANY (_gone);
+  WHERE queue = _q.key AND span IN ('total', 'h' || _t.ended / hour_ms()) AND name = ANY (_gone);
   IF _t.holder IS NOT NULL THEN
     INSERT INTO holders (queue, holder, number) VALUES (_q.key, _t.holder, _number);
   END IF;
@@ -207,12 +208,12 @@ BEGIN
     sweep_at = _clock + _q.claim_seconds * 1000
   WHERE queue = _q.key AND number = _number;
   UPDATE tallies SET admitted = admitted + 1 WHERE queue = _q.key;
-  PERFORM tell(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.desk, '')]);
+  PERFORM record_events(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.desk, '')]);
   RETURN 'done';
 END $$;
 
--- transfer: end a ticket whose holder has another one in another queue now, and remember which.
--- Returns outcome (done, refused, missing) and the ticket. One that was transferred to there already is done.
+-- transfer: end a ticket whose holder has a ticket in another queue now, and remember which.
+-- Returns outcome (done, refused, missing) and the ticket. A ticket that was already transferred there is done.
 CREATE FUNCTION transfer(_id text, _at bigint, _number bigint, _went json, _detail text) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -234,11 +235,13 @@ BEGIN
       _outcome := 'refused';
     END IF;
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(
+    snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
--- revoke: end a ticket, and remember why for as long as its pass would have lived.
--- Returns outcome (done, refused, missing) and the ticket. An ended ticket is refused: nothing is left to revoke.
+-- revoke: end a ticket, and remember why for as long as its session token would have been valid.
+-- Returns outcome (done, refused, missing) and the ticket. A ticket that has ended is refused: nothing is left to
+-- revoke.
 CREATE FUNCTION revoke(_id text, _at bigint, _number bigint, _reason text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -255,13 +258,14 @@ BEGIN
     INSERT INTO revoked (queue, number, reason, due)
     VALUES (_q.key, _number, _reason, _clock + _q.session_max_seconds * 1000);
   END IF;
-  RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_outcome, whole_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN json_build_array(
+    snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
 END $$;
 
--- all_revoked: what is revoked, and why, by number.
+-- all_revoked: the revoked tickets and the reasons, by number.
 CREATE FUNCTION all_revoked(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(number, reason) ORDER BY number), '[]')
     FROM revoked WHERE queue = _tallies.queue);

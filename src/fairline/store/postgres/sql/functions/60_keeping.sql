@@ -1,9 +1,9 @@
--- 60_keeping.sql: what falls due, limits, priority passes.
+-- 60_keeping.sql: sweeping what is due, the end of the day, limits, priority passes.
 
 -- sweep: end the tickets whose deadline has passed, and clear away what has been kept long enough. `_every` is the ms
--- between sweeps; nothing is done if someone did it less than `_lease` ms ago.
--- If nobody swept for much longer than the interval, all of us were away: the queue's clock has stood still meanwhile.
--- It also stands still while nobody who waits can reach us (`_stalled`).
+-- between sweeps; nothing is done if another keeper did it less than `_lease` ms ago.
+-- If nobody swept for much longer than the interval, Fairline was down: the queue's clock stood still meanwhile. It
+-- also stands still while people who wait cannot reach Fairline (`_stalled`).
 -- Returns how many were due, and the number and reason of each ticket that lapsed.
 CREATE FUNCTION sweep(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint, _stalled boolean)
 RETURNS json LANGUAGE plpgsql AS $$
@@ -22,23 +22,24 @@ BEGIN
     RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(0, '[]'::json));
   END IF;
   IF _away < 0 OR _stalled THEN
-    -- The store's clock was set back, or nobody can be reached: the queue's goes on from where it was.
+    -- The store's clock was set back, or people cannot reach Fairline: the queue's clock continues from where it was.
     _tallies.stopped := _tallies.stopped + _away;
   ELSIF _away > 1.5 * _every THEN
     _tallies.stopped := _tallies.stopped + _away - _every;
-    PERFORM tell(_q.key, _now, ARRAY['clock_stopped'], _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
+    PERFORM record_events(_q.key, _now, ARRAY['clock_stopped'],
+      _details => ARRAY[((_away - _every) / 1000.0::float8)::text]);
   END IF;
   UPDATE tallies SET stopped = _tallies.stopped, swept_at = _now WHERE queue = _q.key;
   _clock := _now - _tallies.stopped;
 
-  PERFORM catch_up(_q.key, _clock);
+  PERFORM update_sweep_at(_q.key, _clock);
   _due := all_due(_q.key, _clock, _at_most);
-  -- A beat may have come since: who is locked now, and still due, lapses.
-  _rows := hold_tickets(_q.key, _due.tickets);
+  -- A heartbeat may have come since. The tickets that are locked now, and still due, lapse.
+  _rows := lock_tickets(_q.key, _due.tickets);
   SELECT array_agg(a.number ORDER BY a.i), array_agg(t.why ORDER BY a.i) INTO _lapsed, _why
   FROM unnest(_due.tickets) WITH ORDINALITY a(number, i)
   CROSS JOIN LATERAL (
-    SELECT lapse_of(t, _q) AS why FROM tickets t
+    SELECT lapse_reason(t, _q) AS why FROM tickets t
     WHERE t.queue = _q.key AND t.number = a.number AND t.ended = 0 AND t.due <= _clock OFFSET 0
   ) t;
   PERFORM clear(_q.key, _clock, _rows, _due.presses, _due.revoked, _due.passes);
@@ -46,15 +47,17 @@ BEGIN
     PERFORM move(_q, _now, _clock, _lapsed, 'lapse', _why);
   END IF;
   PERFORM trim_stats(_tallies, _now);
-  PERFORM tally_minute(_q.key, _now, '{}', '{}', 0); -- quiet minutes have a line too
+  -- A minute in which nothing happened also records how many wait and are inside.
+  PERFORM tally_minute(_q.key, _now, '{}', '{}', 0);
   RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array(_due.many, coalesce((
     SELECT json_agg(json_build_array(number, why) ORDER BY i)
     FROM unnest(_lapsed, _why) WITH ORDINALITY l(number, why, i)), '[]')));
 END $$;
 
--- Bring `sweep_at` up to date where beats have moved the deadline since. Whoever is giving a sign of life at this moment
--- is passed over, and so is what would hold up the queue for long: the next sweep will do.
-CREATE FUNCTION catch_up(_queue bigint, _clock double precision) RETURNS void LANGUAGE plpgsql AS $$
+-- Bring `sweep_at` up to date for tickets whose deadline was extended by heartbeats since. Tickets with a heartbeat at
+-- this moment are skipped, and so are more than 10,000, which would hold up the queue for long: the next sweep does
+-- those.
+CREATE FUNCTION update_sweep_at(_queue bigint, _clock double precision) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _late tid[] := ARRAY(
     SELECT t.ctid FROM tickets t
@@ -89,15 +92,15 @@ CREATE FUNCTION all_due(
   ) found
 $$;
 
--- A lapse has its reason from the state it ends.
-CREATE FUNCTION lapse_of(_t tickets, _q queues) RETURNS reason LANGUAGE sql IMMUTABLE AS $$
+-- Why a ticket lapses follows from the state that ends.
+CREATE FUNCTION lapse_reason(_t tickets, _q queues) RETURNS reason LANGUAGE sql IMMUTABLE AS $$
   SELECT (CASE _t.status
     WHEN 'waiting' THEN CASE WHEN _t.leaving THEN 'left' ELSE 'heartbeat_timeout' END
     WHEN 'admitted' THEN CASE WHEN _q.admission = 'manual' THEN 'no_show' ELSE 'claim_timeout' END
     ELSE 'session_timeout' END)::reason
 $$;
 
--- Remove what was kept long enough: ended tickets with their idempotency keys, and the rest of what is due.
+-- Remove what was kept long enough: ended tickets with their idempotency keys, and everything else that is due.
 CREATE FUNCTION clear(
   _queue bigint, _clock double precision, _tickets tid[], _presses bytea[], _revoked bigint[], _passes text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -113,31 +116,32 @@ BEGIN
   IF _passes IS NOT NULL THEN DELETE FROM passes WHERE queue = _queue AND id = ANY (_passes); END IF;
 END $$;
 
--- Once an hour, pack hours older than two days into one row each; drop those that are not kept any more, minutes older
--- than a day and an hour, and limits that hold nobody back.
+-- Once an hour, pack the hours older than hours_at_hand() into one row each; drop the hours and minutes that are no
+-- longer kept, and limits that no longer block anyone.
 CREATE FUNCTION trim_stats(_tallies tallies, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  _hour bigint := _now / 3600000;
+  _hour bigint := _now / hour_ms();
 BEGIN
   IF _tallies.stats_hour = _hour THEN
     RETURN;
   END IF;
   UPDATE tallies SET stats_hour = _hour WHERE queue = _tallies.queue;
   WITH older AS (
-    DELETE FROM stats WHERE queue = _tallies.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - hours_at_hand()
+    DELETE FROM stats
+    WHERE queue = _tallies.queue AND span <> 'total' AND substr(span, 2)::bigint < _hour - hours_at_hand()
     RETURNING substr(span, 2)::bigint AS hour, name, value
   )
   INSERT INTO hours AS h (queue, hour, counts)
   SELECT _tallies.queue, hour, jsonb_object_agg(name, value) FROM older WHERE hour >= _hour - hours_kept() GROUP BY hour
   ON CONFLICT (queue, hour) DO UPDATE SET counts = h.counts || excluded.counts;
   DELETE FROM hours WHERE queue = _tallies.queue AND hour < _hour - hours_kept();
-  DELETE FROM minutes WHERE queue = _tallies.queue AND minute < _now / 60000 - 1500;
+  DELETE FROM minutes WHERE queue = _tallies.queue AND minute < _now / minute_ms() - minutes_kept();
   DELETE FROM limits WHERE queue = _tallies.queue AND until <= _now;
 END $$;
 
--- close_day: at the end of the day, end everyone who still waits and joined before it; once for each day.
--- `_part` and `_after` are where to go on: 1 the line, 2 who is on_hold, and the place seen.
--- Returns the part and the place to go on from (null where all is done), and the numbers of those that were ended.
+-- close_day: at the end of the day, end the tickets that joined before it and still wait; once for each day.
+-- `_part` and `_after` are where to continue: 1 the line, 2 the tickets on hold; and the last place read.
+-- Returns the part and the place to continue from (null: done), and the numbers that were ended.
 CREATE FUNCTION close_day(_id text, _at bigint, _ends bigint, _many bigint, _part int, _after bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -182,7 +186,7 @@ BEGIN
 END $$;
 
 -- try_limit: count one try against a limit over a sliding window of `_window` ms.
--- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+-- Returns the ms until a try is allowed again; 0 means that this one was allowed and counted.
 CREATE FUNCTION try_limit(_id text, _at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -196,7 +200,7 @@ BEGIN
   RETURN to_json(_wait);
 END $$;
 
--- issue_pass: let a priority pass be used so many times, for `_lasts` ms.
+-- issue_pass: let a priority pass be used up to `_uses` times, for `_lasts` ms.
 CREATE FUNCTION issue_pass(_id text, _at bigint, _pass text, _level int, _uses bigint, _lasts bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -210,7 +214,7 @@ BEGIN
   RETURN 'null';
 END $$;
 
--- withdraw_pass: make a pass useless at once. Returns whether there was one that had not ended.
+-- withdraw_pass: remove a priority pass. Returns whether there was one that had not ended.
 CREATE FUNCTION withdraw_pass(_id text, _at bigint, _pass text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -220,10 +224,10 @@ BEGIN
   RETURN to_json(coalesce(_ends > moment(_at), false));
 END $$;
 
--- all_passes: the passes that have not ended, by id.
+-- all_passes: the priority passes that have not ended, by id.
 CREATE FUNCTION all_passes(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, level, uses, used, expires) ORDER BY id), '[]')
     FROM passes WHERE queue = _tallies.queue AND expires > moment(_at));

@@ -1,13 +1,13 @@
--- 70_queues.sql: queues: made, changed, removed, listed, and in figures.
+-- 70_queues.sql: queues: create, change, remove, list their tickets and events, read their counts.
 
 -- all_queues: the names of all queues, sorted.
 CREATE FUNCTION all_queues() RETURNS json LANGUAGE sql STABLE AS $$
   SELECT coalesce(json_agg(id ORDER BY id), '[]') FROM queues
 $$;
 
--- create_queue: make a queue that is not there yet. Returns whether it was made.
--- The version and the events count on from the microsecond of creation: neither can have come so far in the queue that
--- had the name before, so nothing that was remembered of that one fits this one.
+-- create_queue: create a queue, unless it exists. Returns whether it was created.
+-- The version and the events start at the microsecond of creation. In an earlier queue of the same name neither can
+-- have come that far, so nothing that anyone remembers of it fits this queue.
 CREATE FUNCTION create_queue(_id text, _at bigint, _settings jsonb, _by text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _now bigint := moment(_at);
@@ -21,16 +21,16 @@ BEGIN
     RETURN 'false';
   END IF;
   INSERT INTO tallies (queue, swept_at, turns, event)
-  VALUES (_key, _now, array_fill(-(1::bigint << 51), ARRAY[3]), _first);
+  VALUES (_key, _now, array_fill(-place_band(), ARRAY[3]), _first);
   INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _first, _now, _by, _settings);
-  PERFORM tell(_key, _now, ARRAY['queue_created']);
+  PERFORM record_events(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
 END $$;
 
 -- settings: the settings of a queue, with their version.
 CREATE FUNCTION settings(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT json_build_array(q.version, to_jsonb(q) - ARRAY['key', 'id', 'version', 'created'])
     FROM queues q WHERE q.key = _tallies.queue);
@@ -48,8 +48,8 @@ BEGIN
   RETURN to_json(_version);
 END $$;
 
--- configure: write the settings of a queue, all at once, and what they are now into its history, which keeps the last
--- `_kept`. Returns the version found: it was written if that is the one expected.
+-- configure: write all settings of a queue, and add them to its history, which keeps the last `_kept`. Returns the
+-- version found. The settings were written if it is the one expected.
 CREATE FUNCTION configure(_id text, _at bigint, _version bigint, _settings jsonb, _by text, _kept bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -62,15 +62,15 @@ BEGIN
     INSERT INTO queues SELECT (jsonb_populate_record(_q, _settings || jsonb_build_object('version', _version + 1))).*;
     INSERT INTO revisions (queue, version, at, by, settings) VALUES (_q.key, _version + 1, _now, _by, _settings);
     DELETE FROM revisions WHERE queue = _q.key AND version <= _version + 1 - _kept;
-    PERFORM tell(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
+    PERFORM record_events(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
   END IF;
   RETURN to_json(_q.version);
 END $$;
 
--- list_revisions: the settings as they were, newest first; those before a version, or from the present ones.
+-- list_revisions: the earlier and present settings, newest first: those before a version, or all.
 CREATE FUNCTION list_revisions(_id text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(r.version, r.at, r.by, r.settings, r.version = q.created)
       ORDER BY r.version DESC), '[]')
@@ -81,7 +81,7 @@ BEGIN
 END $$;
 
 -- remove_queue: remove a queue with all its tickets.
--- Returns the version found: it was removed if that is the one expected, or none was.
+-- Returns the version found. The queue was removed if it is the one expected, or if none was expected.
 CREATE FUNCTION remove_queue(_id text, _version bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -100,7 +100,7 @@ BEGIN
   DELETE FROM passes WHERE queue = _tallies.queue;
   DELETE FROM limits WHERE queue = _tallies.queue;
   DELETE FROM events WHERE queue = _tallies.queue;
-  -- What was taken of this one says nothing of a queue that is recreated under the name.
+  -- The cursors of this queue mean nothing for one that is recreated under its name.
   DELETE FROM outbox_cursors WHERE queue = _id;
   DELETE FROM stats WHERE queue = _tallies.queue;
   DELETE FROM revisions WHERE queue = _tallies.queue;
@@ -114,27 +114,27 @@ BEGIN
   RETURN to_json(_q.version);
 END $$;
 
--- list_tickets: tickets in order, a page at a time: by place those who wait, then those who are on_hold, by number the
--- others. `_part` and `_after` are where to go on: 1 in line, 2 on_hold, 3 admitted, 4 active, 5 ended, and the place or
--- number seen.
--- A page looks at a bounded number of tickets, so one that filters may be short and still not be the last.
--- Returns the part and the place or number to go on from (null at the end), and the tickets.
+-- list_tickets: tickets in order, a page at a time: those who wait and then those on hold by place, the others by
+-- number. `_part` and `_after` are where to continue: 1 in line, 2 on hold, 3 admitted, 4 active, 5 ended; and the last
+-- place or number read. A page reads a bounded number of tickets, so a page of one status may be short and still not be
+-- the last.
+-- Returns the part and the place or number to continue from (null at the end), and the tickets.
 CREATE FUNCTION list_tickets(_id text, _status status, _part int, _after bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _first int := CASE _status WHEN 'waiting' THEN 1 WHEN 'admitted' THEN 3 WHEN 'active' THEN 4
     WHEN 'completed' THEN 5 WHEN 'expired' THEN 5 END;
   _last int := CASE _status WHEN 'waiting' THEN 2 ELSE coalesce(_first, 5) END;
   _found record;
   _many_found int;
-  _shown_part int;
-  _shown bigint;
+  _last_part int;
+  _last_key bigint;
   _numbers bigint[] := '{}';
 BEGIN
   _part := coalesce(_part, _first, 1);
   WHILE _part <= _last LOOP
-    -- One more than is shown: a page that is full may be the last.
+    -- Read one more than is answered, to know whether a full page is the last one.
     IF _part = 1 THEN
       SELECT array_agg(number ORDER BY place) AS numbers, array_agg(place ORDER BY place) AS keys INTO _found FROM (
         SELECT number, place FROM line WHERE queue = _tallies.queue AND place > coalesce(_after, -9223372036854775808)
@@ -159,22 +159,23 @@ BEGIN
     _many_found := coalesce(cardinality(_found.keys), 0);
     IF _many_found > 0 AND _many > 0 THEN
       _numbers := _numbers || array_remove(_found.numbers[1:_many], NULL);
-      _shown_part := _part;
-      _shown := _found.keys[least(_many, _many_found)];
+      _last_part := _part;
+      _last_key := _found.keys[least(_many, _many_found)];
     END IF;
     EXIT WHEN _many_found > _many;
     _many := _many - _many_found;
     _part := _part + 1;
     _after := NULL;
   END LOOP;
-  RETURN json_build_array(CASE WHEN _part <= _last THEN _shown_part END, _shown, whole_tickets(_tallies.queue, _numbers));
+  RETURN json_build_array(
+    CASE WHEN _part <= _last THEN _last_part END, _last_key, full_tickets(_tallies.queue, _numbers));
 END $$;
 
--- missed: who was called and did not come, and ended from `_since` on: newest tickets first, at most so many of the last
--- `_looked` that ended.
+-- missed: the people who were called and did not come, and whose tickets ended at `_since` or later: newest tickets
+-- first, up to `_many`, among the last `_looked` that ended.
 CREATE FUNCTION missed(_id text, _since bigint, _many bigint, _looked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _numbers bigint[];
 BEGIN
   SELECT array_agg(number ORDER BY number DESC) INTO _numbers FROM (
@@ -184,26 +185,28 @@ BEGIN
     ) last
     WHERE reason IN ('no_show', 'claim_timeout') AND ended >= _since ORDER BY number DESC LIMIT _many
   ) page;
-  RETURN whole_tickets(_tallies.queue, coalesce(_numbers, '{}'));
+  RETURN full_tickets(_tallies.queue, coalesce(_numbers, '{}'));
 END $$;
 
--- arriving: who is put aside until they are out of the queue they come from, by number; each with where that is.
+-- arriving: the tickets that are on hold until their holders have left the queue they come from, by number; and where
+-- each comes from.
 CREATE FUNCTION arriving(_id text, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _numbers bigint[];
   _came json;
 BEGIN
   SELECT array_agg(number ORDER BY number), json_agg(came ORDER BY number) INTO _numbers, _came FROM (
-    SELECT number, came FROM tickets WHERE queue = _tallies.queue AND on_hold AND came IS NOT NULL ORDER BY number LIMIT _many
+    SELECT number, came FROM tickets WHERE queue = _tallies.queue AND on_hold AND came IS NOT NULL
+    ORDER BY number LIMIT _many
   ) page;
-  RETURN json_build_array(whole_tickets(_tallies.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
+  RETURN json_build_array(full_tickets(_tallies.queue, coalesce(_numbers, '{}')), coalesce(_came, '[]'));
 END $$;
 
--- list_events: what happened after an event, oldest first; from the oldest kept without `_after`.
+-- list_events: the events after an event, oldest first; without `_after`, from the oldest that is kept.
 CREATE FUNCTION list_events(_id text, _after bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id), '[]') FROM (
     SELECT * FROM events WHERE queue = _tallies.queue AND id > coalesce(_after, 0) ORDER BY id LIMIT _many) page);
@@ -213,7 +216,7 @@ END $$;
 CREATE FUNCTION list_calls(_id text, _types text[], _within bigint, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(id, type, at, ticket, detail) ORDER BY id DESC), '[]') FROM (
     SELECT * FROM events WHERE queue = _tallies.queue AND id > _tallies.event - _within AND type = ANY (_types)
@@ -222,7 +225,7 @@ END $$;
 
 -- last_event: the id of the newest event.
 CREATE FUNCTION last_event(_id text) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT to_json((seen(_id)).event)
+  SELECT to_json((tallies_of(_id)).event)
 $$;
 
 -- newest_events: the id of the newest event of every queue, with its name.
@@ -231,29 +234,31 @@ CREATE FUNCTION newest_events() RETURNS json LANGUAGE sql STABLE AS $$
   FROM queues q JOIN tallies c ON c.queue = q.key
 $$;
 
--- events_lost: whether events after this one are not kept any more.
+-- events_lost: whether some events after this one are no longer kept.
 CREATE FUNCTION events_lost(_id text, _after bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN to_json(_tallies.event > _after
     AND NOT EXISTS (SELECT 1 FROM events WHERE queue = _tallies.queue AND id = _after + 1));
 END $$;
 
--- figures: the queue at this moment, when someone was last let in, all counts, and this minute's and the last's.
-CREATE FUNCTION figures(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- all_counts: the queue at this moment, the time of the last admission, all counts, and those of this minute and the
+-- last.
+CREATE FUNCTION all_counts(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN json_build_array(snapshot_of(_tallies.queue, moment(_at)), _tallies.admitted_at, (
-    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats WHERE queue = _tallies.queue),
-    minutes_from(_tallies.queue, moment(_at) / 60000 - 1));
+    SELECT coalesce(json_agg(json_build_array(span || ':' || name, value)), '[]') FROM stats
+    WHERE queue = _tallies.queue),
+    minutes_from(_tallies.queue, moment(_at) / minute_ms() - 1));
 END $$;
 
--- older_hours: the counts of the hours that are packed away.
+-- older_hours: the counts of the packed hours.
 CREATE FUNCTION older_hours(_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(hour, counts)), '[]') FROM hours WHERE queue = _tallies.queue);
 END $$;
@@ -261,8 +266,9 @@ END $$;
 -- series: the queue at this moment, and the counts of the last `_many` minutes that have some.
 CREATE FUNCTION series(_id text, _at bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  _tallies tallies := seen(_id);
+  _tallies tallies := tallies_of(_id);
   _now bigint := moment(_at);
 BEGIN
-  RETURN json_build_array(snapshot_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / 60000 - _many + 1));
+  RETURN json_build_array(
+    snapshot_of(_tallies.queue, _now), minutes_from(_tallies.queue, _now / minute_ms() - _many + 1));
 END $$;

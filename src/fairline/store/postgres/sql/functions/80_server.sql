@@ -1,4 +1,4 @@
--- 80_server.sql: what belongs to the server rather than to a queue.
+-- 80_server.sql: everything that belongs to the server and not to a queue.
 
 -- store_time: the store's clock in ms.
 CREATE FUNCTION store_time() RETURNS json LANGUAGE sql VOLATILE AS $$
@@ -30,13 +30,13 @@ CREATE FUNCTION generation() RETURNS json LANGUAGE sql STABLE AS $$
   SELECT to_json(generation) FROM generations
 $$;
 
--- rotate: go on to the next generation.
+-- rotate: change to the next generation.
 CREATE FUNCTION rotate() RETURNS json LANGUAGE sql AS $$
   UPDATE generations SET generation = generation + 1 RETURNING to_json(generation)
 $$;
 
--- mark_alive: note that a process serves HTTP, or keeps the queues, at this moment. One that was not seen for `_gone` ms
--- is forgotten. The row of the part comes first: the processes of a part follow each other.
+-- mark_alive: record that a process serves HTTP, or keeps the queues, at this moment. A process that was not seen for
+-- `_gone` ms is forgotten. The row of the part is written first, so that its processes do this one after the other.
 CREATE FUNCTION mark_alive(_part text, _name text, _at bigint, _gone bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _now bigint := moment(_at);
@@ -54,18 +54,18 @@ CREATE FUNCTION all_workers(_at bigint, _gone bigint) RETURNS json LANGUAGE sql 
   FROM workers WHERE at >= moment(_at) - _gone
 $$;
 
--- record_deed: write into the audit log, which keeps about the last `_kept`.
-CREATE FUNCTION record_deed(_at bigint, _queue text, _deed jsonb, _kept bigint) RETURNS json LANGUAGE plpgsql AS $$
+-- record_action: write an entry into the audit log, which keeps about the last `_kept`.
+CREATE FUNCTION record_action(_at bigint, _queue text, _action jsonb, _kept bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _new bigint;
 BEGIN
-  INSERT INTO audit (at, queue, deed) VALUES (moment(_at), _queue, _deed) RETURNING id INTO _new;
+  INSERT INTO audit (at, queue, deed) VALUES (moment(_at), _queue, _action) RETURNING id INTO _new;
   DELETE FROM audit WHERE id <= _new - _kept;
   RETURN 'null';
 END $$;
 
--- list_deeds: the audit log, newest first: of one queue or of everything, before an entry or from the newest.
-CREATE FUNCTION list_deeds(_queue text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- list_actions: the audit log, newest first: of one queue or of everything, before an entry or from the newest.
+CREATE FUNCTION list_actions(_queue text, _before bigint, _many bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   _before := coalesce(_before, 9223372036854775807);
   IF _queue IS NULL THEN
@@ -76,14 +76,15 @@ BEGIN
     SELECT * FROM audit WHERE queue = _queue AND id < _before ORDER BY id DESC LIMIT _many) page);
 END $$;
 
--- last_alive: when that was last noted, null if never.
+-- last_alive: when a process of this part was last seen, null if never.
 CREATE FUNCTION last_alive(_part text) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT to_json(at) FROM alive WHERE part = _part), 'null')
 $$;
 
--- try_at: count one try at something of the server's own against a limit over a sliding window of `_window` ms; no queue
--- has the number 0. Tries that hold nobody back any more are cleared away.
--- Returns the ms until it is allowed again; 0 means it was allowed, and counted.
+-- try_at: count one try at something that belongs to the server, such as signing in, against a limit over a sliding
+-- window of `_window` ms. It is kept under the queue 0, which does not exist. Tries that no longer block anyone are
+-- removed.
+-- Returns the ms until a try is allowed again; 0 means that this one was allowed and counted.
 CREATE FUNCTION try_at(_at bigint, _who text, _action text, _limit int, _window bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -99,7 +100,7 @@ BEGIN
   RETURN to_json(_wait);
 END $$;
 
--- tries_at: how many tries at something of the server's own are inside a sliding window of `_window` ms.
+-- tries_at: how many such tries are inside a sliding window of `_window` ms.
 CREATE FUNCTION tries_at(_at bigint, _who text, _action text, _window bigint) RETURNS json
 LANGUAGE sql AS $$
   SELECT to_json(count(*)) FROM limits, unnest(hits) AS tried

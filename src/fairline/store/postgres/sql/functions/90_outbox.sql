@@ -1,4 +1,4 @@
--- 90_outbox.sql: webhooks, and the outbox: what is to be sent out of the house.
+-- 90_outbox.sql: webhooks, and the outboxes with the deliveries to other systems.
 
 -- all_webhooks: oldest first; one alone by its id.
 CREATE FUNCTION all_webhooks(_id text) RETURNS json LANGUAGE sql STABLE AS $$
@@ -19,13 +19,13 @@ BEGIN
   RETURN to_json(FOUND);
 END $$;
 
--- A delivery as answers have it.
+-- A delivery in an answer.
 CREATE FUNCTION delivery(_d deliveries) RETURNS json LANGUAGE sql IMMUTABLE AS $$
   SELECT json_build_object('id', _d.id, 'payload', _d.payload, 'made', _d.made, 'tries', _d.tries, 'at', _d.at,
     'error', _d.error)
 $$;
 
--- outbox_open: make an outbox that is not there yet.
+-- outbox_open: create an outbox, unless it exists.
 CREATE FUNCTION outbox_open(_box text, _at bigint, _queues text[], _events text[]) RETURNS json
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -37,22 +37,22 @@ BEGIN
   RETURN 'null';
 END $$;
 
--- outbox_drop: remove an outbox with all it holds.
+-- outbox_drop: remove an outbox with its deliveries.
 CREATE FUNCTION outbox_drop(_box text) RETURNS json LANGUAGE sql AS $$
   DELETE FROM outboxes WHERE box = _box;
   SELECT 'null'::json;
 $$;
 
--- outbox_cursor: the last event taken of a queue, null if none was.
+-- outbox_cursor: the last event taken from a queue, null if none was.
 CREATE FUNCTION outbox_cursor(_box text, _queue text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN coalesce((SELECT to_json(event) FROM outbox_cursors WHERE box = _box AND queue = _queue), 'null');
 END $$;
 
--- outbox_take: put deliveries in, and move the cursor of their queue on, if it is still where the caller saw it.
--- One of a thread waits, but not for ever, until the one before it was tried. That one is locked: who settles it just
--- now either is done, and there is nobody to wait for, or sees who follows.
--- Returns whether that was done: not where it has moved, the outbox is full, or it is not open.
+-- outbox_take: add deliveries and advance the cursor of their queue, if it is still where the caller saw it.
+-- A delivery of a thread waits until the one before it was tried, but not for ever. That one is locked: a claim of it
+-- that is settled at this moment is either done, and there is nothing to wait for, or sees the delivery that follows.
+-- Returns whether that was done: it is not if the cursor has moved, or the outbox is full or not open.
 CREATE FUNCTION outbox_take(
   _box text, _at bigint, _queue text, _seen text, _to text, _most bigint, _put_off bigint, _ids text[],
   _payloads text[], _threads text[]
@@ -89,7 +89,7 @@ BEGIN
   RETURN 'true';
 END $$;
 
--- outbox_due: which of these outboxes have something to send now.
+-- outbox_due: which of these outboxes have a delivery that is due.
 CREATE FUNCTION outbox_due(_at bigint, _boxes text[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   _now bigint := moment(_at);
@@ -98,7 +98,7 @@ BEGIN
     WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.box = b.box AND NOT d.dead AND d.at <= _now));
 END $$;
 
--- outbox_claim: take what is due, and put it off until its claim lapses. Clears away what was given up long ago.
+-- outbox_claim: claim the deliveries that are due, each until its claim lapses. Old dead deliveries are removed.
 CREATE FUNCTION outbox_claim(_box text, _at bigint, _many bigint, _hold bigint, _keep bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -111,15 +111,15 @@ BEGIN
     FOR NO KEY UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE deliveries d SET tries = d.tries + 1, at = _now + _hold FROM due WHERE d.box = _box AND d.id = due.id
-    RETURNING delivery(d) AS told, due.at AS was, d.id
+    RETURNING delivery(d) AS delivery, due.at AS was_due, d.id
   )
-  SELECT coalesce(json_agg(told ORDER BY was, id), '[]') INTO _claimed FROM claimed;
+  SELECT coalesce(json_agg(claimed.delivery ORDER BY was_due, id), '[]') INTO _claimed FROM claimed;
   RETURN _claimed;
 END $$;
 
--- outbox_settle: say what became of a claim: sent, retry (due again in `_number` ms) or dead (`_number` are kept).
--- Returns false where it was claimed again meanwhile, or is gone. The outbox is locked before its deliveries, as who
--- removes it does: each would wait for the other.
+-- outbox_settle: record the result of a claim: sent, retry (due again in `_number` ms) or dead (`_number` are kept).
+-- Returns false if it was claimed again since, or is gone. The outbox is locked before its deliveries, as outbox_drop
+-- does: otherwise the two could wait for each other.
 CREATE FUNCTION outbox_settle(
   _box text, _at bigint, _id text, _tries int, _what text, _number bigint, _error text
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -130,7 +130,7 @@ DECLARE
 BEGIN
   PERFORM 1 FROM outboxes WHERE box = _box FOR KEY SHARE;
   SELECT thread INTO _thread FROM deliveries WHERE box = _box AND id = _id AND tries = _tries AND NOT dead FOR UPDATE;
-  IF _thread IS NOT NULL THEN  -- it was tried: the next one of its thread is due
+  IF _thread IS NOT NULL THEN  -- it was tried, so the next one of its thread is due
     UPDATE deliveries SET thread = NULL WHERE box = _box AND id = _id;
     UPDATE deliveries SET at = _now WHERE box = _box AND thread = _thread AND after = _id AND tries = 0;
   END IF;
@@ -150,7 +150,8 @@ BEGIN
   RETURN to_json(_done);
 END $$;
 
--- outbox_replay: make dead deliveries due at once, with all tries before them: one, or those given up by `_before`.
+-- outbox_replay: make dead deliveries due now, with all their tries ahead of them again: one, or those given up by
+-- `_before`.
 CREATE FUNCTION outbox_replay(_box text, _at bigint, _many bigint, _before bigint, _one text) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -166,7 +167,7 @@ BEGIN
   RETURN to_json(_count);
 END $$;
 
--- outbox_list: what an outbox holds, a page at a time, after the one of this time and id.
+-- outbox_list: the deliveries of an outbox, a page at a time, after the one of this time and id.
 CREATE FUNCTION outbox_list(_box text, _dead boolean, _after bigint, _last text, _many bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
