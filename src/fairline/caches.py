@@ -81,7 +81,7 @@ class BoundedCache(Generic[K, V]):
         self._young[key] = entry
 
 
-def remembering(most: int, work: Callable[[K], V], size: Callable[[K, V], int] | None = None) -> Callable[[K], V]:
+def cached(most: int, work: Callable[[K], V], size: Callable[[K, V], int] | None = None) -> Callable[[K], V]:
     """The same function, whose results are remembered."""
     remembered, measure = BoundedCache[K, V](most), size or _size
 
@@ -96,11 +96,11 @@ def remembering(most: int, work: Callable[[K], V], size: Callable[[K, V], int] |
 
 
 def _size(key: object, value: object) -> int:
-    return weight(key) + weight(value)
+    return size_in_bytes(key) + size_in_bytes(value)
 
 
-def weight(value: object) -> int:
+def size_in_bytes(value: object) -> int:
     """How many bytes a plain value takes, with what is in it."""
     if isinstance(value, tuple):
-        return getsizeof(value) + sum(map(weight, value))
+        return getsizeof(value) + sum(map(size_in_bytes, value))
     return getsizeof(value)

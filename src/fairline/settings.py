@@ -82,7 +82,7 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
 
 NAMES = ServerSettings.__struct_fields__
 #: A secret with fewer characters can be guessed.
-LONG_ENOUGH = 16
+MIN_SECRET_LENGTH = 16
 SECRETS = ("secret", "admin_key")
 _PREFIX = "FAIRLINE_"
 #: Of the variables that begin so, those that are no settings of the server: the command line reads FAIRLINE_URL.
@@ -172,8 +172,8 @@ def _allowed(name: str) -> str:
 
 def _check_secret(name: str, value: str, source: str) -> None:
     length = len(value.strip())
-    if length < LONG_ENOUGH:
-        problem = f"has {length} characters in {source}; it needs at least {LONG_ENOUGH}, or it can be guessed"
+    if length < MIN_SECRET_LENGTH:
+        problem = f"has {length} characters in {source}; it needs at least {MIN_SECRET_LENGTH}, or it can be guessed"
         raise InvalidSettings(name, f"{problem}. Make a good one: openssl rand -hex 32")
 
 

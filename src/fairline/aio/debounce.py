@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 
-class Soon:
+class Debounced:
     """Calls `do` so many seconds after it was first asked for. Nobody waits for it."""
 
     def __init__(self, do: Callable[[], Awaitable[None]], seconds: float) -> None:

@@ -39,7 +39,7 @@ IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+
 MOST_TEXTS = 50
 
 
-def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict[str, str]) -> None:
+def check_branding(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict[str, str]) -> None:
     """Refuse what no page could show, naming the setting."""
     if opens_at:
         opening_time(opens_at)

@@ -40,7 +40,7 @@ class Wait(Struct, frozen=True):
     high: float
 
     @property
-    def told(self) -> tuple[int, int, int]:
+    def rounded(self) -> tuple[int, int, int]:
         """As people are told it: whole seconds, and no narrower a range."""
         return round(self.seconds), int(self.low), int(self.high) + 1
 

@@ -125,7 +125,7 @@ def _check_fields(request: JoinRequest) -> None:
         check_metadata(request.metadata)
 
 
-def settled(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = False) -> JoinRequest:
+def normalised_join(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = False) -> JoinRequest:
     """What someone says of themselves in the form it is kept in, by the rules of the queue: the name without space
     around it, the phone number as it is dialled from anywhere, the e-mail address as mail is sent there. Else an error
     that says what to type."""
@@ -145,7 +145,7 @@ def settled(request: JoinRequest, settings: QueueSettings, *, by_staff: bool = F
     return msgspec.structs.replace(request, name=name or None, phone=phone, email=email)
 
 
-def left_out(request: JoinRequest, settings: QueueSettings) -> str:
+def missing_field(request: JoinRequest, settings: QueueSettings) -> str:
     """A field that the queue requires and the request does not have; '' where there is none."""
     return next((field for field in settings.required if not getattr(request, field)), "")
 

@@ -118,7 +118,7 @@ def message(notice: Notice, sender: str) -> EmailMessage:
     return made
 
 
-def trial(to: str, sender: str) -> EmailMessage:
+def trial_message(to: str, sender: str) -> EmailMessage:
     """A message that says no more than that it came."""
     made = _envelope(secrets.token_hex(16), sender, to, "A test of Fairline", datetime.now(UTC))
     made.set_content("This is a test. Notices of your queues will come the same way.\n")

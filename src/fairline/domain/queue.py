@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.domain.address import IPV6_PREFIX, web_address
-from fairline.domain.branding import check_look
+from fairline.domain.branding import check_branding
 from fairline.domain.bypass import check_bypass
 from fairline.domain.calendar import Calendar, check_hours
 from fairline.domain.desk_name import desk_name
@@ -271,7 +271,7 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
     return settings
 
 
-def remembered(found: dict[str, Any]) -> QueueSettings:
+def stored_settings(found: dict[str, Any]) -> QueueSettings:
     """Settings as they were once kept: what is no setting any more is left out, and what is new has its default."""
     return msgspec.convert({name: found[name] for name in SETTINGS if name in found}, QueueSettings)
 
@@ -371,7 +371,7 @@ def _check_together(settings: QueueSettings) -> None:
     check_hours(settings.time_zone, settings.opening_hours, settings.closed_dates)
     check_region(settings.phone_region)
     check_bypass(settings.bypass_paths, settings.bypass_agents, settings.bypass_addresses)
-    check_look(
+    check_branding(
         opens_at=settings.opens_at,
         logo=settings.logo,
         colours={name: getattr(settings, name) for name in ("accent_colour", "background_colour")},

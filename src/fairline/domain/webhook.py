@@ -66,7 +66,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
     secret: str
     created: int
 
-    def hears(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """Whether it wants to know of a queue."""
         return self.queue is None or self.queue == queue
 
@@ -80,7 +80,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
         return Topic.NOTICE in self.events
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class PersonDetails(Struct, frozen=True, kw_only=True):
     """Who it is about: what they said of themselves when they joined."""
 
     name: str | None
@@ -91,7 +91,7 @@ class Told(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None
 
     @classmethod
-    def of(cls, person: Person) -> Told:
+    def of(cls, person: Person) -> PersonDetails:
         """What may go out of the house; digests and browsers stay."""
         return cls(
             name=person.name,
@@ -114,7 +114,7 @@ class Body(Struct, frozen=True, kw_only=True):
     ticket: int | None = None
     label: str | None = None
     detail: str | None = None
-    person: Told | UnsetType | None = UNSET
+    person: PersonDetails | UnsetType | None = UNSET
     """Only where the webhook asks for it; null where the event is about nobody, or their record is gone."""
 
     def text(self) -> str:
@@ -124,7 +124,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
 def body_of(hook: Webhook, queue: QueueId, event: Event, label: str | None, person: Person | None) -> Body:
     """What a webhook is told of an event."""
-    told = None if person is None else Told.of(person)
+    told = None if person is None else PersonDetails.of(person)
     return Body(
         id=delivery_id(hook.id, queue, event),
         type=event.type.value,

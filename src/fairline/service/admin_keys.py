@@ -9,7 +9,7 @@ from hashlib import blake2b, sha256
 from fairline.domain.queue import check_text
 from fairline.errors import FairlineError, InvalidRequest, NotFound, Refused
 from fairline.service.fairline import Fairline
-from fairline.settings import LONG_ENOUGH
+from fairline.settings import MIN_SECRET_LENGTH
 from fairline.store import AdminKey, Role
 
 _ORDER = list(Role)
@@ -64,7 +64,7 @@ class AdminKeys:
     async def of_text(self, text: str) -> AdminKey | None:
         """The key that this is the text of. One that can be guessed is none, also where a version that took any has put
         it into the store."""
-        if len(text.strip()) < LONG_ENOUGH:
+        if len(text.strip()) < MIN_SECRET_LENGTH:
             return None
         key = await self._registry.admin_key(id_of(text))
         return key if key is not None and hmac.compare_digest(key.digest, self.digest(text)) else None
@@ -74,7 +74,7 @@ class AdminKeys:
         key = await self._registry.admin_key(key_id)
         if key is None:
             raise KeyInvalid
-        return enough(key, needs)
+        return require_role(key, needs)
 
     async def create(self, role: Role, name: str, text: str | None = None) -> tuple[AdminKey, str]:
         """A new key, or a record of one the operator has chosen."""
@@ -110,7 +110,7 @@ class AdminKeys:
         return blake2b(text.encode(errors="replace"), key=self._digest_key, person=b"admin key").hexdigest()
 
 
-def enough(key: AdminKey, needs: Role) -> AdminKey:
+def require_role(key: AdminKey, needs: Role) -> AdminKey:
     """The key, if it allows enough."""
     if _ORDER.index(key.role) < _ORDER.index(needs):
         raise Forbidden(key.role, needs)

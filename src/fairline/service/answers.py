@@ -21,7 +21,7 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """The ticket's number as a counter prints it."""
-        return printed(self.queue, self.settings, self.ticket_status)
+        return printed_label(self.queue, self.settings, self.ticket_status)
 
     @property
     def wait(self) -> Wait | None:
@@ -29,7 +29,7 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
         return self.forecast.wait(self.ticket_status.position) if self.ticket_status.position else None
 
 
-def printed(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:
+def printed_label(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:
     """A ticket's label: what is on its paper, and called out."""
     return label(settings.ticket_prefix or queue.upper(), ticket_status.number, ticket_status.serial)
 

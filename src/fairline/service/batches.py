@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.join_request import Caller, JoinRequest, left_out, settled
+from fairline.domain.join_request import Caller, JoinRequest, missing_field, normalised_join
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Ticket, TicketStatus
 from fairline.errors import (
@@ -123,9 +123,9 @@ class Batches:
     ) -> Arrival | FairlineError:
         try:
             by_staff = caller.staff is not None
-            told, problem = self._named(queue, settings, settled(request, settings, by_staff=by_staff), caller)
+            told, problem = self._named(queue, settings, normalised_join(request, settings, by_staff=by_staff), caller)
             # Who has a place already comes back to it all the same.
-            missing = "user_token" if problem else "" if by_staff else left_out(told, settings)
+            missing = "user_token" if problem else "" if by_staff else missing_field(told, settings)
             return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix, missing)
         except FairlineError as error:
             return error

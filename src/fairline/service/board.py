@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Status, Ticket
-from fairline.service.answers import printed
+from fairline.service.answers import printed_label
 from fairline.service.fairline import Fairline
 
 #: So many of those called are looked up, and so many of those at the counter or on their way.
@@ -22,7 +22,7 @@ REMEMBERED = 64
 AT_MOST_SERVING = 50
 #: The last few called.
 LAST_CALLED = 8
-_AT_COUNTER = (Status.ADMITTED, Status.ACTIVE)
+_AT_DESK = (Status.ADMITTED, Status.ACTIVE)
 
 
 class Call(Struct, frozen=True):
@@ -38,10 +38,10 @@ class Calls:
     def __init__(self, newest_first: Sequence[Event] = ()) -> None:
         self._calls: OrderedDict[int, Call] = OrderedDict()
         self._read: frozenset[str] = frozenset()
-        self.hear(reversed(newest_first))
+        self.add(reversed(newest_first))
         self._read = frozenset(event.id for event in newest_first)
 
-    def hear(self, events: Iterable[Event]) -> bool:
+    def add(self, events: Iterable[Event]) -> bool:
         """Take note of what happened; says whether someone was called, or a call taken back."""
         heard = False
         for event in events:
@@ -102,15 +102,15 @@ async def read_board(service: Fairline, queue: QueueId, calls: Calls) -> Board:
         tickets = await _with_others_inside(service, queue, snapshot, tickets)
     newest_first = sorted(tickets, key=lambda ticket: calls.of(ticket).at, reverse=True)
     shown = [
-        BoardEntry(printed(queue, settings, ticket), ticket.desk, calls.of(ticket), ticket.status)
+        BoardEntry(printed_label(queue, settings, ticket), ticket.desk, calls.of(ticket), ticket.status)
         for ticket in newest_first
-        if ticket.status in (*_AT_COUNTER, Status.COMPLETED)
+        if ticket.status in (*_AT_DESK, Status.COMPLETED)
     ]
     return Board(
         queue,
         snapshot,
         settings,
-        [each for each in shown if each.status in _AT_COUNTER][:AT_MOST_SERVING],
+        [each for each in shown if each.status in _AT_DESK][:AT_MOST_SERVING],
         shown[:LAST_CALLED],
     )
 
@@ -120,8 +120,8 @@ async def _with_others_inside(
 ) -> list[Ticket]:
     """Where staff call everyone, whoever is inside was called: also those whose call is too long ago to be known."""
     known = {ticket.number: ticket for ticket in tickets}
-    if sum(ticket.status in _AT_COUNTER for ticket in tickets) < snapshot.inside:
-        for status in _AT_COUNTER:
+    if sum(ticket.status in _AT_DESK for ticket in tickets) < snapshot.inside:
+        for status in _AT_DESK:
             page = await service.tickets(queue, status, None, AT_MOST_SERVING)
             known |= {ticket.number: ticket for ticket in page.tickets}
     return list(known.values())

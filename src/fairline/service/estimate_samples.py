@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import structlog
 
-from fairline.aio.debounce import Soon
+from fairline.aio.debounce import Debounced
 from fairline.domain.estimate import Wait
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError
@@ -19,7 +19,7 @@ from fairline.store import MAX_BATCH, EstimateSample, Store
 log = structlog.get_logger()
 
 #: Seconds that a sample is kept before it is written.
-KEPT_SECONDS = 1.0
+DELAY_SECONDS = 1.0
 #: Of these tickets all are noted, then one in so many.
 ALL_UP_TO, ONE_IN = 200, 10
 #: More than one second brings; a store that is away for longer costs us the sample, not the memory.
@@ -37,13 +37,13 @@ class EstimateSamples:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._shown: defaultdict[QueueId, list[EstimateSample]] = defaultdict(list)
-        self._soon = Soon(self.write, KEPT_SECONDS)
+        self._soon = Debounced(self.write, DELAY_SECONDS)
 
     def note(self, queue: QueueId, number: int, wait: Wait) -> None:
         """Someone was told a wait; it is written within about a second."""
         shown = self._shown[queue]
         if len(shown) < MOST:
-            shown.append(EstimateSample(number, *wait.told))
+            shown.append(EstimateSample(number, *wait.rounded))
         self._soon.ask()
 
     async def write(self) -> None:
@@ -54,7 +54,7 @@ class EstimateSamples:
                 for first in range(0, len(shown), MAX_BATCH):
                     await self._store.record_estimates(queue, shown[first : first + MAX_BATCH])
             except FairlineError as error:
-                log.debug("estimates.not_noted", queue=queue, error=error.message, lost=len(shown))
+                log.debug("estimates.not_recorded", queue=queue, error=error.message, lost=len(shown))
 
     async def close(self) -> None:
         """Write what is left, after what is being written."""

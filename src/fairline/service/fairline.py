@@ -32,9 +32,9 @@ from fairline.errors import (
     TicketNotFound,
     TransitionRefused,
 )
-from fairline.service.answers import JoinAnswer, StatusAnswer, printed
+from fairline.service.answers import JoinAnswer, StatusAnswer, printed_label
 from fairline.service.batches import ActionCall, Batches, JoinCall, TicketCall
-from fairline.service.history import Past, past, settings_at
+from fairline.service.history import HistoryPage, history_page, settings_at_version
 from fairline.service.identity import Identity
 from fairline.service.search import search
 from fairline.service.settings_cache import SettingsCache
@@ -242,13 +242,13 @@ class Fairline:
                 if version is not None:
                     raise  # someone came in between: the caller must look before changing it again
 
-    async def history(self, queue: QueueId, before: int | None, limit: int) -> Past:
+    async def history(self, queue: QueueId, before: int | None, limit: int) -> HistoryPage:
         """Who changed which settings and when, newest first."""
-        return await past(self.store, queue, before, limit)
+        return await history_page(self.store, queue, before, limit)
 
     async def restore(self, queue: QueueId, to: int, version: int | None = None, by: str = "") -> Configured:
         """Set everything as it was at the version `to`, which is a change like any other."""
-        was = await settings_at(self.store, queue, to)
+        was = await settings_at_version(self.store, queue, to)
         return await self.configure(queue, msgspec.structs.asdict(was), version, by)
 
     async def set_stock(
@@ -300,7 +300,7 @@ class Fairline:
         """What tickets print, of those that are kept."""
         reply = await self.store.status(queue, numbers)
         settings = await self._settings_cache.at(queue, reply.snapshot)
-        return {each.number: printed(queue, settings, each) for each in reply.items if each is not None}
+        return {each.number: printed_label(queue, settings, each) for each in reply.items if each is not None}
 
     async def tickets(
         self, queue: QueueId, status: Status | None, cursor: str | None, limit: int, wanted: str | None = None

@@ -22,32 +22,34 @@ class Change(Struct, frozen=True):
     after: Any = field(name="to")
 
 
-class Changed(Struct, frozen=True):
+class RevisionChanges(Struct, frozen=True):
     """A revision, and what it changed; None where the one before it is not kept any more."""
 
     revision: Revision
     changes: dict[str, Change] | None
 
 
-class Past(Struct, frozen=True):
+class HistoryPage(Struct, frozen=True):
     """Some of a history, newest first, and the version to go on before; None at its end."""
 
-    changed: list[Changed]
+    changed: list[RevisionChanges]
     cursor: int | None
 
 
-async def past(store: Store, queue: QueueId, before: int | None, limit: int) -> Past:
+async def history_page(store: Store, queue: QueueId, before: int | None, limit: int) -> HistoryPage:
     """Some of a queue's history. One more than is shown is read: a change is seen beside the one before it."""
     if not 1 <= limit <= REVISIONS:
         raise InvalidRequest("limit", f"must be a whole number from 1 to {REVISIONS}; got {limit}")
     if before is not None and before < 1:
         raise InvalidRequest("before", f"must be a version of the settings; got {before}")
     found = await store.history(queue, before, limit + 1)
-    shown = [Changed(each, _changes(each, older)) for each, older in zip(found, [*found[1:], None], strict=False)]
-    return Past(shown[:limit], found[limit - 1].version if len(found) > limit else None)
+    shown = [
+        RevisionChanges(each, _changes(each, older)) for each, older in zip(found, [*found[1:], None], strict=False)
+    ]
+    return HistoryPage(shown[:limit], found[limit - 1].version if len(found) > limit else None)
 
 
-async def settings_at(store: Store, queue: QueueId, version: int) -> QueueSettings:
+async def settings_at_version(store: Store, queue: QueueId, version: int) -> QueueSettings:
     """The settings as they were at a version, or RevisionNotFound."""
     for revision in await store.history(queue, max(version, 0) + 1, 1):
         if revision.version == version:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from fairline.caches import SHARES, remembering
+from fairline.caches import SHARES, cached
 from fairline.domain.address import counted_address
 from fairline.domain.branding import LANGUAGES, spoken
 from fairline.domain.join_request import Caller, JoinRequest
@@ -40,8 +40,8 @@ class Identity:
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # Whoever is inside comes again with every page, and many come from one address.
         half = SHARES["digests"] // 2
-        self.session = remembering(half, self._session)
-        self._address = remembering(half, self._address_digest)
+        self.session = cached(half, self._session)
+        self._address = cached(half, self._address_digest)
 
     def _session(self, by: str) -> bytes:
         """Who comes to a session: what it is told with, part by part (see fairline.store.Visitor)."""

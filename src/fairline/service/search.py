@@ -22,7 +22,7 @@ _PHONE = re.compile(r"[0-9+()./ -]+", re.ASCII)
 _NOT_DIGITS = re.compile(r"[^0-9]+", re.ASCII)
 
 
-class Wanted:
+class SearchQuery:
     """Who is looked for."""
 
     def __init__(self, text: str, prefix: str) -> None:
@@ -34,7 +34,7 @@ class Wanted:
         self._prefix = prefix
         self._digits = _NOT_DIGITS.sub("", self.text) if _PHONE.fullmatch(self.text) else ""
 
-    def is_in(self, ticket: Ticket) -> bool:
+    def matches(self, ticket: Ticket) -> bool:
         """Whether it is what the ticket prints, or the name, the user id or the phone has it in it. Of a phone only the
         digits count."""
         person = ticket.person
@@ -57,7 +57,7 @@ async def search(
     """The ticket with this number or label; or else the people who told something with `text` in it, in the order of
     the listing. A page may be short and still not be the last."""
     prefix = settings.ticket_prefix or queue.upper()
-    wanted = Wanted(text, prefix)
+    wanted = SearchQuery(text, prefix)
     if cursor is None:
         ticket = await _numbered(store, queue, prefix, wanted.text, status)
         if ticket is not None:
@@ -75,7 +75,7 @@ async def _numbered(store: Store, queue: QueueId, prefix: str, text: str, status
 
 
 async def _through_the_listing(
-    store: Store, queue: QueueId, wanted: Wanted, status: Status | None, cursor: str | None, limit: int
+    store: Store, queue: QueueId, wanted: SearchQuery, status: Status | None, cursor: str | None, limit: int
 ) -> Page:
     """A cursor of a search is one of the listing, and the last number that was looked at of the page there."""
     at, _, seen = (cursor or "").partition("~")
@@ -85,7 +85,7 @@ async def _through_the_listing(
     for _ in range(AT_MOST // SLICE):
         page = await store.tickets(queue, status, at or None, SLICE)
         for ticket in _after(page.tickets, int(seen) if seen else None):
-            if wanted.is_in(ticket):
+            if wanted.matches(ticket):
                 if len(found) == limit:  # only now is it sure that the page is not the last
                     return Page(found, f"{at}~{seen}")
                 found.append(ticket)

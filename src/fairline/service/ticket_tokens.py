@@ -10,7 +10,7 @@ from fairline.domain.ticket import TOKEN_SECONDS, Ticket, TicketStatus
 from fairline.domain.tokens import Keyring, TicketClaims
 
 #: How long that of a number at a counter is good at least: people go away with it, and come back the same day.
-COUNTER_SECONDS = 86_400.0
+WALK_IN_TOKEN_SECONDS = 86_400.0
 
 
 class TicketTokens:
@@ -22,7 +22,7 @@ class TicketTokens:
 
     def seconds(self, settings: QueueSettings) -> float:
         """How long a token is good: at a counter nobody keeps a page open that would renew it."""
-        return max(self._seconds, COUNTER_SECONDS) if settings.is_walk_in else self._seconds
+        return max(self._seconds, WALK_IN_TOKEN_SECONDS) if settings.is_walk_in else self._seconds
 
     def token(self, queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus, bound: str) -> str:
         """A token from now, for a client whose digest begins so; for any, where it is empty."""

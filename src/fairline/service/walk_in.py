@@ -18,7 +18,7 @@ from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import LIVE, Action, Status, Ticket, TicketStatus, Went, goes_to
 from fairline.domain.tokens import MoveClaims
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
-from fairline.service.answers import JoinAnswer, printed
+from fairline.service.answers import JoinAnswer, printed_label
 from fairline.service.fairline import Fairline
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 
@@ -31,7 +31,7 @@ def move_path(queue: QueueId, code: str) -> str:
     return f"/join/{quote(queue, safe='')}/move#{code}"
 
 
-class Floor(Struct, frozen=True, kw_only=True):
+class WalkInSnapshot(Struct, frozen=True, kw_only=True):
     """A counter at a moment: its desks, and who is where."""
 
     snapshot: QueueSnapshot
@@ -57,7 +57,7 @@ class WalkIn:
 
     # What staff look at
 
-    async def floor(self, queue: QueueId, limit: int) -> Floor:
+    async def snapshot(self, queue: QueueId, limit: int) -> WalkInSnapshot:
         """Who waits, is called, is served, is put aside, and did not come today: at most so many of each. Someone who
         moves while it is read is where they went."""
         snapshot, settings = await self._service.snapshot(queue)
@@ -73,7 +73,7 @@ class WalkIn:
         missed_, serving_, called_, on_hold_, line_ = _once(
             missed, serving.tickets, called.tickets, on_hold, [ticket for ticket in line.tickets if not ticket.on_hold]
         )
-        return Floor(
+        return WalkInSnapshot(
             snapshot=snapshot,
             settings=settings,
             desks=desks,
@@ -129,7 +129,7 @@ class WalkIn:
             over = joined.ticket.number  # of an earlier try that came to nothing
         settings = await self._service.settings_at(to, reply.snapshot)
         there = joined.ticket
-        return Went(to, there.number, there.joined, printed(to, settings, there))
+        return Went(to, there.number, there.joined, printed_label(to, settings, there))
 
     async def _act_there(self, queue: QueueId, action: Action, number: int) -> None:
         with suppress(TransitionRefused, TicketNotFound):  # it was done before, or is over already

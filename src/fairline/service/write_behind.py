@@ -18,14 +18,14 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from fairline.aio.debounce import Soon
+from fairline.aio.debounce import Debounced
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError, StoreError
 
 log = structlog.get_logger()
 
 #: Seconds that signs are kept before they are written.
-KEPT_SECONDS = 1.0
+DELAY_SECONDS = 1.0
 #: While the store writes signs, everyone else waits: for no more than about a millisecond.
 WRITTEN_AT_ONCE = 200
 #: More people than are ever there; beyond it signs are not kept through an outage of the store.
@@ -42,7 +42,7 @@ class WriteBehind(Generic[Who]):
         self._noted: defaultdict[QueueId, dict[Who, int]] = defaultdict(dict)
         self._turns: WeakValueDictionary[QueueId, asyncio.Lock] = WeakValueDictionary()
         """What is written of a queue is written one after the other; they are there while somebody writes."""
-        self._soon = Soon(self._write_all, KEPT_SECONDS)
+        self._soon = Debounced(self._write_all, DELAY_SECONDS)
 
     def note(self, queue: QueueId, everyone: Sequence[Who]) -> None:
         """Some people gave a sign; it is written within about a second."""
@@ -63,10 +63,10 @@ class WriteBehind(Generic[Who]):
                 try:
                     await self._put(queue, batch)
                 except StoreError as error:
-                    log.warning("activity.store_away", error=error.message, kept=len(batch))
+                    log.warning("write_behind.store_away", error=error.message, kept=len(batch))
                     self._keep(queue, batch)
                 except FairlineError as error:  # the queue is gone, and everyone in it
-                    log.debug("activity.queue_gone", queue=queue, error=error.message)
+                    log.debug("write_behind.queue_gone", queue=queue, error=error.message)
 
     async def _write_all(self) -> None:
         for queue in list(self._noted):

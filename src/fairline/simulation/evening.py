@@ -27,7 +27,7 @@ from fairline.errors import FairlineError, StoreError
 from fairline.keeper import SWEEP_SECONDS, Keeper
 from fairline.service.answers import JoinAnswer
 from fairline.service.fairline import Fairline
-from fairline.simulation.people import Person, Scenario, gather
+from fairline.simulation.people import Person, Scenario, draw_people
 from fairline.store import MAX_BATCH, Lapsed, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 
@@ -137,7 +137,7 @@ class Simulation:
 
     def __init__(self, wanted: Scenario, store: Store, clock: VirtualClock, queue: QueueId = QUEUE) -> None:
         self.scenario = wanted
-        self.people = gather(wanted)
+        self.people = draw_people(wanted)
         self.service = Fairline(store, Keyring(b"a simulation has nothing to hide"))
         self.queue = queue
         self.clock = clock

@@ -100,7 +100,7 @@ class Person(Struct):
         return None if self.admitted is None or self.joined is None else self.admitted - self.joined
 
 
-def gather(wanted: Scenario) -> list[Person]:
+def draw_people(wanted: Scenario) -> list[Person]:
     """The people of a scenario, in the order they come."""
     chance = random.Random(wanted.seed)
     return [

@@ -78,7 +78,7 @@ class Notice(Struct, frozen=True, kw_only=True):
 unpacked = msgspec.json.Decoder(Notice).decode
 
 
-def is_true(notice: Notice, ticket: Ticket | None) -> bool:
+def is_current(notice: Notice, ticket: Ticket | None) -> bool:
     """Whether there is still a point in telling someone: nobody is told that it is nearly their turn once they were
     called, nor called to a desk that they have been to; and nobody what was meant for the one who had the number in a
     queue that was deleted."""
