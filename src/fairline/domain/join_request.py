@@ -159,7 +159,7 @@ def shows_as_written(name: str) -> bool:
 
 
 def check_metadata(metadata: dict[str, Any]) -> None:
-    """Raise InvalidRequest if the metadata is too large or too deep, or is not JSON that every store keeps unchanged."""
+    """Raise InvalidRequest if the metadata is too large or too deep, or not JSON that every store keeps unchanged."""
     _check_value(metadata, METADATA_DEPTH)
     size = len(msgspec.json.encode(metadata))
     if size > METADATA_BYTES:
