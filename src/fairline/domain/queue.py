@@ -106,7 +106,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """Capacity inside: how many people can be let in and not gone yet."""
     max_queue_size: Annotated[int, Meta(ge=1, le=LONGEST_LINE)] = 50_000
     """Capacity in line: how many people can wait."""
-    stock: Annotated[int, Meta(ge=0, le=1_000_000_000, description="unset sells without end")] | None = None
+    stock: Annotated[int, Meta(ge=0, le=1_000_000_000, description="unset is unlimited")] | None = None
     stock_url: Url | None = None
     """An address that answers `{"seats": n}`, from which the stock is taken."""
     passthrough: bool = False
@@ -123,7 +123,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """The share of the line that levels 0, 1, 2 and 3 go ahead of."""
     heartbeat_interval_seconds: Annotated[float, Meta(ge=1, le=3600)] = 10.0
     """How often clients are asked to send a heartbeat."""
-    heartbeat_timeout_seconds: Annotated[float, Meta(ge=0, le=86_400, description="0: no need to stay in touch")] = 60.0
+    heartbeat_timeout_seconds: Annotated[float, Meta(ge=0, le=86_400, description="0 needs no heartbeats")] = 60.0
     grace_seconds: Annotated[float, Meta(ge=0, le=3600)] = 30.0
     """Extra time on top of the timeout, and how long a place is kept after its page was closed."""
     claim_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0

@@ -163,7 +163,7 @@ class Batches:
         is written a little later (see write_behind.py), but at once if it changes more than a distant deadline."""
         reply = await self._store.status(queue, [number for number, _ in tickets])
         soon = _soon(reply, _next_heartbeat_ms(await self._settings_cache.at(queue, reply.snapshot)))
-        urgent, signs = [], []
+        urgent, deferred = [], []
         for (_, joined), ticket_status in zip(tickets, reply.items, strict=True):
             if (
                 ticket_status is None
@@ -175,8 +175,8 @@ class Batches:
             if ticket_status.leaving or (deadline is not None and deadline < soon):
                 urgent.append(ticket_status.number)
             elif deadline is not None:
-                signs.append(ticket_status.number)
-        self._heartbeats.note(queue, signs)
+                deferred.append(ticket_status.number)
+        self._heartbeats.note(queue, deferred)
         if urgent:
             written = dict(zip(urgent, (await self._store.heartbeat(queue, urgent)).items, strict=True))
             reply = Reply(reply.snapshot, [each and written.get(each.number, each) for each in reply.items])
