@@ -38,14 +38,14 @@ class EstimateSamples:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._shown: defaultdict[QueueId, list[EstimateSample]] = defaultdict(list)
-        self._soon = Debounced(self.write, DELAY_SECONDS)
+        self._debounced = Debounced(self.write, DELAY_SECONDS)
 
     def note(self, queue: QueueId, number: int, wait: Wait) -> None:
         """Note the wait that a ticket was shown; it is written within about a second."""
         shown = self._shown[queue]
         if len(shown) < MOST:
             shown.append(EstimateSample(number, *wait.rounded))
-        self._soon.ask()
+        self._debounced.ask()
 
     async def write(self) -> None:
         """Write the noted samples; those that cannot be written are dropped."""
@@ -59,4 +59,4 @@ class EstimateSamples:
 
     async def close(self) -> None:
         """Wait for the present write, then write the rest."""
-        await self._soon.close()
+        await self._debounced.close()
