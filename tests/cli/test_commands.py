@@ -455,7 +455,7 @@ def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
     assert "Ready" in fairline("doctor", "--data", str(tmp_path), FAIRLINE_SECRET="s" * 32).stdout  # it is not used
     away = fairline("doctor", "--store", "valkey://127.0.0.1:9", "--data", str(tmp_path / "fresh"))
     assert away.returncode == 1
-    assert "The store is away" in away.stdout
+    assert "The store is unavailable" in away.stdout
     odd = fairline("doctor", "--store", "valkey://[foo", "--data", str(tmp_path / "fresh"))
     assert "The store's address cannot be read" in odd.stdout
     weak = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_SECRET="short")

@@ -41,7 +41,7 @@ def test_a_start_on_a_full_disk_leaves_no_secret_that_all_know(tmp_path: Path) -
     data = tmp_path / "data"
     assert f"secret: cannot be kept in {data / SECRET} (File too large)" in serve(data, full=True)
     assert list(data.iterdir()) == []
-    assert "The store is away" in serve(data)
+    assert "The store is unavailable" in serve(data)
     assert len(read_secret(data, SECRET)) == 64
 
 

@@ -7,50 +7,12 @@ import secrets
 from hashlib import blake2b, sha256
 
 from fairline.domain.queue import check_text
-from fairline.errors import FairlineError, InvalidRequest, NotFound, Refused
+from fairline.errors import Forbidden, InvalidRequest, KeyInvalid, KeyNotFound, LastAdminKey
 from fairline.service.fairline import Fairline
 from fairline.settings import MIN_SECRET_LENGTH
 from fairline.store import AdminKey, Role
 
 _ORDER = list(Role)
-
-
-class KeyInvalid(FairlineError):
-    """The key was never valid on this server, or it was removed."""
-
-    code = "key_invalid"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This admin key is not valid. Check it for typing errors, or create one with 'fairline keys create'."
-        )
-
-
-class KeyNotFound(NotFound):
-    """No admin key has this id."""
-
-    code = "key_not_found"
-
-    def __init__(self, key_id: str) -> None:
-        super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
-
-
-class LastAdminKey(Refused):
-    """Without this key, nobody could create keys any more."""
-
-    code = "last_admin_key"
-
-    def __init__(self) -> None:
-        super().__init__("This is the last key with the role admin. Create another one first, then remove this one.")
-
-
-class Forbidden(FairlineError):
-    """The role of the key does not allow this call."""
-
-    code = "forbidden"
-
-    def __init__(self, has: Role, needs: Role) -> None:
-        super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
 
 
 class AdminKeys:

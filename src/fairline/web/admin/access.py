@@ -13,8 +13,8 @@ import time
 from hashlib import blake2b
 
 from fairline.domain.tokens import AdminClaims
-from fairline.errors import FairlineError, RateLimited, TokenError
-from fairline.service.admin_keys import AdminKeys, KeyInvalid, id_of, require_role
+from fairline.errors import FairlineError, KeyInvalid, RateLimited, TokenError
+from fairline.service.admin_keys import AdminKeys, id_of, require_role
 from fairline.store import AdminKey, Role
 from fairline.web.admin.wrong_keys import WrongKeys
 from fairline.web.context import Context
