@@ -10,7 +10,7 @@ from fairline.errors import InvalidSettings
 
 #: The languages of the pages. The first is used if a browser asks for none of them.
 LANGUAGES = ("en", "ko", "es", "fr", "de", "ja", "pt", "ar")
-#: The pages that have a title and a text of their own.
+#: The pages that have their own title and text.
 PAGES = (
     "form",
     "joining",
@@ -27,9 +27,9 @@ PAGES = (
     "inside",
     "finished",
 )
-#: The words an operator may replace.
+#: The texts that an operator may replace.
 TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "footer")
-#: The notices whose words an operator may replace.
+#: The notices whose texts an operator may replace.
 NOTICE_TEXTS = tuple(f"notice_{kind}" for kind in NoticeKind)
 
 #: The name of the text that says what a series is for, such as `series_A`; the form and the kiosk show it.

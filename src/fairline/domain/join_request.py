@@ -47,7 +47,7 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     email: Annotated[str, Meta(min_length=1, max_length=LONGEST_ADDRESS)] | None = None
     """The address that notices about this ticket are sent to."""
     language: Annotated[str, Meta(max_length=35)] | None = None
-    """The language of notices, such as `de`; by default the browser's language."""
+    """The language of the person's pages and notices, such as `de`; by default the browser's language."""
     party_size: Annotated[int, Meta(ge=1, le=1000)] | None = None
     """How many people come together; one by default."""
     series: Annotated[str, Meta(max_length=4)] | None = None

@@ -76,7 +76,7 @@ class Ask(StrEnum):
     REQUIRED = "required"
 
 
-#: For the same reason.
+#: A constant for the same reason.
 _REQUIRED = Ask.REQUIRED
 #: The fields of a join that a queue may ask for.
 _ASKED = ("name", "phone", "email", "party_size")

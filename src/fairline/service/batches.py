@@ -69,25 +69,27 @@ class Batches:
         settings = await self._settings_cache.at(queue, reply.snapshot)
         forecast = Forecast(settings, reply.snapshot)
 
-        def proven(joined: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
-            if isinstance(joined, Joined):
-                if joined.proven or _proof(joined.ticket) == caller.holds:
-                    return joined
-                moved = joined.by_key and caller.staff is None
+        def checked(outcome: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
+            if isinstance(outcome, Joined):
+                if outcome.proven or _proof(outcome.ticket) == caller.holds:
+                    return outcome
+                moved = outcome.by_key and caller.staff is None
                 return TokenMoved() if moved else AlreadyInLine(queue)
-            if isinstance(joined, InvalidRequest) and joined.field == "user_token":
-                return self._named(queue, settings, request, caller)[1] or joined
-            return (
-                closed_until(queue, joined, settings, reply.snapshot.now) if isinstance(joined, QueueClosed) else joined
-            )
+            if isinstance(outcome, InvalidRequest) and outcome.field == "user_token":
+                return self._named(queue, settings, request, caller)[1] or outcome
+            if isinstance(outcome, QueueClosed):
+                return closed_until(queue, outcome, settings, reply.snapshot.now)
+            return outcome
 
         items = iter(reply.items)
         outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
-        checked = [
-            proven(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, calls, strict=True)
+        results = [
+            checked(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, calls, strict=True)
         ]
         # All tokens are signed together: with warm caches, that takes half the time.
-        tokens = iter(self._tokens.tokens(queue, settings, [j.ticket for j in checked if isinstance(j, Joined)]))
+        tokens = iter(
+            self._tokens.tokens(queue, settings, [each.ticket for each in results if isinstance(each, Joined)])
+        )
 
         def answer(joined: Joined) -> JoinAnswer:
             return JoinAnswer(
@@ -100,7 +102,7 @@ class Batches:
                 token=next(tokens),
             )
 
-        answers = [answer(each) if isinstance(each, Joined) else each for each in checked]
+        answers = [answer(each) if isinstance(each, Joined) else each for each in results]
         self._record_estimates(queue, answers)
         return answers
 

@@ -1,7 +1,7 @@
 """A cache of what was read of queues a moment ago: it limits reads, no matter how many callers there are.
 
 Nothing is answered from a deleted queue or from old settings: after each call, the store is asked for the version, and
-a cached entry is only used if it has that version. Calls at the same time share one question. See
+a cached entry is only used if it has that version. Calls at the same time share one read of the version. See
 docs/decisions/0012-a-deleted-queue-is-forgotten-at-once.md.
 """
 

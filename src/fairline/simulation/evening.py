@@ -370,7 +370,8 @@ async def _all(calls: Iterable[GroupedCall[T]]) -> list[T | FairlineError]:
     answers: list[T | FairlineError] = []
     waiting = list(calls)
     for first in range(0, len(waiting), MAX_BATCH):
-        answers.extend(await _one_batch(waiting[first : first + MAX_BATCH]))
+        batch = await _one_batch(waiting[first : first + MAX_BATCH])
+        answers.extend(batch)
     return answers
 
 

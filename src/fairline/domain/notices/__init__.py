@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairline.domain.events import EventType
 from fairline.domain.ticket import LIVE, Status, Ticket
 
-#: The type of a notice among those of webhook deliveries.
+#: The type of a notice in webhook deliveries.
 NOTICE = "notice"
 
 
