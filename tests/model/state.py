@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairline.domain.events import EventType
-from fairline.domain.order import Order
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
 from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
+from tests.model.order import Order
 
 
 @dataclass

@@ -22,7 +22,7 @@ from fairline.cli.show import console
 from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
 from fairline.process.secrets import ADMIN_KEY, SECRET, read_secret
 from fairline.process.sockets import Listening
-from fairline.settings import LONG_ENOUGH, ServerRole, ServerSettings, load, unknown_variables
+from fairline.settings import MIN_SECRET_LENGTH, ServerRole, ServerSettings, load, unknown_variables
 from fairline.store import EMBEDDED, check_folder, embedded_server, open_store, store_left_behind
 
 #: A worker holds a stream for everyone who waits: it needs that many files.
@@ -90,11 +90,13 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
 
 def _secrets(settings: ServerSettings) -> Iterator[Finding]:
     for name, given in (("secret", settings.secret), ("admin key", settings.admin_key)):
-        if given and len(given.strip()) < LONG_ENOUGH:
-            advice = f"The server does not start with fewer than {LONG_ENOUGH}. Make a good one: openssl rand -hex 32"
+        if given and len(given.strip()) < MIN_SECRET_LENGTH:
+            advice = (
+                f"The server does not start with fewer than {MIN_SECRET_LENGTH}. Make a good one: openssl rand -hex 32"
+            )
             yield Finding(name, "bad", f"only {len(given.strip())} characters long", advice)
     if settings.secret:
-        if len(settings.secret.strip()) >= LONG_ENOUGH:
+        if len(settings.secret.strip()) >= MIN_SECRET_LENGTH:
             yield Finding("secret", "ok", "from the settings")
     elif settings.store not in EMBEDDED:
         advice = "Every machine makes its own, and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."

@@ -44,7 +44,7 @@ class Box(Protocol):
     def kind(self) -> str:
         """What it is, for logs and figures."""
 
-    def hears(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """Whether it wants to know of a queue."""
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
@@ -132,7 +132,7 @@ class Dispatch:
             return None
 
         newest = await self._store.newest_events()
-        heard = [each for each in newest.items() if any(box.hears(each[0]) for box in self._boxes)]
+        heard = [each for each in newest.items() if any(box.covers(each[0]) for box in self._boxes)]
         failed = [error for error in await asyncio.gather(*(taken(*each) for each in heard)) if error]
         if failed:
             raise failed[0]
@@ -152,7 +152,7 @@ class Dispatch:
             await self._notice_writer.note_nearly(queue)
             self._looked[queue] = newest
         for box in self._boxes:
-            if box.hears(queue) and self._taken.get((box.id, queue)) != newest:
+            if box.covers(queue) and self._taken.get((box.id, queue)) != newest:
                 await self._take(box, queue)
 
     async def _take(self, box: Box, queue: QueueId) -> None:

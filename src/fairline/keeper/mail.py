@@ -107,7 +107,7 @@ class MailBox:
         self._mailer = mailer
         self._notice_writer = notice_writer
 
-    def hears(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """Every queue: its settings say what is told."""
         return True
 

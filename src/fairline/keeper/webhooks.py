@@ -77,9 +77,9 @@ class HookBox:
         self._notice_writer = notice_writer
         self._private = private
 
-    def hears(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """Whether it wants to know of a queue."""
-        return self._hook.hears(queue)
+        return self._hook.covers(queue)
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
         """What it is told of events: of themselves, and the notices that people are sent, as it wishes."""

@@ -13,8 +13,8 @@ import time
 from hashlib import blake2b
 
 from fairline.domain.tokens import AdminClaims
-from fairline.errors import FairlineError, RateLimited, TokenError
-from fairline.service.admin_keys import AdminKeys, KeyInvalid, enough, id_of
+from fairline.errors import FairlineError, KeyInvalid, RateLimited, TokenError
+from fairline.service.admin_keys import AdminKeys, id_of, require_role
 from fairline.store import AdminKey, Role
 from fairline.web.admin.wrong_keys import WrongKeys
 from fairline.web.context import Context
@@ -75,7 +75,7 @@ class Access:
         """Whose key came with a call, if it allows enough."""
         text = request.bearer()
         key = await (self._by_text(text, request) if text else self._by_cookie(request))
-        return enough(key, needs)
+        return require_role(key, needs)
 
     async def _by_text(self, text: str, request: Request) -> AdminKey:
         return await self._wrong.look_up(self._who(request), id_of(text), lambda: self.keys.of_text(text))

@@ -1,4 +1,4 @@
--- place.lua: the place a ticket takes in the line; order.py is the reference. Included by join.lua and prioritise.lua.
+-- place.lua: the place a ticket takes in the line (reference: tests/model/order.py). Used by join.lua and prioritise.lua.
 --#include bounds
 
 local function place_of(turn, turns)

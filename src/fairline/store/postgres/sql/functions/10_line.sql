@@ -1,4 +1,4 @@
--- 10_line.sql: the line: the rank of each ticket, and the place that a ticket takes. order.py is the reference.
+-- 10_line.sql: the line: the rank of each ticket, and the place that a ticket takes (reference: tests/model/order.py).
 -- A place is a turn times place_span(), plus what orders those who share the turn. A block of the line is 64 turns, so
 -- the block of a place is `place >> 30`.
 
