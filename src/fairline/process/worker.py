@@ -28,12 +28,12 @@ from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
-from fairline.web.app import FullLane, operations
+from fairline.web.app import AsgiApplication, operations
 from fairline.web.context import Context
 from fairline.web.metrics.measurements import Metrics
 from fairline.web.server import request_log
 from fairline.web.server.cors import Cors
-from fairline.web.server.fast_path import FastLane, lane_for
+from fairline.web.server.fast_path import FastPath, fast_path_for
 from fairline.web.server.operations import call_name, fast_route
 from fairline.web.streams.board_streams import BoardStreams
 from fairline.web.streams.hub import Hub
@@ -63,7 +63,7 @@ class Server(uvicorn.Server):
             await asyncio.sleep(REAP_SECONDS)
             now = monotonic()
             for connection in list(self.server_state.connections):
-                if isinstance(connection, FastLane) and connection.overdue(now):
+                if isinstance(connection, FastPath) and connection.overdue(now):
                     connection.end_overdue()
 
 
@@ -119,14 +119,14 @@ class Worker:
         context.board_streams = BoardStreams(context)
         await stack.enter_async_context(_running(context.board_streams.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
-        await stack.enter_async_context(_running(request_log.tell_repeats()))
+        await stack.enter_async_context(_running(request_log.write_repeats()))
         rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)
         answered = self._metrics.answered
         config = uvicorn.Config(
-            FullLane(rows, cors, answered),
-            http=lane_for(fast_route(rows), cors, answered),
+            AsgiApplication(rows, cors, answered),
+            http=fast_path_for(fast_route(rows), cors, answered),
             loop="none",
             ws="none",
             lifespan="off",

@@ -75,7 +75,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     return [context.origins.guarded(strict(row)) for row in rows]
 
 
-class FullLane:
+class AsgiApplication:
     """The ASGI application: all calls, the fast ones too. `on_answered` hears of the method, the path and the status of
     each."""
 

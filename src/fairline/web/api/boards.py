@@ -39,13 +39,13 @@ class Follower:
         self._after: str | None = None
         self.read_at = 0.0
         """When it was last read, by our own clock; 0 before that."""
-        self.stirred = False
+        self.changed = False
         """Whether anything happened since."""
         self.answer: BoardAnswer | None = None
         self.encoded = b""
         """The answer as JSON."""
 
-    async def hear(self) -> bool:
+    async def read_events(self) -> bool:
         """Read what happened since the last time; says whether it was more than people joining."""
         if self._after is None:
             self._after = await self._service.last_event(self._queue)
@@ -54,17 +54,17 @@ class Follower:
         more = False
         for _ in range(MOST_PAGES):
             events = await self._service.events(self._queue, self._after, PAGE)
-            self.stirred = self.stirred or bool(events)
+            self.changed = self.changed or bool(events)
             more = self._calls.hear(events) or more
             self._after = events[-1].id if events else self._after
             if len(events) < PAGE:
                 return more
         self._after = None
-        return await self.hear()
+        return await self.read_events()
 
-    async def look(self) -> None:
+    async def read_board(self) -> None:
         """Read how those called stand now."""
-        self.stirred = False
+        self.changed = False
         self.answer = _told(await read_board(self._service, self._queue, self._calls))
         self.encoded = encode(self.answer)
         self.read_at = time.monotonic()
@@ -75,7 +75,7 @@ class Boards:
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
-        self._boards = RecentReads(context.service, self._look, FRESH_SECONDS, FOLLOWED)
+        self._boards = RecentReads(context.service, self._read_board, FRESH_SECONDS, FOLLOWED)
         self._followed: OrderedDict[QueueId, Follower] = OrderedDict()
         self.version = assets.version("board.js", "board.css")
 
@@ -101,10 +101,10 @@ class Boards:
         """The board of a queue as it is set now, at most a second old; QueueNotFound where there is none."""
         return await self._boards.get(queue)
 
-    async def _look(self, queue: QueueId) -> Follower:
+    async def _read_board(self, queue: QueueId) -> Follower:
         follower = self._followed.pop(queue, None) or Follower(self._context.service, queue)
-        await follower.hear()
-        await follower.look()
+        await follower.read_events()
+        await follower.read_board()
         self._followed[queue] = follower
         while len(self._followed) > FOLLOWED:
             self._followed.popitem(last=False)

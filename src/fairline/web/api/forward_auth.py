@@ -56,7 +56,7 @@ from fairline.web.server.http import (
 from fairline.web.server.problems import failure
 
 #: An errand of so many bytes is worked out each time.
-LONGEST_KNOWN = 500
+LONGEST_CACHED = 500
 _PASS = f"{SESSION_COOKIE}="
 #: Programs that were turned away come again after the wait that is left, within these seconds.
 RETRY_SECONDS = (5, 60)
@@ -87,7 +87,7 @@ def gate_request_of(head: Head) -> GateRequest:
         method = head.header(b"x-original-method") or head.header(b"x-forwarded-method") or b"GET"
         asked = (original or b"", forwarded or b"", method, head.query)
         gate_request = head.understood = (
-            _known(asked) if sum(map(len, asked)) <= LONGEST_KNOWN else _gate_request(asked)
+            _cached_gate_request(asked) if sum(map(len, asked)) <= LONGEST_CACHED else _gate_request(asked)
         )
     return gate_request
 
@@ -117,7 +117,7 @@ def _weight(heard: tuple[bytes, bytes, bytes, bytes], gate_request: GateRequest)
 
 
 #: In a rush everyone asks for the same few pages.
-_known = remembering(SHARES["errands"], _gate_request, _weight)
+_cached_gate_request = remembering(SHARES["errands"], _gate_request, _weight)
 
 
 class ForwardAuth:
@@ -271,12 +271,12 @@ class ForwardAuth:
             return Response(302, headers=((b"location", page.encode()), *NO_STORE))
         if isinstance(error, SessionTaken):
             return failure(request, error)
-        wait = state.told.estimated_wait_seconds or 0
+        wait = state.answer.estimated_wait_seconds or 0
         retry = min(max(wait, RETRY_SECONDS[0]), RETRY_SECONDS[1])
         base = self._context.settings.public_url
         told = TurnedAway(
-            **msgspec.structs.asdict(state.told),
-            join_url=f"{base}/api/v1/queues/{quote(state.told.id, safe='')}/join",
+            **msgspec.structs.asdict(state.answer),
+            join_url=f"{base}/api/v1/queues/{quote(state.answer.id, safe='')}/join",
             waiting_page=page,
         )
         return Response(503, encode(told), headers=(*NO_STORE, (b"retry-after", str(retry).encode())))

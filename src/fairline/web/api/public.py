@@ -23,7 +23,7 @@ class Public:
     async def queue(self, request: Request) -> Response:
         """The state of a queue, the same for everyone."""
         state = await self._context.queue_states.state(named_queue(request.params["queue"]))
-        return Response(200, encode(state.told), headers=((b"cache-control", b"public, max-age=1"),))
+        return Response(200, encode(state.answer), headers=((b"cache-control", b"public, max-age=1"),))
 
     async def jwks(self, request: Request) -> Response:
         """The public keys, so that a site can check passes by itself."""

@@ -19,7 +19,7 @@ class State(Struct, frozen=True):
     """A queue at a moment: what it is set to, and what everyone may see of it."""
 
     settings: QueueSettings
-    told: QueueAnswer
+    answer: QueueAnswer
 
 
 class QueueStates:

@@ -48,7 +48,7 @@ STORE_CALLS = ("join", "heartbeat", "status", "unload", "visit", "act")
 Labels = tuple[Any, ...]
 
 
-class Tally:
+class BufferedCounter:
     """A counter kept in plain numbers until it is written."""
 
     def __init__(self, registry: CollectorRegistry, name: str, about: str, *labels: str) -> None:
@@ -66,7 +66,7 @@ class Tally:
         self.counts.clear()
 
 
-class Spread:
+class BufferedHistogram:
     """A histogram kept in plain numbers until it is written."""
 
     def __init__(self, registry: CollectorRegistry, name: str, about: str, bounds: Sequence[float], label: str) -> None:
@@ -127,49 +127,49 @@ class Metrics:
             values.ValueClass = values.MultiProcessValue(lambda: place)  # type: ignore[no-untyped-call]
         self._timer: asyncio.TimerHandle | None = None
         self._registry = registry = CollectorRegistry()
-        self._requests = Tally(
+        self._requests = BufferedCounter(
             registry, "fairline_requests_total", "Requests answered, by call and HTTP status.", "call", "status"
         )
-        self._limited = Tally(
+        self._limited = BufferedCounter(
             registry, "fairline_rate_limit_hits_total", "Requests refused for coming too often.", "call"
         )
-        self._heartbeats_received = Tally(
+        self._heartbeats_received = BufferedCounter(
             registry,
             "waiting_room_heartbeats_received_total",
             "Signs of life received (heartbeats, and streams as they open), by where the ticket stood.",
             "queue_id",
             "status",
         )
-        self._heartbeat_seconds = Spread(
+        self._heartbeat_seconds = BufferedHistogram(
             registry,
             "waiting_room_heartbeat_latency_seconds",
             "From a heartbeat's arrival to its answer.",
             HEARTBEAT_BUCKETS,
             "queue_id",
         )
-        self._store_seconds = Spread(
+        self._store_seconds = BufferedHistogram(
             registry, "fairline_store_call_seconds", "Time of one grouped call to the store.", STORE_BUCKETS, "call"
         )
-        self._batch_size = Spread(
+        self._batch_size = BufferedHistogram(
             registry, "fairline_batch_size", "Requests that went to the store in one call.", SIZE_BUCKETS, "call"
         )
-        self._store_errors = Tally(
+        self._store_errors = BufferedCounter(
             registry, "fairline_store_errors_total", "Grouped calls that the store did not answer.", "call"
         )
-        self._push_seconds = Spread(
+        self._push_seconds = BufferedHistogram(
             registry,
             "fairline_broadcast_delay_seconds",
             "From an event to the frame that tells a stream of it: of the ticket itself (own), or of the line (line).",
             DELAY_BUCKETS,
             "kind",
         )
-        self._promoted = Tally(
+        self._promoted = BufferedCounter(
             registry, "fairline_promotions_total", "People let in by the keepers of this server.", "queue_id"
         )
-        self._round_seconds = Spread(
+        self._round_seconds = BufferedHistogram(
             registry, "fairline_keeper_round_seconds", "Time of one round of a keeper.", STORE_BUCKETS, "round"
         )
-        self._deliveries = Tally(
+        self._deliveries = BufferedCounter(
             registry,
             "fairline_deliveries_total",
             "Tries to deliver by the keepers of this server: sent, overtaken by what came after, over a limit, "
@@ -177,7 +177,7 @@ class Metrics:
             "kind",
             "outcome",
         )
-        self._lost = Tally(
+        self._lost = BufferedCounter(
             registry, "fairline_events_lost_total", "How often events were gone before they were delivered.", "kind"
         )
         self._streams = Gauge(
@@ -328,7 +328,7 @@ class Metrics:
         for status in (Status.WAITING, Status.ADMITTED, Status.EXPIRED):
             self._heartbeats_received.begin(queue, status)
 
-    async def told(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
+    async def exposition(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
         """The figures of the queues, and of all workers together; a queue that is not among `known` is left out."""
         for queue in known or ():
             self._begin_queue(queue)

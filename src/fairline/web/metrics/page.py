@@ -42,7 +42,7 @@ class MetricsPage:
             queues = None
             boxes = None
         known = None if queues is None else {str(queue) for queue, _, _ in queues}
-        body = await self._metrics.told([*queue_metrics(queues), *outbox_metrics(boxes)], known)
+        body = await self._metrics.exposition([*queue_metrics(queues), *outbox_metrics(boxes)], known)
         return Response(200, body, MEDIA.encode(), NO_STORE)
 
     async def _outboxes(self) -> dict[str, BoxCounts]:

@@ -22,7 +22,7 @@ from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle, Flow, Streaming
 from fairline.web.server.http import STATUS_LINE, Head, Headers, Request, Response, Takeover, header_lines
 from fairline.web.server.problems import problem
-from fairline.web.server.write_together import Sending
+from fairline.web.server.write_together import PendingWrites
 
 log = structlog.get_logger()
 
@@ -51,26 +51,26 @@ class Connection(HttpToolsProtocol):
     # A dictionary of more than thirty names is one that objects do not share: most connections rest, and are many.
     __slots__ = (
         "_begun",
-        "_deaf",
         "_encoding",
         "_ending",
         "_eof",
-        "_going",
         "_in_headers",
+        "_input_closed",
         "_length",
         "_lingering",
+        "_processing",
         "_size",
-        "_unheard",
-        "_unread",
+        "_unparsed",
+        "_unreported",
+        "idle",
         "peer",
         "receiving",
-        "resting",
         "secure",
         "since",
         "turn",
     )
     cors: Cors
-    sending: Sending
+    pending_writes: PendingWrites
     answered: Callable[[str, str, int], None]
     """Hears of the method, the path and the status of each answer."""
     flow: Flow
@@ -89,16 +89,16 @@ class Connection(HttpToolsProtocol):
         """The request whose body is still coming."""
         self.since = monotonic()
         """When the client began what it is doing: to send, to read, to rest."""
-        self.resting = False
+        self.idle = False
         """Nothing is under way, and nothing is held back: what comes next is a request, and can be taken at once."""
         self._begun = self._in_headers = False
         """A request has begun and is not complete; its headers are not."""
-        self._size = self._length = self._unheard = 0
+        self._size = self._length = self._unreported = 0
         """Bytes: of the headers so far, of the body as announced or so far, and since the parser last told anything."""
         self._encoding = b""
-        self._unread = b""
+        self._unparsed = b""
         """What is not parsed yet: others have to be answered first."""
-        self._going = self._deaf = self._lingering = self._eof = self._ending = False
+        self._processing = self._input_closed = self._lingering = self._eof = self._ending = False
         """At work; taking no more; only waiting for the client to read; nothing more to come; told to end."""
 
     # The connection
@@ -110,40 +110,45 @@ class Connection(HttpToolsProtocol):
         self.secure = self.scheme == "https"
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._input_closed:
             return
         if not self.is_busy() and len(data) <= PIECE:
-            self._take(data)
+            self._parse_at_once(data)
         else:
-            self._unread = self._unread + data if self._unread else data
-            self._go_on()
+            self._unparsed = self._unparsed + data if self._unparsed else data
+            self._process()
 
     def is_busy(self) -> bool:
         """Whether what comes now has to wait."""
-        return self.turn is not None or bool(self._unread or self.pipeline) or self.flow.write_paused or self._deaf
+        return (
+            self.turn is not None
+            or bool(self._unparsed or self.pipeline)
+            or self.flow.write_paused
+            or self._input_closed
+        )
 
     def begin(self) -> None:
         """The client begins a request."""
         self.since = monotonic()
-        self.resting = False
+        self.idle = False
 
-    def _take(self, data: bytes) -> None:
+    def _parse_at_once(self, data: bytes) -> None:
         """What nearly always happens: nothing is under way, and a request comes in one piece."""
-        self._going = True
+        self._processing = True
         try:
             self._parse(data)
         finally:
-            self._going = False
-        if self.turn is None or self._unread or self.pipeline or self.flow.write_paused:
-            self._go_on()
+            self._processing = False
+        if self.turn is None or self._unparsed or self.pipeline or self.flow.write_paused:
+            self._process()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """A client that has sent all it had to send still gets its answers; only a stream would never end."""
         self._eof = True
-        self.sending.flush()
+        self.pending_writes.flush()
         turn = self.turn
         answering = turn is not None and turn is not self.receiving and not getattr(turn, "response_started", False)
-        return answering or self._stuck()
+        return answering or self._must_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for cycle in (self.turn, *(cycle for cycle, _ in self.pipeline)):
@@ -151,29 +156,29 @@ class Connection(HttpToolsProtocol):
                 cycle.disconnected = True
                 cycle.message_event.set()
         super().connection_lost(exc)
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """Hold on to nothing: objects that hold each other are freed late."""
-        self._deaf = True
-        self._unread = b""
+        self._input_closed = True
+        self._unparsed = b""
         self.pipeline.clear()
         self.parser = self.cycle = self.turn = self.receiving = self.scope = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()
         self.since = monotonic()
-        self.resting = False
+        self.idle = False
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self.since = monotonic()
-        self._go_on()
+        self._process()
 
     def shutdown(self) -> None:
         """The server is to end: answer what is under way, then close."""
         self._ending = True
-        self.sending.flush()
+        self.pending_writes.flush()
         if self._lingering or (self.turn is None and not self._begun):
             self.transport.close()
             return
@@ -183,25 +188,25 @@ class Connection(HttpToolsProtocol):
 
     # The order of things
 
-    def _go_on(self) -> None:
+    def _process(self) -> None:
         """Parse what is held and give requests their turn, as long as the client reads its answers."""
-        if self._going:
+        if self._processing:
             return  # called from within the loop, which goes on
-        self._going = True
+        self._processing = True
         try:
-            while (self._unread or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
+            while (self._unparsed or self.pipeline) and not (self._must_wait() or self.transport.is_closing()):
                 if self.pipeline:
                     self.since = monotonic()
                     self._start_asgi_task(*self.pipeline.pop())
                 else:
-                    piece, self._unread = self._unread[:PIECE], self._unread[PIECE:]
+                    piece, self._unparsed = self._unparsed[:PIECE], self._unparsed[PIECE:]
                     self._parse(piece)
         finally:
-            self._going = False
+            self._processing = False
         if not self.transport.is_closing():
-            self._pause_or_rest()
+            self._pause_or_become_idle()
 
-    def _stuck(self) -> bool:
+    def _must_wait(self) -> bool:
         """Whether the next step must wait: answers are unread, or the one before has not come."""
         return self.flow.write_paused or (self.turn is not None and bool(self.pipeline))
 
@@ -213,50 +218,57 @@ class Connection(HttpToolsProtocol):
         else:
             super()._start_asgi_task(cycle, app)
 
-    def _pause_or_rest(self) -> None:
+    def _pause_or_become_idle(self) -> None:
         flow = self.flow
-        flow.backlogged = self._stuck()
+        flow.backlogged = self._must_wait()
         if flow.backlogged:
             flow.pause_reading()
         elif not self._eof:
             if flow.read_paused:
                 flow.resume_reading()
-            if self.turn is None and not self._begun and not self.resting:
-                self._rest()
+            if self.turn is None and not self._begun and not self.idle:
+                self._become_idle()
         elif self.turn is None:
             self.transport.close()
 
-    def _rest(self) -> None:
-        self.resting = not self._deaf
+    def _become_idle(self) -> None:
+        self.idle = not self._input_closed
         self.since = monotonic()
         self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
         self.turn = None
-        if self._going:
+        if self._processing:
             return
-        if self._unread or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
-            self._go_on()
+        if (
+            self._unparsed
+            or self.pipeline
+            or self._begun
+            or self._eof
+            or self.flow.write_paused
+            or self.flow.read_paused
+        ):
+            self._process()
         elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
-            self._rest()
+            self._become_idle()
 
     # Deadlines
 
     def overdue(self, now: float) -> bool:
         """Whether the client takes too long for what it is to do."""
-        patience = self._patience()
+        patience = self._time_limit()
         return patience is not None and now - self.since > patience
 
-    def _patience(self) -> float | None:
+    def _time_limit(self) -> float | None:
         """How many seconds the client may take; None while the next step is ours."""
         if self._lingering:
             return LINGER_SECONDS
         if self.flow.write_paused:
             return WRITE_SECONDS
-        if self.resting:
+        if self.idle:
             return IDLE_SECONDS
-        if self._deaf or self.pipeline or (self.turn is not None and not self._begun):
+        if self._input_closed or self.pipeline or (self.turn is not None and not self._begun):
             return None
         return LAST_READ_SECONDS if self._ending else READ_SECONDS
 
@@ -280,7 +292,7 @@ class Connection(HttpToolsProtocol):
         except HttpParserUpgrade as upgrade:
             # There is nothing to upgrade to. The parser left the body unread, if there is one: it is shown the request
             # again without the wish.
-            self._unread = self.without_upgrade() + data[upgrade.args[0] :] + self._unread
+            self._unparsed = self.without_upgrade() + data[upgrade.args[0] :] + self._unparsed
         except HttpParserError as error:
             cause = error.__context__
             if cause is not None and not isinstance(cause, Refused):
@@ -288,10 +300,10 @@ class Connection(HttpToolsProtocol):
             self.refuse("bad_request", "What came is not HTTP/1.1. Check it for typing errors.")
         # The parser tells of a header when it is complete: one without end is noticed only by its length.
         if heard != (self._size, self._length):
-            self._unheard = 0
+            self._unreported = 0
         else:
-            self._unheard += len(data)
-            if self._unheard > HEADERS_LIMIT:
+            self._unreported += len(data)
+            if self._unreported > HEADERS_LIMIT:
                 self.refuse_headers()
 
     def without_upgrade(self) -> bytes:
@@ -317,13 +329,13 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         answer = response.whole(request.id, self._last_lines(request, keep_alive), bare=method == "HEAD")
-        more = self._going or self._unread or self.pipeline or self._begun or self._eof
+        more = self._processing or self._unparsed or self.pipeline or self._begun or self._eof
         if keep_alive and not (more or flow.write_paused or flow.read_paused):
             # What nearly always happens: there is nothing more to do on this connection.
-            self.sending.add(self.transport, answer)
+            self.pending_writes.add(self.transport, answer)
             self.server_state.total_requests += 1
             self.turn = None
-            self._rest()
+            self._become_idle()
             return
         self.transport.write(answer)  # at once: something else may be, in the same turn of the loop
         if not keep_alive:
@@ -352,7 +364,7 @@ class Connection(HttpToolsProtocol):
         stream.opened(transport)
         if self._ending or self._eof:
             stream.shutdown()
-        self._let_go()
+        self._release()
 
     def hand_over_from_asgi(self, request: Request, takeover: Takeover) -> None:
         """The same for a stream of the full lane: its application is done with the connection."""
@@ -361,11 +373,11 @@ class Connection(HttpToolsProtocol):
 
     def refuse(self, code: str, detail: str, headers: Headers = ()) -> None:
         """Answer the request that is coming in with a problem, when it is its turn, and take nothing more."""
-        if self._deaf:
+        if self._input_closed:
             return
-        self._deaf = True
-        self.resting = False
-        self._unread = b""
+        self._input_closed = True
+        self.idle = False
+        self._unparsed = b""
         cycle, self.receiving = self.receiving, None
         if not self._begun:
             self.headers, self.url = [], b""
@@ -403,12 +415,12 @@ class Connection(HttpToolsProtocol):
     def _finish(self) -> None:
         """End the connection. One that is closed while the client sends is reset, and what we told may be lost: after a
         refusal we only stop writing, and wait a little for the client to read it."""
-        if self._deaf and not self._eof and self.transport.can_write_eof():
+        if self._input_closed and not self._eof and self.transport.can_write_eof():
             self._lingering = True
             self.since = monotonic()
             self.transport.write_eof()
         else:
-            self._deaf = True
+            self._input_closed = True
             self.transport.close()
 
     def _last_lines(self, request: Request, keep_alive: bool) -> bytes:

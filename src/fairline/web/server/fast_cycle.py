@@ -40,7 +40,7 @@ class FastCycle(Request, eq=False, kw_only=True):
     """Whether it had what it asked for; and what is to be done if so."""
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
-    def once_well(self, act: Callable[[], None]) -> None:
+    def on_success(self, act: Callable[[], None]) -> None:
         """Do this once the request has what it asked for; never, if it is refused."""
         if not self.response_complete:
             self._act = act

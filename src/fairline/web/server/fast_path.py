@@ -25,13 +25,13 @@ from fairline.web.server.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle
 from fairline.web.server.http import BODY_LIMIT, HAND_OVER, Handler, Head
-from fairline.web.server.write_together import Sending
+from fairline.web.server.write_together import PendingWrites
 
 #: The address of a request, which counts among its headers too.
 URL_LIMIT = 8 * 1024
 
 #: Headers that say how, and to whom, the request itself is sent.
-_MINDED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
+_FRAMING_HEADERS = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
 
 #: What is there for other addresses than that of a proxy.
 _ALLOW = ((b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST"),)
@@ -55,7 +55,7 @@ class Routed(NamedTuple):
 Route = Callable[[str, bytes], Routed | None]
 
 
-class Known(NamedTuple):
+class RememberedHead(NamedTuple):
     """A head that was parsed: whose call it is, what it says, and how many bytes of body it announces."""
 
     handler: Handler
@@ -63,29 +63,29 @@ class Known(NamedTuple):
     length: int
 
 
-def lane_for(
+def fast_path_for(
     route: Route, cors: Cors, answered: Callable[[str, str, int], None] = lambda _method, _path, _status: None
-) -> type[FastLane]:
+) -> type[FastPath]:
     """The protocol of a worker; `answered` hears of the method, the path and the status of each answer."""
 
-    class Lane(FastLane):
+    class WorkerFastPath(FastPath):
         pass
 
-    Lane.route = staticmethod(route)
-    Lane.cors = cors
-    Lane.answered = staticmethod(answered)
-    Lane.remembered = BoundedCache(REMEMBERED)
-    Lane.sending = Sending()
-    return Lane
+    WorkerFastPath.route = staticmethod(route)
+    WorkerFastPath.cors = cors
+    WorkerFastPath.answered = staticmethod(answered)
+    WorkerFastPath.remembered = BoundedCache(REMEMBERED)
+    WorkerFastPath.pending_writes = PendingWrites()
+    return WorkerFastPath
 
 
-class FastLane(Connection):
+class FastPath(Connection):
     """A connection. `route` finds the function of a path, or None for ASGI; a worker sets it, and the rest of what its
-    connections share, on a subclass of its own (see `lane_for`)."""
+    connections share, on a subclass of its own (see `fast_path_for`)."""
 
-    __slots__ = ("_has_host", "_messages", "_parsed")
+    __slots__ = ("_has_host", "_memorable", "_messages")
     route: Route
-    remembered: BoundedCache[bytes, Known]
+    remembered: BoundedCache[bytes, RememberedHead]
     """Heads by their bytes."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -93,33 +93,33 @@ class FastLane(Connection):
         self._has_host = False
         self._messages = 0
         """How many requests have begun."""
-        self._parsed: FastCycle | None = None
+        self._memorable: FastCycle | None = None
         """The last one, if its head can be remembered."""
 
     # Again and again
 
     def data_received(self, data: bytes) -> None:
-        if self.sending.ready:
-            self.sending.flush()
-        if not self.resting and (self._begun or self.is_busy()):
+        if self.pending_writes.ready:
+            self.pending_writes.flush()
+        if not self.idle and (self._begun or self.is_busy()):
             super().data_received(data)
-            self._parsed = None
+            self._memorable = None
             return
         end = data.find(_END) + len(_END)
         known = self.remembered.get(data[:end])
         if known is not None and known.length == len(data) - end:
-            self._take_again(known, data[end:])
+            self._answer_remembered(known, data[end:])
             return
         before = self._messages
         super().data_received(data)
-        cycle, self._parsed = self._parsed, None
+        cycle, self._memorable = self._memorable, None
         if cycle is None or self._messages != before + 1 or end > LONGEST_REMEMBERED or self._begun:
             return
         # That the body is what comes after it shows that the parser saw the head end where we did.
         if len(cycle.body) == len(data) - end:
-            cycle.once_well(partial(self._remember, data[:end], cycle))
+            cycle.on_success(partial(self._remember, data[:end], cycle))
 
-    def _take_again(self, known: Known, body: bytes) -> None:
+    def _answer_remembered(self, known: RememberedHead, body: bytes) -> None:
         self.turn = self.cycle = cycle = FastCycle(
             known.head,
             self.peer,
@@ -130,12 +130,14 @@ class FastLane(Connection):
             keep_alive=not self._ending,
         )
         self.since = cycle.began
-        self.resting = False
+        self.idle = False
         cycle.run()
 
     def _remember(self, head: bytes, cycle: FastCycle) -> None:
         """Keep the head of a request that had what it asked for. Any other could be made up without end."""
-        self.remembered.put(head, Known(cycle.handler, cycle.head, len(cycle.body)), len(head) + cycle.head.weight())
+        self.remembered.put(
+            head, RememberedHead(cycle.handler, cycle.head, len(cycle.body)), len(head) + cycle.head.weight()
+        )
 
     # What the parser finds
 
@@ -145,10 +147,10 @@ class FastLane(Connection):
         self.headers = []
         self.expect_100_continue = self._has_host = False
         self._messages += 1
-        self._parsed = None
+        self._memorable = None
         self.begin()
         self._begun = self._in_headers = True
-        self._size = self._length = self._unheard = 0
+        self._size = self._length = self._unreported = 0
         self._encoding = b""
 
     def on_url(self, url: bytes) -> None:
@@ -167,7 +169,7 @@ class FastLane(Connection):
             return  # a trailer: nothing here is said after the body
         name = name.lower()
         self.headers.append((name, value))
-        if name not in _MINDED:
+        if name not in _FRAMING_HEADERS:
             return
         if name == b"host":
             if self._has_host or not _HOST.fullmatch(value):
@@ -187,7 +189,7 @@ class FastLane(Connection):
     def on_headers_complete(self) -> None:
         method = self.parser.get_method().decode("ascii")
         version = self.parser.get_http_version()
-        if version != "1.1" or self._encoding or self._length > BODY_LIMIT or self._deaf or method == "CONNECT":
+        if version != "1.1" or self._encoding or self._length > BODY_LIMIT or self._input_closed or method == "CONNECT":
             self._check(method, version)
         if self.parser.should_upgrade():
             return
@@ -217,7 +219,7 @@ class FastLane(Connection):
             waits=self.expect_100_continue,
         )
         if repeats and keep_alive and not (self._encoding or self.expect_100_continue):
-            self._parsed = cycle
+            self._memorable = cycle
         self.enter(cycle)
 
     def _check(self, method: str, version: str) -> None:
@@ -230,7 +232,7 @@ class FastLane(Connection):
             self.refuse("bad_request", f"HTTP/{version} is not spoken here. Use HTTP/1.1.")
         elif self._encoding not in (b"", b"chunked") or (self._encoding and version == "1.0"):
             self.refuse("bad_request", "A body can be sent with its length, or in HTTP/1.1 as plain chunks.")
-        if self._deaf:
+        if self._input_closed:
             raise Refused
 
     def _go_on_to_asgi(self, method: str) -> None:

@@ -38,21 +38,21 @@ class Repeats:
         if counted is not None and now < counted.ends:
             counted.more += 1
             return False
-        self._tell(kind)
+        self._write(kind)
         self._kinds[kind] = _Counted(now + SECONDS)
         return True
 
-    def tell(self, *, everything: bool = False) -> None:
+    def write(self, *, everything: bool = False) -> None:
         """Write how many more there were of those whose minute is over, or of all."""
         now = self._clock()
         for kind in [kind for kind, counted in self._kinds.items() if everything or counted.ends <= now]:
-            self._tell(kind)
+            self._write(kind)
 
     def _kind(self, event: str, about: dict[str, str | None]) -> Kind:
         kind = (event, tuple(about.items()))
         return kind if kind in self._kinds or len(self._kinds) < MOST_KINDS else (event, ())
 
-    def _tell(self, kind: Kind) -> None:
+    def _write(self, kind: Kind) -> None:
         counted = self._kinds.pop(kind, None)
         if counted is not None and counted.more:
             event, about = kind

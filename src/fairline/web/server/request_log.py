@@ -83,14 +83,14 @@ def template_not_drawn(queue: str, error: str) -> None:
         log.warning("page.template_not_drawn", queue=queue, error=error or "no answer in time")
 
 
-async def tell_repeats() -> None:
+async def write_repeats() -> None:
     """Write how often things happened again, until cancelled; then what is left."""
     try:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            _repeats.tell()
+            _repeats.write()
     finally:
-        _repeats.tell(everything=True)
+        _repeats.write(everything=True)
 
 
 def _note(event: str, request: Request, **fields: Any) -> None:

@@ -15,7 +15,7 @@ import structlog
 log = structlog.get_logger()
 
 
-class Sending:
+class PendingWrites:
     """What is to be written by one worker."""
 
     def __init__(self) -> None:

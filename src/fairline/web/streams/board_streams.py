@@ -179,10 +179,10 @@ class BoardStreams:
         follower = self._followers.get(queue)
         if follower is None:
             follower = self._followers[queue] = Follower(self._service, queue)
-        called = await follower.hear()
-        waits = JOINED_SECONDS if follower.stirred else QUIET_SECONDS
+        called = await follower.read_events()
+        waits = JOINED_SECONDS if follower.changed else QUIET_SECONDS
         if called or time.monotonic() - follower.read_at >= waits:
-            await follower.look()
+            await follower.read_board()
         framed = frame(follower.encoded)
         for screen in list(self._board_streams.get(queue, ())):
             screen.tell(queue, follower.encoded, framed)
