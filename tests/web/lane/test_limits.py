@@ -256,10 +256,10 @@ async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, path
         await until(lambda: on_hold.flow.write_paused and on_hold.flow.read_paused)
         assert state.total_requests - before < len(numbers)
         assert len(on_hold.pipeline) < 300
-        assert len(on_hold._unread) + on_hold.transport.get_write_buffer_size() < 2**19
+        assert len(on_hold._unparsed) + on_hold.transport.get_write_buffer_size() < 2**19
         for number in numbers[:1000]:
             assert (await raw.answer()).headers["x-request-id"] == number
-        assert len(on_hold._unread) + on_hold.transport.get_write_buffer_size() < 2**19
+        assert len(on_hold._unparsed) + on_hold.transport.get_write_buffer_size() < 2**19
         sending.cancel()
         await asyncio.wait([sending])
 

@@ -93,7 +93,7 @@ class Boards:
 
         async def opened() -> Sent:
             told = [(queue, (await self.fresh(queue)).encoded) for queue in queues]
-            return board_streams.open(self._context.counted_address(request), told, self.version)
+            return board_streams.open(self._context.proxies.counted_address(request), told, self.version)
 
         return Pending(Running(opened()), lambda sent: sent)
 

@@ -37,7 +37,9 @@ from fairline.service.answers import StatusAnswer
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.queue_states import State
 from fairline.web.api.wire import TurnedAway
-from fairline.web.context import SESSION_COOKIE, TAKEN, Context, local
+from fairline.web.context import Context
+from fairline.web.cookies import SESSION_COOKIE
+from fairline.web.redirects import TAKEN, local
 from fairline.web.server.http import (
     NO_STORE,
     Head,
@@ -133,18 +135,18 @@ class ForwardAuth:
         try:
             if gate_request.arriving and (claims := self._arrived(gate_request)):
                 return self._arrival(request, gate_request, claims)
-            claims = self._context.session_claims(request)
+            claims = self._context.sessions.claims(request)
             _check_queue(claims, gate_request)
         except TokenError as error:
             return self._without_pass(request, gate_request, error)
-        bound = self._context.bound_as(request, claims)
-        by = bound or self._context.seen_as(request)
+        bound = self._context.sessions.proven_client(request, claims)
+        by = bound or self._context.sessions.browser_at_address(request)
 
         def let_through(answer: StatusAnswer) -> Response:
             """Yes, and who it is. Only ever one cookie: proxies hand on no more."""
             headers = _who(answer)
             if not bound:
-                headers += self._context.visitor_cookies(request, claims, by)
+                headers += self._context.sessions.client_cookies(request, claims, by)
             return _yes(gate_request, headers)
 
         def refused(error: FairlineError) -> Outcome:
@@ -167,11 +169,11 @@ class ForwardAuth:
     def _arrival(self, request: Request, gate_request: GateRequest, claims: SessionClaims) -> Outcome:
         """The pass of a link begins its session, once, and is exchanged for one of this client alone. One that does not
         is someone else's: it must not take the place of a pass that the browser has already."""
-        queue, by = QueueId(claims.queue), self._context.arriving(request, claims)
+        queue, by = QueueId(claims.queue), self._context.sessions.arriving_client(request, claims)
         named = msgspec.structs.replace(gate_request, queue=claims.queue)
 
         def settled(_: StatusAnswer) -> Response:
-            token = self._context.handed_to(claims, by)
+            token = self._context.sessions.token_for_client(claims, by)
             return self._settle_in(request, gate_request, (self._pass_cookie(request, token, claims.expires),))
 
         def refused(error: FairlineError) -> Outcome:
@@ -183,7 +185,7 @@ class ForwardAuth:
             return Pending(self._service.start(queue, claims.number, by, claims.joined), settled, recover=refused)
 
         def looked(answer: StatusAnswer) -> Outcome:
-            proven = self._context.bound_as(request, claims) is not None
+            proven = self._context.sessions.proven_client(request, claims) is not None
             trouble = _in_the_way(answer, claims, proven=proven)
             return refused(trouble) if trouble else settled(answer)
 
@@ -198,7 +200,7 @@ class ForwardAuth:
         return refusal.with_headers((b"x-fairline-redirect", gate_request.uri.encode()), *cookies)
 
     def _pass_cookie(self, request: Request, token: str, expires: float) -> tuple[bytes, bytes]:
-        return cookie(SESSION_COOKIE, token, expires - time.time(), secure=self._context.secure(request))
+        return cookie(SESSION_COOKIE, token, expires - time.time(), secure=self._context.proxies.is_https(request))
 
     # Without a pass
 
@@ -228,7 +230,7 @@ class ForwardAuth:
                 and path_passes(decoded(gate_request.uri), settings.bypass_paths)
             )
             or agent_passes(request.text(b"user-agent") or "", settings.bypass_agents)
-            or address_passes(self._context.address(request), settings.bypass_addresses)
+            or address_passes(self._context.proxies.address(request), settings.bypass_addresses)
         )
 
     async def _straight_through(self, request: Request, gate_request: GateRequest, queue: QueueId) -> Response | None:
@@ -241,15 +243,15 @@ class ForwardAuth:
             welcome = await self._service.join(queue, JoinRequest(), caller, through=True)
             if welcome.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
                 return None
-            token = self._context.session_token(welcome)
+            token = self._context.sessions.token(welcome)
             claims = self._service.keyring.sessions.check(token, time.time())
-            by = self._context.visitor(request, claims)
+            by = self._context.sessions.client(request, claims)
             answer = await self._service.visit(queue, claims.number, by)
         except StoreError:
             raise
         except FairlineError:
             return None  # no room, a limit, someone else's session: they can wait like everyone
-        client = self._context.handed_to(claims, by)
+        client = self._context.sessions.token_for_client(claims, by)
         return _yes(gate_request, (*_who(answer), self._pass_cookie(request, client, claims.expires)))
 
     def _turned_away(

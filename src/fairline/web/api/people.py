@@ -33,7 +33,8 @@ from fairline.web.api.wire import (
     Strict,
     TicketAnswer,
 )
-from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket
+from fairline.web.context import Context
+from fairline.web.cookies import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.server import request_log
 from fairline.web.server.http import (
     NO_STORE,
@@ -47,6 +48,7 @@ from fairline.web.server.http import (
     cookie,
     private,
 )
+from fairline.web.ticket_answers import same_ticket
 
 _join = msgspec.json.Decoder(JoinBody)
 _join_escaped = msgspec.json.Decoder(JoinRequest)
@@ -80,7 +82,9 @@ def visitor_with(request: Request, key: str | None, context: Context) -> str:
     same secret again."""
     if not key:
         return visitor_of(request)
-    return _known_visitor(request) or context.service.identity.visitor(key, context.seen_as(request))
+    return _known_visitor(request) or context.service.identity.visitor(
+        key, context.sessions.browser_at_address(request)
+    )
 
 
 def _known_visitor(request: Request) -> str:
@@ -111,14 +115,16 @@ class People:
     def welcome(self, request: Request, answer: JoinAnswer, visitor: str | None) -> Response:
         """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again where
         it named no client id."""
-        content = self._context.told(answer, token=answer.token)
+        content = self._context.answers.ticket(answer, token=answer.token)
         return private(201 if answer.created else 200, content, self.cookies(request, answer, visitor))
 
     def cookies(self, request: Request, answer: JoinAnswer, visitor: str | None) -> Headers:
         """What a browser needs to come back to its ticket."""
         headers = self._context.ticket_cookies(request, answer.queue, answer.settings, answer.token)
         if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
-            headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
+            headers += (
+                cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.proxies.is_https(request)),
+            )
         return headers
 
     def heartbeat(self, request: Request) -> Outcome:
@@ -129,9 +135,9 @@ class People:
             raise TokenInvalid("it belongs to another client")
 
         def told(answer: StatusAnswer) -> Response:
-            token = self._context.renewed(claims, same_ticket(claims, answer))
+            token = self._context.renewed_token(claims, same_ticket(claims, answer))
             headers = self._renewal(request, answer, token)
-            return private(200, self._context.told(answer, token=token, heartbeat=True), headers)
+            return private(200, self._context.answers.ticket(answer, token=token, heartbeat=True), headers)
 
         return Pending(self._heartbeat(claims), told, recover=gone_with_its_queue)
 
@@ -149,7 +155,7 @@ class People:
         claims = self._context.ticket_claims(request)
 
         def told(answer: StatusAnswer) -> Response:
-            content = self._context.told(same_ticket(claims, answer))
+            content = self._context.answers.ticket(same_ticket(claims, answer))
             return private(200, content, self._onward(request, answer, content))
 
         return Pending(self._service.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
@@ -185,7 +191,7 @@ class People:
         try:
             same_ticket(claims, await self._heartbeat(claims))
             await self._walk_in.step_back(queue, claims.number, body.places, body.position)
-            return private(200, self._context.told(await self._service.status(queue, claims.number)))
+            return private(200, self._context.answers.ticket(await self._service.status(queue, claims.number)))
         except QueueNotFound as error:
             gone_with_its_queue(error)
 

@@ -30,38 +30,38 @@ class Sessions:
     def start(self, request: Request) -> Outcome:
         """Begin the session, for this client alone."""
         claims = self._claims(request)
-        by = self._context.starting(request, claims)
+        by = self._context.sessions.starting_client(request, claims)
         asked = self._service.start(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
+        by = self._context.sessions.client(request, claims)
         asked = self._service.touch(QueueId(claims.queue), claims.number, by, claims.joined)
         return Pending(asked, _told, recover=_gone)
 
     def leave(self, request: Request) -> Outcome:
         """Gone without having done what they came for: the room is free at once, and nothing is used up."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
+        by = self._context.sessions.client(request, claims)
         asked = self._service.leave(QueueId(claims.queue), claims.number, claims.joined, by)
         return Pending(asked, _told, recover=_gone)
 
     def complete(self, request: Request) -> Outcome:
         """Done: the room is free at once."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
+        by = self._context.sessions.client(request, claims)
         asked = self._service.complete(QueueId(claims.queue), claims.number, claims.joined, by)
         return Pending(asked, _told, recover=_gone)
 
     def _claims(self, request: Request) -> SessionClaims:
         request.decode(_nothing, default=Strict())
-        return self._context.session_claims(request)
+        return self._context.sessions.claims(request)
 
     def _begun(self, request: Request, claims: SessionClaims, answer: StatusAnswer, by: str) -> Response:
-        token = self._context.handed_to(claims, by)
-        return private(200, _content(answer, token), self._context.visitor_cookies(request, claims, by))
+        token = self._context.sessions.token_for_client(claims, by)
+        return private(200, _content(answer, token), self._context.sessions.client_cookies(request, claims, by))
 
 
 def _told(answer: StatusAnswer) -> Response:

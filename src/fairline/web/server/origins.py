@@ -8,26 +8,24 @@ GET are left as they are: a link from anywhere leads to them, and is meant to.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairline.domain.address import USUAL_PORTS
 from fairline.errors import FairlineError
+from fairline.settings import ServerSettings
 from fairline.web.server.http import Handler, Outcome, Pending, Request, Response, Sent, SlowHandler, Takeover
 from fairline.web.server.operations import Operation
-
-if TYPE_CHECKING:
-    from fairline.web.context import Context
+from fairline.web.server.trusted_proxies import TrustedProxies
 
 
 class Origins:
     """The origins whose pages may use cookies."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._public = context.settings.public_url.partition("://")[2].partition("/")[0]
-        self._named = {origin.encode() for origin in context.settings.cors_origins} - {b"*"}
+    def __init__(self, settings: ServerSettings, proxies: TrustedProxies) -> None:
+        self._proxies = proxies
+        self._public = settings.public_url.partition("://")[2].partition("/")[0]
+        self._named = {origin.encode() for origin in settings.cors_origins} - {b"*"}
 
     def is_own(self, request: Request) -> bool:
         """Whether a request comes from a page of this server, or from no page at all. The browser says it: by comparing
@@ -58,9 +56,9 @@ class Origins:
 
     def _is_here(self, origin: str, request: Request) -> bool:
         scheme, _, name = origin.partition("://")
-        if not name or (scheme == "http" and self._context.secure(request)):
+        if not name or (scheme == "http" and self._proxies.is_https(request)):
             return False
-        hosts = (self._public, request.text(b"host"), self._context.host(request))
+        hosts = (self._public, request.text(b"host"), self._proxies.host(request))
         return any(name == host.lower().removesuffix(USUAL_PORTS.get(scheme, "")) for host in hosts if host)
 
 

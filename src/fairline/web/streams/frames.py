@@ -47,7 +47,7 @@ class Frames:
         return self._frame("recalled")
 
     def _frame(self, event: str) -> bytes:
-        data = encode(self._context.told(self.answer))
+        data = encode(self._context.answers.ticket(self.answer))
         return b"%sevent: %s\ndata: %s\n\n" % (self._id, event.encode(), data)
 
     @property

@@ -196,7 +196,7 @@ class Hub:
             return Response(204, headers=NO_STORE)  # told already: the browser need not come back
         if len(self._streams.get(answer.queue, {}).get(answer.ticket_status.number, ())) >= PER_TICKET:
             raise TooManyStreams("ticket", PER_TICKET)
-        address = self.context.counted_address(request)
+        address = self.context.proxies.counted_address(request)
         self._open.check(address)
         return Takeover(Watcher(self, address, (state, message), answer), HEADERS)
 
