@@ -128,7 +128,7 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
         detail = error.message
         if isinstance(error, StoreError):
             request_log.store_trouble(request, error, code)
-            detail = "The server cannot answer right now. Try again: with the same client_id or idempotency key that is safe."
+            detail = "The server cannot answer now. Try again: with the same client_id or idempotency key that is safe."
         return problem(code, detail, request.id, retry_after=error.retry_after, status=status, **more)
     log.error("http.failed", path=request.path, request_id=request.id, exc_info=error)
     detail = "The error has been logged. Try again; if it happens again, report the request id."
