@@ -90,7 +90,7 @@ def same_ticket(claims: TicketClaims, answer: StatusAnswer) -> StatusAnswer:
     """The answer, if it is about the ticket of the token: not about a ticket with the same number in a recreated queue,
     and not about one that has moved to another device."""
     if answer.ticket_status.joined != claims.joined:
-        raise TokenInvalid("it is for a queue that is no more")
+        raise TokenInvalid("it is for a queue that no longer exists")
     if answer.ticket_status.moved != claims.moved:
         raise TokenMoved
     return answer
