@@ -88,7 +88,7 @@ class Supervisor:
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
         prepared = asyncio.run(self._prepare_store(settings, secret.encode()))
         self._worker_settings = partial(worker_settings_of, settings, secret.encode())
-        self._metrics.made()
+        self._metrics.ensure()
         return prepared
 
     def _stored_secret(self) -> str:
@@ -169,7 +169,7 @@ class Supervisor:
         child = subprocess.Popen(
             [sys.executable, "-m", "fairline.process.worker"],
             stdin=subprocess.PIPE,
-            env=os.environ | {FOLDER: str(self._metrics.made())},
+            env=os.environ | {FOLDER: str(self._metrics.ensure())},
             pass_fds=[] if listening is None else [listening],
             start_new_session=True,  # Ctrl-C reaches only the supervisor, which ends the workers in order
         )
@@ -199,7 +199,7 @@ class Supervisor:
             log.error(
                 "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
             )
-            mark_process_dead(number, str(self._metrics.made()))  # type: ignore[no-untyped-call]
+            mark_process_dead(number, str(self._metrics.ensure()))  # type: ignore[no-untyped-call]
             if too_soon:
                 child.not_before = time.monotonic() + TOO_SOON_SECONDS
                 continue

@@ -176,11 +176,11 @@ async def test_a_request_that_drips_in_is_refused(inside: Inside, moments: Momen
             await until(lambda: inside.lanes)
             (connection,) = inside.lanes
             await raw.send(head)
-            await until(partial(getattr, connection, "_begun"))
+            await until(partial(getattr, connection, "_in_request"))
             for at in range(3):
                 await moments.pass_by(limits.READ_SECONDS / 4)
                 await raw.send(rest[at : at + 1])
-            assert connection._begun, (lane, before, part)  # it still has time
+            assert connection._in_request, (lane, before, part)  # it still has time
             await moments.pass_by(limits.READ_SECONDS / 2)
             refused(await raw.answer(), 408, "request_timeout")
             await raw.ends()

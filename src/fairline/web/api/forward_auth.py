@@ -72,13 +72,13 @@ class GateRequest(Struct, frozen=True):
     """The queue that guards the path, if it is named."""
     uri: str = ""
     """The requested path and query, without a session token."""
-    arriving: str = ""
+    link_token: str = ""
     """The session token that was in the query."""
-    reads: bool = True
+    repeatable: bool = True
     """Whether the browser can repeat it with GET: the content of a POST would be lost."""
     answer: str = ""
     """Who reads the answer: the proxy; or the browser too, if it is a refusal (`redirect`), or always (`refused`)."""
-    clear: bool = True
+    uri_certain: bool = True
     """Whether the requested address is certain: a client may send headers that its proxy does not know."""
 
 
@@ -106,17 +106,17 @@ def _gate_request(parts_of_head: tuple[bytes, bytes, bytes, bytes]) -> GateReque
     return GateRequest(
         queue=args.get("queue", ""),
         uri=local(path + ("?" + "&".join(kept) if kept else "")) if uri else "",
-        arriving=tokens[-1] if tokens else "",
-        reads=method in (b"GET", b"HEAD"),
+        link_token=tokens[-1] if tokens else "",
+        repeatable=method in (b"GET", b"HEAD"),
         answer=args.get("answer", ""),
-        clear=not original or not forwarded or original == forwarded,
+        uri_certain=not original or not forwarded or original == forwarded,
     )
 
 
 def _weight(parts_of_head: tuple[bytes, bytes, bytes, bytes], gate_request: GateRequest) -> int:
     return (
         weight(parts_of_head)
-        + weight((gate_request.queue, gate_request.uri, gate_request.arriving, gate_request.answer))
+        + weight((gate_request.queue, gate_request.uri, gate_request.link_token, gate_request.answer))
         + 100
     )
 
@@ -137,7 +137,7 @@ class ForwardAuth:
         alive."""
         gate_request = gate_request_of(request.head)
         try:
-            if gate_request.arriving and (claims := self._arrived(gate_request)):
+            if gate_request.link_token and (claims := self._arrived(gate_request)):
                 return self._arrival(request, gate_request, claims)
             claims = self._context.sessions.claims(request)
             _check_queue(claims, gate_request)
@@ -164,7 +164,7 @@ class ForwardAuth:
     def _arrived(self, gate_request: GateRequest) -> SessionClaims | None:
         """The claims of a valid token in the address. An invalid one is ignored: the cookie may hold a valid one."""
         try:
-            claims = self._service.keyring.sessions.check(gate_request.arriving, time.time())
+            claims = self._service.keyring.sessions.check(gate_request.link_token, time.time())
             _check_queue(claims, gate_request)
         except TokenError:
             return None
@@ -231,7 +231,7 @@ class ForwardAuth:
         return (
             (
                 gate_request.uri != ""
-                and gate_request.clear
+                and gate_request.uri_certain
                 and path_passes(decoded(gate_request.uri), settings.bypass_paths)
             )
             or agent_passes(request.text(b"user-agent") or "", settings.bypass_agents)
@@ -264,7 +264,7 @@ class ForwardAuth:
     ) -> Response:
         """Refuse, with the address of the waiting page, which leads back afterwards."""
         page = self._page(gate_request)
-        if gate_request.arriving and isinstance(error, SessionTaken):
+        if gate_request.link_token and isinstance(error, SessionTaken):
             page += ("&" if "?" in page else "?") + TAKEN
         if gate_request.answer and state is not None:
             return self._browser_answer(request, page, state, error)
@@ -290,7 +290,7 @@ class ForwardAuth:
         return Response(503, encode(turned_away), headers=(*NO_STORE, (b"retry-after", str(retry).encode())))
 
     def _page(self, gate_request: GateRequest) -> str:
-        back = "?" + urlencode({"return": gate_request.uri}) if gate_request.uri and gate_request.reads else ""
+        back = "?" + urlencode({"return": gate_request.uri}) if gate_request.uri and gate_request.repeatable else ""
         return f"{self._context.settings.public_url}/q/{quote(gate_request.queue, safe='')}{back}"
 
 
@@ -302,7 +302,7 @@ def _yes(gate_request: GateRequest, headers: Headers) -> Response:
 def _once_more(gate_request: GateRequest, headers: Headers) -> Response:
     """A redirect to the requested address. A POST is sent again with its content: the site has not received it yet."""
     return Response(
-        302 if gate_request.reads else 307, headers=((b"location", gate_request.uri.encode() or b"/"), *headers)
+        302 if gate_request.repeatable else 307, headers=((b"location", gate_request.uri.encode() or b"/"), *headers)
     )
 
 

@@ -31,38 +31,38 @@ class Sessions:
     def start(self, request: Request) -> Outcome:
         """Start the session, for this client alone."""
         claims = self._claims(request)
-        by = self._context.sessions.starting_client(request, claims)
-        asked = self._service.start(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, lambda answer: self._started(request, claims, answer, by), recover=_gone)
+        client = self._context.sessions.starting_client(request, claims)
+        call = self._service.start(QueueId(claims.queue), claims.number, client, claims.joined)
+        return Pending(call, lambda answer: self._started(request, claims, answer, client), recover=_session_over)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._claims(request)
-        by = self._context.sessions.client(request, claims)
-        asked = self._service.touch(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, _render, recover=_gone)
+        client = self._context.sessions.client(request, claims)
+        call = self._service.touch(QueueId(claims.queue), claims.number, client, claims.joined)
+        return Pending(call, _render, recover=_session_over)
 
     def leave(self, request: Request) -> Outcome:
         """The visitor left without completing: the capacity is free at once, and no stock is used up."""
         claims = self._claims(request)
-        by = self._context.sessions.client(request, claims)
-        asked = self._service.leave(QueueId(claims.queue), claims.number, claims.joined, by)
-        return Pending(asked, _render, recover=_gone)
+        client = self._context.sessions.client(request, claims)
+        call = self._service.leave(QueueId(claims.queue), claims.number, claims.joined, client)
+        return Pending(call, _render, recover=_session_over)
 
     def complete(self, request: Request) -> Outcome:
         """The visitor is done: the capacity is free at once."""
         claims = self._claims(request)
-        by = self._context.sessions.client(request, claims)
-        asked = self._service.complete(QueueId(claims.queue), claims.number, claims.joined, by)
-        return Pending(asked, _render, recover=_gone)
+        client = self._context.sessions.client(request, claims)
+        call = self._service.complete(QueueId(claims.queue), claims.number, claims.joined, client)
+        return Pending(call, _render, recover=_session_over)
 
     def _claims(self, request: Request) -> SessionClaims:
         request.decode(_nothing, default=Strict())
         return self._context.sessions.claims(request)
 
-    def _started(self, request: Request, claims: SessionClaims, answer: StatusAnswer, by: str) -> Response:
-        token = self._context.sessions.token_for_client(claims, by)
-        return private(200, _content(answer, token), self._context.sessions.client_cookies(request, claims, by))
+    def _started(self, request: Request, claims: SessionClaims, answer: StatusAnswer, client: str) -> Response:
+        token = self._context.sessions.token_for_client(claims, client)
+        return private(200, _content(answer, token), self._context.sessions.client_cookies(request, claims, client))
 
 
 def _render(answer: StatusAnswer) -> Response:
@@ -82,7 +82,7 @@ def _content(answer: StatusAnswer, token: str | UnsetType = UNSET) -> SessionAns
     )
 
 
-def _gone(error: FairlineError) -> NoReturn:
+def _session_over(error: FairlineError) -> NoReturn:
     """Answer 410 for a valid session token whose ticket was purged or whose queue was deleted: the session is over."""
     if isinstance(error, TicketNotFound):
         raise TicketExpired("purged") from None

@@ -223,7 +223,7 @@ class Metrics:
         call: str,
         key: Any,
         began: float,
-        asked: Sequence[float],
+        received_at: Sequence[float],
         outcome: Sequence[StatusAnswer | FairlineError] | Exception,
     ) -> None:
         """The service made a grouped call to the store."""
@@ -234,15 +234,15 @@ class Metrics:
                 self._arm()
             return  # nothing is counted for a queue that does not exist
         self._store_seconds.add(call, now - began)
-        self._batch_size.add(call, len(asked))
+        self._batch_size.add(call, len(received_at))
         if call == "heartbeat":
-            self._heartbeats(key, now, asked, outcome)
+            self._heartbeats(key, now, received_at, outcome)
         self._arm()
 
     def _heartbeats(
-        self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[StatusAnswer | FairlineError]
+        self, queue: QueueId, now: float, received_at: Sequence[float], results: Sequence[StatusAnswer | FairlineError]
     ) -> None:
-        self._heartbeat_seconds.add_all(queue, [now - since for since in asked])
+        self._heartbeat_seconds.add_all(queue, [now - since for since in received_at])
         # `_value_`, because hashing the member of an enum runs Python code.
         found = [each.ticket_status.status._value_ if isinstance(each, StatusAnswer) else "expired" for each in results]
         for status, times in Counts(found).items():

@@ -32,7 +32,7 @@ class MetricsFolder:
         self._path: Path | None = None
         self._lock: int | None = None
 
-    def made(self) -> Path:
+    def ensure(self) -> Path:
         """The folder; created at the first call, and recreated if something has removed it since."""
         if self._path is not None and self._path.is_dir():
             return self._path

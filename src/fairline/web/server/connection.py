@@ -51,11 +51,11 @@ class Connection(HttpToolsProtocol):
     # Slots, because Python does not share the keys of a `__dict__` with more than thirty names: there are many
     # connections, and most of them are idle.
     __slots__ = (
-        "_begun",
         "_encoding",
         "_ending",
         "_eof",
         "_in_headers",
+        "_in_request",
         "_input_closed",
         "_length",
         "_lingering",
@@ -63,12 +63,12 @@ class Connection(HttpToolsProtocol):
         "_size",
         "_unparsed",
         "_unreported",
+        "current",
         "idle",
         "peer",
         "receiving",
         "secure",
         "since",
-        "turn",
     )
     cors: Cors
     pending_writes: PendingWrites
@@ -84,7 +84,7 @@ class Connection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.turn: Any = None
+        self.current: Any = None
         """The request that is being answered; later ones wait in `pipeline`."""
         self.receiving: Any = None
         """The request whose body is still being received."""
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
         """When the client began its current step: to send, to read, or to be idle."""
         self.idle = False
         """No request is under way and no input waits: the next bytes begin a request and can be parsed at once."""
-        self._begun = self._in_headers = False
+        self._in_request = self._in_headers = False
         """A request has begun and is not complete; its headers are not complete."""
         self._size = self._length = self._unreported = 0
         """Bytes of the headers so far; of the body, announced or received; and since the parser's last callback."""
@@ -123,7 +123,7 @@ class Connection(HttpToolsProtocol):
     def is_busy(self) -> bool:
         """Whether new input has to wait."""
         return (
-            self.turn is not None
+            self.current is not None
             or bool(self._unparsed or self.pipeline)
             or self.flow.write_paused
             or self._input_closed
@@ -141,19 +141,21 @@ class Connection(HttpToolsProtocol):
             self._parse(data)
         finally:
             self._processing = False
-        if self.turn is None or self._unparsed or self.pipeline or self.flow.write_paused:
+        if self.current is None or self._unparsed or self.pipeline or self.flow.write_paused:
             self._process()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """A client that has closed its side still receives its answers, except a stream, which would never end."""
         self._eof = True
         self.pending_writes.flush()
-        turn = self.turn
-        answering = turn is not None and turn is not self.receiving and not getattr(turn, "response_started", False)
+        current = self.current
+        answering = (
+            current is not None and current is not self.receiving and not getattr(current, "response_started", False)
+        )
         return answering or self._must_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for cycle in (self.turn, *(cycle for cycle, _ in self.pipeline)):
+        for cycle in (self.current, *(cycle for cycle, _ in self.pipeline)):
             if cycle is not None:
                 cycle.disconnected = True
                 cycle.message_event.set()
@@ -165,7 +167,7 @@ class Connection(HttpToolsProtocol):
         self._input_closed = True
         self._unparsed = b""
         self.pipeline.clear()
-        self.parser = self.cycle = self.turn = self.receiving = self.scope = None  # type: ignore[assignment]
+        self.parser = self.cycle = self.current = self.receiving = self.scope = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -181,7 +183,7 @@ class Connection(HttpToolsProtocol):
         """The server is about to end: answer the requests under way, then close."""
         self._ending = True
         self.pending_writes.flush()
-        if self._lingering or (self.turn is None and not self._begun):
+        if self._lingering or (self.current is None and not self._in_request):
             self.transport.close()
             return
         self.since = monotonic()
@@ -211,11 +213,11 @@ class Connection(HttpToolsProtocol):
     def _must_wait(self) -> bool:
         """Whether the next step must wait: the client has not read its answers, or a request is still being answered
         and another waits behind it."""
-        return self.flow.write_paused or (self.turn is not None and bool(self.pipeline))
+        return self.flow.write_paused or (self.current is not None and bool(self.pipeline))
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         # Every request starts here, on the fast path and on ASGI.
-        self.turn = cycle
+        self.current = cycle
         if isinstance(cycle, FastCycle):
             cycle.start()
         else:
@@ -229,9 +231,9 @@ class Connection(HttpToolsProtocol):
         elif not self._eof:
             if flow.read_paused:
                 flow.resume_reading()
-            if self.turn is None and not self._begun and not self.idle:
+            if self.current is None and not self._in_request and not self.idle:
                 self._become_idle()
-        elif self.turn is None:
+        elif self.current is None:
             self.transport.close()
 
     def _become_idle(self) -> None:
@@ -241,13 +243,13 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
-        self.turn = None
+        self.current = None
         if self._processing:
             return
         if (
             self._unparsed
             or self.pipeline
-            or self._begun
+            or self._in_request
             or self._eof
             or self.flow.write_paused
             or self.flow.read_paused
@@ -271,7 +273,7 @@ class Connection(HttpToolsProtocol):
             return WRITE_SECONDS
         if self.idle:
             return IDLE_SECONDS
-        if self._input_closed or self.pipeline or (self.turn is not None and not self._begun):
+        if self._input_closed or self.pipeline or (self.current is not None and not self._in_request):
             return None
         return LAST_READ_SECONDS if self._ending else READ_SECONDS
 
@@ -281,7 +283,7 @@ class Connection(HttpToolsProtocol):
             return
         if self._lingering or self.flow.write_paused:
             self.transport.abort()
-        elif self._begun:
+        elif self._in_request:
             self.refuse("request_timeout", f"A request must be sent within {READ_SECONDS:g} s.")
         else:
             self.transport.close()
@@ -318,7 +320,7 @@ class Connection(HttpToolsProtocol):
     def enter(self, cycle: FastCycle) -> None:
         """Start a request, now or after those before it."""
         self.cycle: Any = cycle
-        if self.turn is None and not self.pipeline:
+        if self.current is None and not self.pipeline:
             self._start_asgi_task(cycle, self.app)
         else:
             self.pipeline.appendleft((cycle, self.app))  # type: ignore[arg-type]
@@ -332,12 +334,12 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         answer = response.whole(request.id, self._last_lines(request, keep_alive), bare=method == "HEAD")
-        more = self._processing or self._unparsed or self.pipeline or self._begun or self._eof
+        more = self._processing or self._unparsed or self.pipeline or self._in_request or self._eof
         if keep_alive and not (more or flow.write_paused or flow.read_paused):
             # The usual case: there is nothing more to do on this connection.
             self.pending_writes.add(self.transport, answer)
             self.server_state.total_requests += 1
-            self.turn = None
+            self.current = None
             self._become_idle()
             return
         self.transport.write(answer)  # at once: other data may be written in the same iteration of the event loop
@@ -371,7 +373,7 @@ class Connection(HttpToolsProtocol):
 
     def hand_over_from_asgi(self, request: Request, takeover: Takeover) -> None:
         """The same for a stream that came through ASGI: its application is done with the connection."""
-        self.turn.disconnected = True
+        self.current.disconnected = True
         self.hand_over(request, takeover)
 
     def refuse(self, code: str, detail: str, headers: Headers = ()) -> None:
@@ -382,7 +384,7 @@ class Connection(HttpToolsProtocol):
         self.idle = False
         self._unparsed = b""
         cycle, self.receiving = self.receiving, None
-        if not self._begun:
+        if not self._in_request:
             self.headers, self.url = [], b""
         # Until the address has begun, the parser still has the method of the previous request: where that was HEAD,
         # this answer would lose its body.
@@ -400,7 +402,7 @@ class Connection(HttpToolsProtocol):
             self.enter(refusal)
         elif cycle.response_complete:
             self._finish()  # it was answered before it was complete
-        elif cycle is not self.turn:
+        elif cycle is not self.current:
             self.pipeline.popleft()
             self.enter(refusal)
         elif getattr(cycle, "response_started", False):

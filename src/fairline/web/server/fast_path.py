@@ -102,7 +102,7 @@ class FastPath(Connection):
     def data_received(self, data: bytes) -> None:
         if self.pending_writes.ready:
             self.pending_writes.flush()
-        if not self.idle and (self._begun or self.is_busy()):
+        if not self.idle and (self._in_request or self.is_busy()):
             super().data_received(data)
             self._memorable = None
             return
@@ -114,14 +114,14 @@ class FastPath(Connection):
         before = self._messages
         super().data_received(data)
         cycle, self._memorable = self._memorable, None
-        if cycle is None or self._messages != before + 1 or end > LONGEST_REMEMBERED or self._begun:
+        if cycle is None or self._messages != before + 1 or end > LONGEST_REMEMBERED or self._in_request:
             return
         # The body being exactly the rest of the data shows that the parser found the end of the head where we did.
         if len(cycle.body) == len(data) - end:
             cycle.on_success(partial(self._remember, data[:end], cycle))
 
     def _answer_remembered(self, remembered: RememberedHead, body: bytes) -> None:
-        self.turn = self.cycle = cycle = FastCycle(
+        self.current = self.cycle = cycle = FastCycle(
             remembered.head,
             self.peer,
             self.secure,
@@ -150,7 +150,7 @@ class FastPath(Connection):
         self._messages += 1
         self._memorable = None
         self.begin()
-        self._begun = self._in_headers = True
+        self._in_request = self._in_headers = True
         self._size = self._length = self._unreported = 0
         self._encoding = b""
 
@@ -264,10 +264,10 @@ class FastPath(Connection):
         cycle, self.receiving = self.receiving, None
         if cycle is None:
             return  # it asks for an upgrade, and will be parsed again without it
-        self._begun = False
+        self._in_request = False
         if not isinstance(cycle, FastCycle):
             super().on_message_complete()
-        elif cycle is self.turn:
+        elif cycle is self.current:
             cycle.run()
 
     def _refuse_body(self) -> None:

@@ -71,8 +71,8 @@ _MOVES_THE_LINE = frozenset(
 MOVED = b"id: moved\nevent: moved\ndata: {}\n\n"
 
 
-class Watcher:
-    """One open stream."""
+class TicketStream:
+    """One open stream of a ticket."""
 
     __slots__ = (
         "address",
@@ -177,7 +177,7 @@ class Hub:
         self.context = context
         self._on_pushed = on_pushed
         self.loop = asyncio.get_running_loop()
-        self._streams: dict[QueueId, dict[int, list[Watcher]]] = {}
+        self._streams: dict[QueueId, dict[int, list[TicketStream]]] = {}
         self._queues: dict[QueueId, _QueueState] = {}
         self._open = OpenStreams(context.settings.streams_per_address, on_count=on_streams)
 
@@ -200,26 +200,26 @@ class Hub:
             raise TooManyStreams("ticket", PER_TICKET)
         address = self.context.proxies.counted_address(request)
         self._open.check(address)
-        return Takeover(Watcher(self, address, (state, message), answer), HEADERS)
+        return Takeover(TicketStream(self, address, (state, message), answer), HEADERS)
 
-    def add(self, watcher: Watcher) -> None:
+    def add(self, stream: TicketStream) -> None:
         """Begin to push to a stream."""
-        watcher.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
-        self._streams.setdefault(watcher.queue, {}).setdefault(watcher.number, []).append(watcher)
-        self._open.add(watcher.address)
+        stream.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
+        self._streams.setdefault(stream.queue, {}).setdefault(stream.number, []).append(stream)
+        self._open.add(stream.address)
 
-    def remove(self, watcher: Watcher) -> None:
+    def remove(self, stream: TicketStream) -> None:
         """Forget a stream that is over."""
-        tickets = self._streams.get(watcher.queue, {})
-        watchers = tickets.get(watcher.number, [])
-        if watcher in watchers:
-            watchers.remove(watcher)
-            self._open.remove(watcher.address)
-            if not watchers:
-                del tickets[watcher.number]
+        tickets = self._streams.get(stream.queue, {})
+        streams = tickets.get(stream.number, [])
+        if stream in streams:
+            streams.remove(stream)
+            self._open.remove(stream.address)
+            if not streams:
+                del tickets[stream.number]
             if not tickets:
-                del self._streams[watcher.queue]
-                self._queues.pop(watcher.queue, None)
+                del self._streams[stream.queue]
+                self._queues.pop(stream.queue, None)
 
     # The loop
 
@@ -310,15 +310,15 @@ class Hub:
             read_at = self.loop.time()
             turn_ends = monotonic() + TURN_SECONDS
             for number, answer in zip(part, answers, strict=True):
-                watchers = self._streams.get(queue, {}).get(number)
-                if not watchers:
+                streams = self._streams.get(queue, {}).get(number)
+                if not streams:
                     continue
                 if isinstance(answer, FairlineError):
-                    _close(watchers)
+                    _close(streams)
                     continue
                 last = answer
                 frames = Frames(self.context, answer)
-                pushed = sum([watcher.push(frames, recalled=number in recalled) for watcher in list(watchers)])
+                pushed = sum([stream.push(frames, recalled=number in recalled) for stream in list(streams)])
                 if pushed and since and self._on_pushed:
                     kind, at = ("line", since) if isinstance(since, int) else ("own", since[number])
                     # From the event to the store's answer by the store's clock; from there by our own clock.
@@ -338,12 +338,12 @@ class Hub:
         state.alive_at = now + KEEP_ALIVE_SECONDS
         turn_ends = monotonic() + TURN_SECONDS
         for number in self._numbers(queue):
-            for watcher in list(self._streams.get(queue, {}).get(number, ())):
-                connection = watcher.connection
+            for stream in list(self._streams.get(queue, {}).get(number, ())):
+                connection = stream.connection
                 if connection is None or connection.is_closing():
                     continue
-                if now >= watcher.ends_at:
-                    watcher.shutdown()
+                if now >= stream.ends_at:
+                    stream.shutdown()
                 elif connection.get_write_buffer_size() <= BUFFER_LIMIT:
                     connection.write(alive)
             if monotonic() >= turn_ends:
@@ -352,8 +352,8 @@ class Hub:
 
     def _drop(self, queue: QueueId) -> None:
         """Close all streams of a queue that was deleted."""
-        for watchers in list(self._streams.get(queue, {}).values()):
-            _close(watchers)
+        for streams in list(self._streams.get(queue, {}).values()):
+            _close(streams)
         self._queues.pop(queue, None)
 
 
@@ -402,7 +402,7 @@ def _moves(event: Event) -> bool:
     )
 
 
-def _close(watchers: Iterable[Watcher]) -> None:
-    for watcher in list(watchers):
-        if watcher.connection is not None:
-            watcher.connection.close()
+def _close(streams: Iterable[TicketStream]) -> None:
+    for stream in list(streams):
+        if stream.connection is not None:
+            stream.connection.close()
