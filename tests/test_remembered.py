@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from fairline.caches import MOST, SHARES, BoundedCache, remembering, weight
 from fairline.domain.tokens import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
-from fairline.web.server.http import Head
+from fairline.web.server.head import Head
 
 SECRET = b"a secret of the tests, long enough"
 

@@ -17,6 +17,7 @@ from fairline.errors import FairlineError, StoreUnavailable
 from fairline.service.answers import StatusAnswer
 from fairline.store import Arrival
 from fairline.web.streams import hub
+from fairline.web.streams.ticket_stream import TicketStream
 from tests.backends import HOST
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.sse import EventSource
@@ -114,7 +115,7 @@ async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, mo
     await inside.service.store.join(queue, [Arrival()] * 9)
     async with AsyncExitStack() as stack:
         streams = [await stack.enter_async_context(watching(inside, queue, number)) for number in range(2, 10)]
-        turn, told_in, push = 0, list[int](), hub.TicketStream.push
+        turn, told_in, push = 0, list[int](), TicketStream.push
 
         async def take_turns() -> None:
             nonlocal turn
@@ -122,14 +123,14 @@ async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, mo
                 turn += 1
                 await asyncio.sleep(0)
 
-        def noted(watcher: hub.TicketStream, *args: Any, **named: Any) -> bool:
+        def noted(watcher: TicketStream, *args: Any, **named: Any) -> bool:
             told_in.append(turn)
             return push(watcher, *args, **named)
 
         # Writing takes so long that two of them are a whole turn.
         clock = itertools.count(step=hub.TURN_SECONDS / 2)
         monkeypatch.setattr(hub, "monotonic", clock.__next__)
-        monkeypatch.setattr(hub.TicketStream, "push", noted)
+        monkeypatch.setattr(TicketStream, "push", noted)
         others = asyncio.create_task(take_turns())
         await inside.service.act(queue, Action.CANCEL, 1)
         for position, stream in enumerate(streams, 1):

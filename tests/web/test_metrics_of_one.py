@@ -18,7 +18,8 @@ from fairline.store import Stats, Totals
 from fairline.web.metrics.measurements import HEARTBEAT_BUCKETS, BufferedHistogram, Metrics
 from fairline.web.metrics.metrics_folder import FOLDER
 from fairline.web.metrics.page import MetricsPage, queue_metrics
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.web.figures import BEATS, JOIN, LATENCY, Figures
 
 

@@ -14,7 +14,8 @@ from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
 from fairline.web.api.public import Public
 from fairline.web.context import Context
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.backends import FakeClock
 from tests.web.running import RunningServer
 

@@ -41,9 +41,9 @@ from fairline.web.api.wire import TurnedAway
 from fairline.web.context import Context
 from fairline.web.cookies import SESSION_COOKIE
 from fairline.web.redirects import TAKEN, local
+from fairline.web.server.head import Head, args_of
 from fairline.web.server.http import (
     NO_STORE,
-    Head,
     Headers,
     Outcome,
     Pending,
@@ -51,7 +51,6 @@ from fairline.web.server.http import (
     Response,
     Running,
     Sent,
-    args_of,
     cookie,
     encode,
     wants_json,

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 from fairline.web.server.cors import Cors
+from fairline.web.server.head import Head
 from fairline.web.server.http import (
     BODY_LIMIT,
     HAND_OVER,
     Handler,
-    Head,
     Headers,
     Pending,
     Request,

@@ -20,7 +20,8 @@ from uvicorn.server import ServerState
 
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle, Flow, Streaming
-from fairline.web.server.http import STATUS_LINE, Head, Headers, Request, Response, Takeover, header_lines
+from fairline.web.server.head import Head
+from fairline.web.server.http import STATUS_LINE, Headers, Request, Response, Takeover, header_lines
 from fairline.web.server.problems import problem
 from fairline.web.server.write_together import PendingWrites
 

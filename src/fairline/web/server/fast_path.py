@@ -25,7 +25,8 @@ from fairline.caches import SHARES, BoundedCache
 from fairline.web.server.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle
-from fairline.web.server.http import BODY_LIMIT, HAND_OVER, Handler, Head
+from fairline.web.server.head import Head
+from fairline.web.server.http import BODY_LIMIT, HAND_OVER, Handler
 from fairline.web.server.write_together import PendingWrites
 
 #: Bytes of the address of a request. It also counts towards HEADERS_LIMIT.

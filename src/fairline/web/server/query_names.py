@@ -8,7 +8,8 @@ from collections.abc import Callable
 import msgspec
 
 from fairline.errors import InvalidRequest
-from fairline.web.server.http import MOST_FIELDS, Outcome, Request, Response, Sent
+from fairline.web.server.head import MOST_FIELDS
+from fairline.web.server.http import Outcome, Request, Response, Sent
 from fairline.web.server.operations import Operation, Query
 from fairline.web.server.problems import failure
 
