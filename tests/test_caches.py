@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from fairline.caches import MOST, SHARES, BoundedCache, cached, size_in_bytes
 from fairline.domain.tokens import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
-from fairline.web.server.http import Head
+from fairline.web.server.head import Head
 
 SECRET = b"a secret of the tests, long enough"
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from fairline.caches import MOST
-from fairline.web.server.http import MOST_FIELDS
+from fairline.web.server.head import MOST_FIELDS
 from tests.attack.conftest import MakeQueue
 from tests.web.raw import connected, request
 from tests.web.running import RunningServer

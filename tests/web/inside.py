@@ -23,11 +23,11 @@ from fairline.process.worker import Server
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
 from fairline.store import open_store
-from fairline.web.app import FullLane, operations
+from fairline.web.app import AsgiApplication, operations
 from fairline.web.context import Context
 from fairline.web.server import connection
 from fairline.web.server.cors import Cors
-from fairline.web.server.fast_path import FastLane, lane_for
+from fairline.web.server.fast_path import FastPath, fast_path_for
 from fairline.web.server.operations import fast_route
 from fairline.web.streams.hub import Hub
 from tests.backends import HOST, PATIENCE_SECONDS
@@ -55,9 +55,9 @@ class Inside:
         self.port = port
 
     @property
-    def lanes(self) -> list[FastLane]:
+    def lanes(self) -> list[FastPath]:
         """The open connections of the fast lane."""
-        return [each for each in self.server.server_state.connections if isinstance(each, FastLane)]
+        return [each for each in self.server.server_state.connections if isinstance(each, FastPath)]
 
     @property
     def streams(self) -> int:
@@ -133,8 +133,8 @@ async def serving(
     context.hub = Hub(context)
     rows, cors = operations(context, None), Cors([ORIGIN])
     config = uvicorn.Config(
-        FullLane(rows, cors),
-        http=lane_for(fast_route(rows), cors) if fast else HttpToolsProtocol,
+        AsgiApplication(rows, cors),
+        http=fast_path_for(fast_route(rows), cors) if fast else HttpToolsProtocol,
         loop="none",
         ws="none",
         lifespan="off",

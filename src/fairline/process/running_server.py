@@ -1,4 +1,5 @@
-"""Where a running server listens, in a file of its data folder: the commands on the same machine find it by that."""
+"""Publishes the address of a running server in a file of its data folder, where commands on the same machine find
+it."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ FILE = "address"
 
 @contextlib.contextmanager
 def published(data: Path, url: str | None) -> Iterator[None]:
-    """Keep the address in the folder meanwhile; None is a server that does not listen. It serves also where the file
-    cannot be written."""
+    """Keep the address in the folder while the server runs; None is a server that does not listen. A file that cannot
+    be written stops nothing."""
     path = data / FILE
     if url:
         with contextlib.suppress(OSError):
@@ -23,13 +24,13 @@ def published(data: Path, url: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        if url and found_in(data) == url:  # another server may have the folder's secrets too, and be found by now
+        if url and found_in(data) == url:  # another server may use the folder too and have written its own address
             with contextlib.suppress(OSError):
                 path.unlink()
 
 
 def found_in(data: Path) -> str | None:
-    """The address of the server that runs with this data folder, or that last did and was killed."""
+    """The address of the server that runs with this data folder, or of the last one, if it was killed."""
     try:
         return (data / FILE).read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Secrets that a first start makes and keeps in the data folder."""
+"""Creates the server's secrets at its first start and keeps them in the data folder."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from fairline.settings import MIN_SECRET_LENGTH
 SECRET = "secret"
 ADMIN_KEY = "admin-key"
 _ADVICE = {
-    # Admin keys are kept as digests that the secret goes into: the one of before would open nothing.
-    SECRET: "Put the file back as it was; or remove it along with admin-key, and the next start makes new ones.",
-    ADMIN_KEY: "Put the file back as it was; or remove it, and the next start makes a new one.",
+    # Admin keys are stored as digests that depend on the secret: with a new secret, the old key is no longer valid.
+    SECRET: "Restore the file; or remove it along with admin-key, and the next start makes new ones.",
+    ADMIN_KEY: "Restore the file; or remove it, and the next start makes a new one.",
 }
 
 
 def make_secret(data: Path, name: str, make: Callable[[], str]) -> str | None:
-    """Make a secret and keep it in a file of the data folder; None where there is one already. The file is there with
-    all that belongs in it or not at all, whoever else starts now and however full the disk is."""
+    """Create a secret and keep it in a file of the data folder; None where there is one already. The file exists with
+    its full content or not at all, even if another server starts at the same time or the disk is full."""
     path = data / name
-    if os.path.lexists(path):  # before anything is written: the folder may be one that cannot be written to
+    if os.path.lexists(path):  # check before writing anything: the folder may be read-only
         return None
     secret = make()
     try:
         return secret if _put(path, f"{secret}\n".encode()) else None
     except OSError as error:
-        problem = f"cannot be kept in {path} ({error.strerror}). Mend that, or choose another folder with --data."
+        problem = f"cannot be kept in {path} ({error.strerror}). Fix that, or choose another folder with --data."
         raise InvalidSettings(_setting(name), problem) from None
 
 
 def read_secret(data: Path, name: str) -> str:
-    """The secret in a file of the data folder, or InvalidSettings where it is none to rely on."""
+    """The secret in a file of the data folder, or InvalidSettings if it cannot be read or is too weak."""
     path = data / name
     try:
         secret = path.read_text(encoding="utf-8").strip()
@@ -56,7 +56,7 @@ def _setting(name: str) -> str:
 
 
 def _put(path: Path, content: bytes) -> bool:
-    """Write a file, for its owner alone, and only then give it its name; False where something has the name."""
+    """Write a file that only its owner can read, and only then give it its name; False where the name is taken."""
     file, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     temporary = Path(name)
     try:
@@ -74,13 +74,14 @@ def _put(path: Path, content: bytes) -> bool:
 
 
 def _give(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless something has it: FileExistsError."""
+    """Give a file its name; FileExistsError where the name is taken."""
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
         raise
     except OSError:
-        # Some file systems have no links. There the name is taken first: who reads it before its content is refused.
+        # Some file systems have no links. There the name is taken first; a reader that comes before the content finds
+        # an empty file and refuses it.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             temporary.replace(path)
@@ -90,8 +91,8 @@ def _give(temporary: Path, path: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the name on the disk too: tokens are signed with the secret from now on."""
-    with contextlib.suppress(OSError):  # not every file system can
+    """Write the new name to the disk too: tokens are signed with the secret from now on."""
+    with contextlib.suppress(OSError):  # not every file system supports it
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(opened)

@@ -1,7 +1,8 @@
-"""Where a server listens: an address, and a socket there for each worker.
+"""The listening sockets of a server: one address, and a socket there for each worker.
 
-On one socket for all workers, whoever wakes first takes all connections that wait, and a rush that begins at once may
-be one worker's alone. Among several sockets Linux shares them out. See docs/decisions/0010-a-socket-for-each-worker.md.
+If all workers shared one socket, the first to wake up would take all waiting connections, and one worker might get a
+whole sudden rush. With several sockets, Linux spreads the connections over them. See
+docs/decisions/0010-a-socket-for-each-worker.md.
 """
 
 from __future__ import annotations
@@ -13,52 +14,53 @@ import sys
 from fairline.errors import InvalidSettings
 
 BACKLOG = 2048
-#: Elsewhere one of several sockets would get all connections.
-SHARES_OUT = sys.platform == "linux"
+#: Whether the system spreads connections over several sockets. On others, one socket would get them all.
+SPREADS_CONNECTIONS = sys.platform == "linux"
 
 
 class Listening:
-    """An address that is ours."""
+    """The address that this server listens at, with the sockets of its workers."""
 
     def __init__(self, host: str, port: int, workers: int) -> None:
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._own: dict[int, socket.socket] = {}
-        """The sockets of workers, by their place."""
+        """The socket of each worker, by its place."""
         try:
-            # One that shares with nobody: at an address where another server listens, others would just join in.
+            # The first socket does not allow sharing: a shared one would silently join another server at this address.
             first = self._open((host, port))
             self.port: int = first.getsockname()[1]
             """The one asked for, or a free one for port 0."""
             self._address = (host, self.port)
             self._own = dict.fromkeys(range(workers), first)
-            if SHARES_OUT and workers > 1:
-                # It is ours by now, and stays so: from here on it shares with those of our own.
+            if SPREADS_CONNECTIONS and workers > 1:
+                # The address is ours now: from here on the socket shares it with the other sockets of this server.
                 first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 for place in range(1, workers):
                     self._own[place] = self._open(self._address, shared=True)
-        except (OSError, UnicodeError) as error:  # the latter: no name of a host
+        except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
             self.close()
-            why = _reason(error) if isinstance(error, OSError) else "no such name can be"
+            why = _reason(error) if isinstance(error, OSError) else "not a valid host name"
             raise InvalidSettings(
                 "port", f"cannot listen on {host}:{port} ({why}). Choose another with --port or --host."
             ) from None
 
     def of(self, place: int) -> int:
-        """The file number of a worker's socket. It outlives the worker: whoever comes until the next one is there waits
-        for it."""
+        """The file number of a worker's socket. It outlives the worker: connections that arrive before the next worker
+        has started wait in it."""
         if place not in self._own:
             self._own[place] = self._open(self._address, shared=True)
         return self._own[place].fileno()
 
     def give_up(self, place: int) -> None:
-        """No worker stays at this place for now: connections go to the others, where there are any."""
+        """Close the socket of a place that has no worker for now: connections go to the other workers, if there are
+        any."""
         mine = self._own[place]
         if any(other is not mine for other in self._own.values()):
             mine.close()
             del self._own[place]
 
     def close(self) -> None:
-        """Give the address back."""
+        """Close all sockets."""
         for each in self._own.values():
             each.close()
 
@@ -67,8 +69,8 @@ class Listening:
 
 
 def _reason(error: OSError) -> str:
-    """Without the address, which Python adds to the system's words. What is wrong with the name of a host has a number
-    below 0, of which only those words tell."""
+    """The reason for an error without the address, which Python adds to the system's message. Errors about a host name
+    have a number below 0, and only that message explains them."""
     if error.errno and error.errno > 0:
         return os.strerror(error.errno)
     return str(error.strerror).partition(" (while ")[0]

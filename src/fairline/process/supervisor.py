@@ -1,4 +1,5 @@
-"""`fairline serve`: prepares the store and the secrets, starts the workers, and keeps them running."""
+"""The supervisor behind `fairline serve`: prepares the store and the secrets, starts the workers, and restarts those
+that end."""
 
 from __future__ import annotations
 
@@ -35,23 +36,23 @@ from fairline.web.metrics.metrics_folder import FOLDER, MetricsFolder
 log = structlog.get_logger()
 
 DEMO = QueueId("demo")
-#: How often children are looked after.
+#: Seconds between checks of the child processes.
 WATCH_SECONDS = 0.1
-#: A worker that ends sooner than this after its start is not started again at once.
+#: A worker that ends sooner than this after its start is not restarted at once.
 TOO_SOON_SECONDS = 2.0
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What there is to show at a start."""
+    """What `fairline serve` shows at its start."""
 
     admin_key: str | None
-    """The first key, once: where it was made now."""
+    """The first admin key, if this start has created it."""
     has_demo: bool
-    """Whether the queue is there that a fresh server is given. An operator may have removed it."""
+    """Whether there is the demo queue that a new server starts with. An operator may have removed it."""
 
 
 class Supervisor:
-    """The parent of all processes of one `fairline serve`."""
+    """The parent process of all workers of one `fairline serve`."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -59,54 +60,54 @@ class Supervisor:
         self._embedded: EmbeddedServer | None = None
         self._ending = False
         self._ready: set[int] = set()
-        """The process ids of workers that are."""
-        self._orders: Callable[[int | None, int], bytes] = lambda *_: b""
+        """The process ids of the workers that are ready."""
+        self._worker_settings: Callable[[int | None, int], bytes] = lambda *_: b""
         self._metrics = MetricsFolder(settings.data, settings.workers)
         self._listening: Listening | None = None
         self.port: int | None = None
-        """Where it listens, once prepared: the one asked for, or a free one for port 0."""
+        """The port it listens at, once prepared: the one in the settings, or a free one for port 0."""
 
-    # Before anything runs
+    # Before the workers run
 
     def prepare(self) -> Prepared:
-        """Open the store, the secrets and the socket; make a queue and a key for a fresh server."""
+        """Open the store, the secrets and the sockets; create a queue and a key for a new server."""
         settings = self._settings
         try:
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            problem = f"cannot be a folder at {settings.data} ({error.strerror}). Choose another with --data."
+            problem = f"cannot be created at {settings.data} ({error.strerror}). Choose another folder with --data."
             raise InvalidSettings("data", problem) from None
         if settings.store in EMBEDDED:
-            check_folder(settings.data)  # before a secret is put there
-        secret = settings.secret or self._kept_secret()
+            check_folder(settings.data)  # before a secret is written there
+        secret = settings.secret or self._stored_secret()
         if settings.role is not ServerRole.KEEPER:
             self._listening = Listening(settings.host, settings.port, settings.workers)
             self.port = self._listening.port
         if settings.store in EMBEDDED:
             self._embedded = embedded_server(settings.store, settings.data)
             settings = msgspec.structs.replace(settings, store=self._embedded.start())
-        prepared = asyncio.run(self._furnish(settings, secret.encode()))
-        self._orders = partial(worker_settings_of, settings, secret.encode())
-        self._metrics.made()
+        prepared = asyncio.run(self._prepare_store(settings, secret.encode()))
+        self._worker_settings = partial(worker_settings_of, settings, secret.encode())
+        self._metrics.ensure()
         return prepared
 
-    def _kept_secret(self) -> str:
+    def _stored_secret(self) -> str:
         data = self._settings.data
         return make_secret(data, SECRET, lambda: secrets.token_hex(32)) or read_secret(data, SECRET)
 
-    async def _furnish(self, settings: ServerSettings, secret: bytes) -> Prepared:
+    async def _prepare_store(self, settings: ServerSettings, secret: bytes) -> Prepared:
         store = await open_store(settings.store)
         try:
             service = Fairline(store, Keyring(secret))
             queues = await service.queues()
-            await self._furnish_demo(service, queues)
+            await self._prepare_demo(service, queues)
             return Prepared(await self._make_first_key(AdminKeys(service)), has_demo=not queues or DEMO in queues)
         finally:
             await store.close()
 
-    async def _furnish_demo(self, service: Fairline, queues: Collection[QueueId]) -> None:
-        """A fresh server has a queue to try, which leads to a page of ours. That follows to another port or name; an
-        operator's own target stays."""
+    async def _prepare_demo(self, service: Fairline, queues: Collection[QueueId]) -> None:
+        """A new server has a queue to try, whose target is a page of this server. The target is updated when the port
+        or the public address changes; a target that an operator has set stays."""
         path = f"/arrived/{DEMO}"
         target = {"target_url": (self._settings.public_url or f"http://{self.address}") + path}
         if not queues:
@@ -117,24 +118,24 @@ class Supervisor:
                 await service.configure(DEMO, target)
 
     def first_key(self) -> str:
-        """The first admin key: as it was set, or as it is kept."""
+        """The first admin key: from the settings, or from the data folder."""
         return self._settings.admin_key or read_secret(self._settings.data, ADMIN_KEY)
 
     async def _make_first_key(self, keys: AdminKeys) -> str | None:
-        """Make sure of the first admin key; answers it if it was made now."""
+        """Make sure that the first admin key exists; returns it if this start has created it."""
         data, made = self._settings.data, None
         text = self._settings.admin_key
         if text is None:
             made = make_secret(data, ADMIN_KEY, lambda: f"fl_{secrets.token_urlsafe(24)}")
             if made is None and any(key.role is Role.ADMIN for key in await keys.all()):
-                return None  # it is there; or an admin has taken it away, and then it stays away
+                return None  # it exists; or an admin has revoked it, and then it must not come back
             text = made or read_secret(data, ADMIN_KEY)
         await keys.create(Role.ADMIN, "first key", text)
         return made
 
     @property
     def address(self) -> str:
-        """Host and port as a browser takes them."""
+        """Host and port in the form that a browser understands."""
         host = self._settings.host
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"{host}:{self.port or self._settings.port}"
@@ -142,7 +143,7 @@ class Supervisor:
     # Running
 
     def run(self, on_ready: Callable[[], None]) -> int:
-        """Start the workers and look after them until told to end; answers the exit code."""
+        """Start the workers and restart those that end, until a signal comes; returns the exit code."""
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: setattr(self, "_ending", True))
         count = self._settings.workers if self._settings.role is not ServerRole.KEEPER else 1
@@ -155,7 +156,7 @@ class Supervisor:
                 if not ready and self._is_ready():
                     ready = True
                     on_ready()
-                if not self._look_after():
+                if not self._restart_ended():
                     code = 1
                     break
                 time.sleep(WATCH_SECONDS)
@@ -168,21 +169,21 @@ class Supervisor:
         child = subprocess.Popen(
             [sys.executable, "-m", "fairline.process.worker"],
             stdin=subprocess.PIPE,
-            env=os.environ | {FOLDER: str(self._metrics.made())},
+            env=os.environ | {FOLDER: str(self._metrics.ensure())},
             pass_fds=[] if listening is None else [listening],
-            start_new_session=True,  # Ctrl-C comes to the supervisor, which ends the workers in order
+            start_new_session=True,  # Ctrl-C reaches only the supervisor, which ends the workers in order
         )
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            child.stdin.write(self._orders(listening, place))
+            child.stdin.write(self._worker_settings(listening, place))
             child.stdin.flush()
-        # The pipe stays open: a worker whose supervisor is gone reads its end, and ends too.
+        # The pipe stays open: a worker whose supervisor is gone reads end-of-file from it, and ends too.
         return child
 
-    def _look_after(self) -> bool:
-        """Start again what has died; False if nothing can be done."""
+    def _restart_ended(self) -> bool:
+        """Restart the store and the workers that have ended; False if the store cannot be restarted."""
         if self._embedded is not None and self._embedded.pid is None:
-            log.error("store.died", action="starting it again on the same data")
+            log.error("store.died", action="restarting it on the same data")
             try:
                 self._embedded.start()
             except StoreError as error:
@@ -198,7 +199,7 @@ class Supervisor:
             log.error(
                 "worker.died", pid=child.process.pid, code=child.process.returncode, lived_seconds=round(lived, 1)
             )
-            mark_process_dead(number, str(self._metrics.made()))  # type: ignore[no-untyped-call]
+            mark_process_dead(number, str(self._metrics.ensure()))  # type: ignore[no-untyped-call]
             if too_soon:
                 child.not_before = time.monotonic() + TOO_SOON_SECONDS
                 continue
@@ -206,7 +207,8 @@ class Supervisor:
         return True
 
     def _is_ready(self) -> bool:
-        """Whether every worker has said so. Which of them is asked is chance, so they are asked a few times."""
+        """Whether every worker has answered that it is ready. Which worker answers is chance, so this asks several
+        times."""
         if self._listening is None:
             return True
         pids = {child.process.pid for child in self._workers.values()}
@@ -218,9 +220,9 @@ class Supervisor:
         return pids <= self._ready
 
     def _end(self) -> None:
-        """End the workers, then the store; what does not end in time is killed."""
+        """End the workers, then the store; a worker that does not end in time is killed."""
         if self._listening:
-            # Whoever comes from now on hears at once that nobody is here, and waits for no worker that is ending.
+            # New connections are refused at once from now on, instead of waiting for a worker that is ending.
             self._listening.close()
         for child in self._workers.values():
             child.process.terminate()
@@ -239,7 +241,7 @@ class Supervisor:
         self._metrics.remove()
 
     def close(self) -> None:
-        """Give back what was prepared, if it never ran."""
+        """Release what was prepared, if it never ran."""
         self._end()
 
 
@@ -251,8 +253,8 @@ class _Child:
 
 
 def ready_worker(host: str, port: int) -> int | None:
-    """The process id of a worker that says it is ready, where one does. The ids that it gives to requests begin with
-    it."""
+    """The process id of a worker that answers that it is ready; None if none does. A worker's request ids begin with
+    its process id."""
     try:
         with socket.create_connection((host, port), timeout=1) as connection:
             connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")

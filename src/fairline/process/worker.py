@@ -1,4 +1,5 @@
-"""One worker process: the store's connections, the keeper, the hub and the HTTP server on a socket it was given."""
+"""A worker process: the connections to the store, the keeper, the streams and the HTTP server on an inherited
+socket."""
 
 from __future__ import annotations
 
@@ -28,42 +29,45 @@ from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
-from fairline.web.app import FullLane, operations
+from fairline.web.app import AsgiApplication, operations
 from fairline.web.context import Context
 from fairline.web.metrics.measurements import Metrics
 from fairline.web.server import request_log
 from fairline.web.server.cors import Cors
-from fairline.web.server.fast_path import FastLane, lane_for
+from fairline.web.server.fast_path import FastPath, fast_path_for
 from fairline.web.server.operations import call_name, fast_route
 from fairline.web.streams.board_streams import BoardStreams
 from fairline.web.streams.hub import Hub
 
 log = structlog.get_logger()
 
-#: Seconds between looks for connections that are overdue, and for a new generation of keys.
+#: Seconds between checks for overdue connections.
 REAP_SECONDS = 1.0
+#: Seconds between checks for a new generation of keys.
 GENERATION_SECONDS = 5.0
+#: Seconds between the marks that this worker is alive.
 ALIVE_SECONDS = 1.0
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which also ends connections that are overdue."""
+    """uvicorn's server, which also closes overdue connections."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End in order on a signal; unlike uvicorn's own, without dying of it before the rest is closed."""
+        """Shut down in order on a signal. uvicorn's own version raises the signal again, which would end the process
+        before everything else is closed."""
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self.handle_exit, name, None)
         yield
 
     async def reap(self) -> None:
-        """End slow and forgotten connections, for ever."""
+        """Close slow and forgotten connections, until cancelled."""
         while True:
             await asyncio.sleep(REAP_SECONDS)
             now = monotonic()
             for connection in list(self.server_state.connections):
-                if isinstance(connection, FastLane) and connection.overdue(now):
+                if isinstance(connection, FastPath) and connection.overdue(now):
                     connection.end_overdue()
 
 
@@ -119,14 +123,14 @@ class Worker:
         context.board_streams = BoardStreams(context)
         await stack.enter_async_context(_running(context.board_streams.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
-        await stack.enter_async_context(_running(request_log.tell_repeats()))
+        await stack.enter_async_context(_running(request_log.write_repeats()))
         rows = operations(context, keeper, self._metrics)
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)
         answered = self._metrics.answered
         config = uvicorn.Config(
-            FullLane(rows, cors, answered),
-            http=lane_for(fast_route(rows), cors, answered),
+            AsgiApplication(rows, cors, answered),
+            http=fast_path_for(fast_route(rows), cors, answered),
             loop="none",
             ws="none",
             lifespan="off",
@@ -141,14 +145,14 @@ class Worker:
         await server.serve(sockets=[listening])
 
     async def _show_alive(self) -> None:
-        """Let keepers elsewhere know that people can reach us."""
+        """Let keepers in other processes know that people can reach this server."""
         while True:
             with contextlib.suppress(StoreError):
                 await self._store.registry.mark_alive("web", process_name())
             await asyncio.sleep(ALIVE_SECONDS)
 
     async def _follow_generation(self, *, once: bool = False) -> None:
-        """Take up new keys when someone rotates them."""
+        """Use the new keys after somebody has rotated them."""
         while True:
             with contextlib.suppress(StoreError):
                 generation = await self._store.registry.generation()
@@ -161,7 +165,8 @@ class Worker:
 
 @contextlib.asynccontextmanager
 async def _running(work: Any) -> AsyncIterator[None]:
-    """Something that runs beside the rest, until the rest is over. If it fails, the worker ends, to be started anew."""
+    """Run a task in the background of the block. If the task fails, the worker ends and the supervisor starts a new
+    one."""
     task = asyncio.ensure_future(work)
     task.add_done_callback(_end_if_failed)
     try:
@@ -185,37 +190,37 @@ async def _until_signalled() -> None:
 
 
 async def _end_with_supervisor() -> None:
-    """End in order when the supervisor is gone: its end of our standard input is then closed."""
+    """Shut down in order when the supervisor is gone: the other end of standard input is then closed."""
     loop = asyncio.get_running_loop()
     gone = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), gone.set)
     await gone.wait()
-    loop.remove_reader(sys.stdin.fileno())  # it would be ready from now on, again and again
+    loop.remove_reader(sys.stdin.fileno())  # a closed pipe is always readable: the event would never stop
     log.error("worker.orphaned", action="ending")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _spare_collections() -> None:
-    """What was loaded by now stays; and requests leave hardly anything behind that only a collection frees, so that
-    looking for it every few dozen of them is work for nothing."""
+    """Make garbage collections rare. All modules loaded so far stay in use, and requests leave hardly any reference
+    cycles behind, so frequent collections would find nothing."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
 def main() -> None:
-    """The entry of a worker process."""
-    orders = read_worker_settings(sys.stdin.buffer)
-    settings = orders.settings
+    """The entry point of a worker process."""
+    given = read_worker_settings(sys.stdin.buffer)
+    settings = given.settings
     set_up_logs(settings.log_format)
     _spare_collections()
-    listening = socket.socket(fileno=orders.listening) if orders.listening is not None else None
+    listening = socket.socket(fileno=given.listening) if given.listening is not None else None
 
     async def work() -> None:
         store = await open_store(settings.store)
         try:
             async with _running(_end_with_supervisor()):
-                await Worker(settings, orders.secret, store, orders.place).run(listening)
+                await Worker(settings, given.secret, store, given.place).run(listening)
         finally:
             await store.close()
 

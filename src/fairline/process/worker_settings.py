@@ -1,5 +1,5 @@
-"""What the supervisor tells a worker, over its standard input. Apart from the worker itself, so that the supervisor,
-which answers no request, need not load all that does."""
+"""The settings that the supervisor passes to a worker over standard input. They are apart from the worker module, so
+that the supervisor, which answers no requests, need not load the code that does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 
 from fairline.settings import ServerSettings
 
-#: How long requests under way may take once the worker is told to end.
+#: Seconds that requests under way may still take once the worker is to end.
 GRACE_SECONDS = 10
 
 
 class WorkerSettings(msgspec.Struct):
-    """The settings, and what differs between the workers of a server: `listening` is the socket that it inherits,
-    `place` its number among them."""
+    """The settings of the server, its secret, and what differs between its workers: `listening` is the file number of
+    the socket that the worker inherits, `place` its number among the workers."""
 
     settings: ServerSettings
     secret: bytes
@@ -24,10 +24,10 @@ class WorkerSettings(msgspec.Struct):
 
 
 def worker_settings_of(settings: ServerSettings, secret: bytes, listening: int | None, place: int) -> bytes:
-    """The orders for a worker."""
+    """The settings of a worker, encoded as one line of JSON."""
     return msgspec.json.encode(WorkerSettings(settings, secret, listening, place), enc_hook=str) + b"\n"
 
 
-def read_worker_settings(given: BinaryIO) -> WorkerSettings:
-    """The orders, by the worker. One line: the pipe stays open as long as the supervisor lives."""
-    return msgspec.json.decode(given.readline(), type=WorkerSettings, dec_hook=lambda kind, value: kind(value))
+def read_worker_settings(pipe: BinaryIO) -> WorkerSettings:
+    """The settings as the worker reads them. It reads one line only: the pipe stays open while the supervisor lives."""
+    return msgspec.json.decode(pipe.readline(), type=WorkerSettings, dec_hook=lambda kind, value: kind(value))

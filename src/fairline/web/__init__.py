@@ -1,1 +1,2 @@
-"""HTTP: the fast lane, the stream hub, the full lane. Nothing outside this package speaks HTTP."""
+"""The web side: the HTTP server, the API, open streams, pages, the dashboard and metrics. Nothing outside this package
+answers HTTP requests."""

@@ -1,4 +1,4 @@
-"""Puts the web side of a worker together: all calls in one table, and the full lane on Starlette."""
+"""Assembles the web side of a worker: the table of all operations, and the ASGI application on Starlette."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from fairline.web.server.query_names import strict
 
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
-    """Every call there is."""
+    """Every operation of this server."""
     people, assets = People(context), Assets()
     boards, drawing = Boards(context, assets), Drawing(assets, context.renderer)
     access = PageAccess(context, people, drawing)
@@ -75,9 +75,9 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     return [context.origins.guarded(strict(row)) for row in rows]
 
 
-class FullLane:
-    """The ASGI application: all calls, the fast ones too. `on_answered` hears of the method, the path and the status of
-    each."""
+class AsgiApplication:
+    """The ASGI application: the full path for all operations, those of the fast path too. `on_answered` is called with
+    the method, the path and the status of each answer."""
 
     def __init__(
         self, rows: list[Operation], cors: Cors, on_answered: Callable[[str, str, int], None] | None = None
@@ -90,7 +90,7 @@ class FullLane:
             for row in rows
         ]
         self._app = Starlette(routes=self._routes, exception_handlers=handlers)
-        # An address that is almost right is answered like any other that leads nowhere, not with one made of the Host.
+        # An almost right address is answered with 404, not with a redirect that Starlette builds from the Host header.
         self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -118,9 +118,9 @@ class FullLane:
         status = error.status_code if isinstance(error, HTTPException) else 404
         found: Request = request_of(request.scope)
         if status == 405:
-            code, detail = "method_not_allowed", f"{found.method} is not a method of this address. See /docs."
+            code, detail = "method_not_allowed", f"This address does not support {found.method}. See /docs."
         else:
-            code, detail = "not_found", f"There is nothing at {found.path[:200]}. See /docs for what there is."
+            code, detail = "not_found", f"There is nothing at {found.path[:200]}. See /docs for all addresses."
         response = problem(code, detail, found.id)
 
         async def send_it(_scope: Scope, _receive: Any, send: Any) -> None:
@@ -130,7 +130,7 @@ class FullLane:
         return send_it
 
     def _methods_at(self, path: str) -> list[str]:
-        """Every method of an address as the routes have it, its %… decoded: each has a route of its own."""
+        """Every method of an address with its %… decoded: each method has a route of its own."""
         return sorted(
             {method for route in self._routes if route.path_regex.match(path) for method in route.methods or ()}
         )

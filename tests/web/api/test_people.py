@@ -14,7 +14,8 @@ from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
 from fairline.web.api.public import Public
 from fairline.web.context import Context
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.backends import FakeClock
 from tests.web.running import RunningServer
 
@@ -144,6 +145,6 @@ async def test_a_machine_without_a_keeper_is_ready_only_while_one_goes_round_els
     public = Public(context, keeper=None)
     request = Request(Head("GET", "/readyz"), None)
     alone = await public.readyz(request)
-    assert (alone.status, b"has not gone round" in alone.body) == (503, True)
+    assert (alone.status, b"has not run recently" in alone.body) == (503, True)
     await Keeper(store).sweep()
     assert (await public.readyz(request)).status == 200

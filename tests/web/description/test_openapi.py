@@ -144,7 +144,7 @@ def test_every_group_has_a_title() -> None:
 
 def test_fields_have_the_words_next_to_them_in_the_source(document: dict[str, Any]) -> None:
     fields = document["components"]["schemas"]["TicketAnswer"]["properties"]
-    assert fields["position"]["description"] == "From 1; null once it does not wait any more."
+    assert fields["position"]["description"] == "From 1; null once the ticket no longer waits."
     assert fields["joined_at"] == {"type": "string", "format": "date-time"}
     changes = document["components"]["schemas"]["QueueChanges"]["properties"]
     assert changes["claim_seconds"]["description"]

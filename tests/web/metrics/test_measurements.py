@@ -15,10 +15,11 @@ from fairline.domain.ticket import Reason, Status, TicketStatus
 from fairline.errors import StoreUnavailable, TicketExpired
 from fairline.service.answers import StatusAnswer
 from fairline.store import Stats, Totals
-from fairline.web.metrics.measurements import HEARTBEAT_BUCKETS, Metrics, Spread
+from fairline.web.metrics.measurements import HEARTBEAT_BUCKETS, BufferedHistogram, Metrics
 from fairline.web.metrics.metrics_folder import FOLDER
 from fairline.web.metrics.page import MetricsPage, queue_metrics
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.web.metrics.reading import HEARTBEATS, JOIN, LATENCY, Reading
 
 
@@ -32,7 +33,7 @@ async def metrics(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Metrics]:
 
 
 async def read(metrics: Metrics, *known: str) -> Reading:
-    return Reading((await metrics.told([], set(known))).decode())
+    return Reading((await metrics.exposition([], set(known))).decode())
 
 
 SNAPSHOT = QueueSnapshot(1, 0, 1, 7, 2, 3, 11, 0.0, 0.0, 0.0)
@@ -80,7 +81,7 @@ async def test_counts_are_written_by_themselves_a_moment_later(metrics: Metrics)
 
 def test_many_values_at_once_are_the_same_as_one_by_one() -> None:
     registry = CollectorRegistry()
-    at_once = Spread(registry, "at_once", "Together.", HEARTBEAT_BUCKETS, "kind")
+    at_once = BufferedHistogram(registry, "at_once", "Together.", HEARTBEAT_BUCKETS, "kind")
     one_by_one = Histogram("one_by_one", "Apart.", ("kind",), registry=registry, buckets=HEARTBEAT_BUCKETS)
     for value in (0.0, 0.001, 0.0011, 0.3, 1.0, 1.5, 100.0):
         for _ in range(3):

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Iterator[MetricsFolder]:
 def test_it_is_private_and_in_memory_where_there_is_room(tmp_path: Path) -> None:
     in_memory, on_disk = MetricsFolder(tmp_path, 1), MetricsFolder(tmp_path, TOO_MANY)
     try:
-        paths = in_memory.made(), on_disk.made()
+        paths = in_memory.ensure(), on_disk.ensure()
         assert [path.parent for path in paths] == [IN_MEMORY, tmp_path / "metrics"]
         assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700]
     finally:
@@ -39,7 +39,7 @@ def test_what_a_killed_server_left_is_cleared_away_and_what_another_uses_is_not(
 ) -> None:
     code = (
         "import sys, pathlib; from fairline.web.metrics.metrics_folder import MetricsFolder\n"
-        f"print(MetricsFolder(pathlib.Path(sys.argv[1]), {TOO_MANY}).made(), flush=True); sys.stdin.read()"
+        f"print(MetricsFolder(pathlib.Path(sys.argv[1]), {TOO_MANY}).ensure(), flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen(
         (sys.executable, "-c", code, tmp_path), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -48,13 +48,13 @@ def test_what_a_killed_server_left_is_cleared_away_and_what_another_uses_is_not(
     left = Path(other.stdout.readline().strip())
     (left / "counter_0.db").write_bytes(b"counted")
     running = MetricsFolder(tmp_path, TOO_MANY)
-    assert running.made().is_dir()
+    assert running.ensure().is_dir()
     assert left.is_dir()  # its server runs
     other.kill()
     other.communicate()
-    assert folder.made().is_dir()
+    assert folder.ensure().is_dir()
     assert not left.exists()
-    assert running.made().is_dir()
+    assert running.ensure().is_dir()
     running.remove()
 
 
@@ -64,26 +64,26 @@ def test_no_link_is_followed(folder: MetricsFolder, tmp_path: Path) -> None:
     (tmp_path / "metrics").mkdir()
     for name, target in (("a", precious), ("b", tmp_path / "metrics" / "fairline-metrics-b"), ("c", tmp_path / "none")):
         (tmp_path / "metrics" / f"fairline-metrics-{name}").symlink_to(target)
-    assert folder.made().is_dir()
+    assert folder.ensure().is_dir()
     assert precious.is_dir()
 
 
 def test_where_it_was_cleared_away_it_is_made_again_by_its_name(folder: MetricsFolder) -> None:
-    path = folder.made()
+    path = folder.ensure()
     path.rmdir()
-    assert folder.made() == path
+    assert folder.ensure() == path
     assert path.is_dir()
     another = MetricsFolder(path.parent.parent, TOO_MANY)
-    assert another.made() != path
+    assert another.ensure() != path
     assert path.is_dir()
     another.remove()
 
 
 def test_where_it_cannot_be_made_again_the_server_goes_on(folder: MetricsFolder) -> None:
-    path = folder.made()
+    path = folder.ensure()
     path.rmdir()
     path.parent.rmdir()
     path.parent.write_bytes(b"in the way")
-    assert folder.made() == path
+    assert folder.ensure() == path
     path.parent.unlink()
-    assert folder.made().is_dir()
+    assert folder.ensure().is_dir()

@@ -15,7 +15,8 @@ from fairline.domain.branding import LANGUAGES, TEXTS
 from fairline.domain.queue import QueueSettings, checked
 from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
 from fairline.web.pages.languages import PLURALS, Language, catalogue, preferred
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fairline.web.server.cors import Cors
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.web.inside import ORIGIN, Inside, open_queue, serving
 from tests.web.raw import asked, request
 

@@ -176,11 +176,11 @@ async def test_a_request_that_drips_in_is_refused(inside: Inside, moments: Momen
             await until(lambda: inside.lanes)
             (connection,) = inside.lanes
             await raw.send(head)
-            await until(partial(getattr, connection, "_begun"))
+            await until(partial(getattr, connection, "_in_request"))
             for at in range(3):
                 await moments.pass_by(limits.READ_SECONDS / 4)
                 await raw.send(rest[at : at + 1])
-            assert connection._begun, (lane, before, part)  # it still has time
+            assert connection._in_request, (lane, before, part)  # it still has time
             await moments.pass_by(limits.READ_SECONDS / 2)
             refused(await raw.answer(), 408, "request_timeout")
             await raw.ends()
@@ -256,10 +256,10 @@ async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, path
         await until(lambda: on_hold.flow.write_paused and on_hold.flow.read_paused)
         assert state.total_requests - before < len(numbers)
         assert len(on_hold.pipeline) < 300
-        assert len(on_hold._unread) + on_hold.transport.get_write_buffer_size() < 2**19
+        assert len(on_hold._unparsed) + on_hold.transport.get_write_buffer_size() < 2**19
         for number in numbers[:1000]:
             assert (await raw.answer()).headers["x-request-id"] == number
-        assert len(on_hold._unread) + on_hold.transport.get_write_buffer_size() < 2**19
+        assert len(on_hold._unparsed) + on_hold.transport.get_write_buffer_size() < 2**19
         sending.cancel()
         await asyncio.wait([sending])
 

@@ -43,10 +43,10 @@ def test_the_first_is_written_and_the_others_are_told_when_its_minute_is_over(
     assert repeats.is_first("rate_limit.hit", queue="sale", who="phone")
     assert repeats.is_first("rate_limit.hit", queue="desk", who="address")
     clock.now += SECONDS - 1
-    repeats.tell()
+    repeats.write()
     assert lines == []
     clock.now += 1
-    repeats.tell()
+    repeats.write()
     (line,) = lines
     assert line == {
         "event": "log.repeated",
@@ -65,14 +65,14 @@ def test_one_that_comes_after_its_minute_begins_a_new_one(repeats: Repeats, cloc
     clock.now += SECONDS
     assert [repeats.is_first("http.store_trouble") for _ in range(2)] == [True, False]
     assert [line["times"] for line in lines] == [2]
-    repeats.tell(everything=True)
+    repeats.write(everything=True)
     assert [line["times"] for line in lines] == [2, 1]
 
 
 def test_a_stranger_cannot_make_up_kinds_without_end(repeats: Repeats, lines: list[Any]) -> None:
     written = sum(repeats.is_first("rate_limit.hit", queue=f"made-up-{n}") for n in range(10_000))
     assert written == MOST_KINDS + 1
-    repeats.tell(everything=True)
+    repeats.write(everything=True)
     (line,) = lines
     assert (line["of"], line["times"]) == ("rate_limit.hit", 10_000 - written)
     assert "queue" not in line

@@ -154,7 +154,7 @@ async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: In
         inside.lanes[0].remembered.clear()
         asked = request("GET", STATUS, token=token)
         await raw.send(asked[:20])
-        await until(lambda: inside.lanes[0]._begun)
+        await until(lambda: inside.lanes[0]._in_request)
         await raw.send(asked[20:])
         assert (await raw.answer()).status == 200
         await raw.send(b"\r\n\r\n")

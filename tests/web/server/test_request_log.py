@@ -16,7 +16,8 @@ import httpx
 import pytest
 
 from fairline.web.server.fast_cycle import FastCycle
-from fairline.web.server.http import Head, Request
+from fairline.web.server.head import Head
+from fairline.web.server.http import Request
 from tests.backends import wait_until
 from tests.web.running import RunningServer
 

@@ -23,7 +23,7 @@ from uvicorn.server import ServerState
 from fairline.web.server import connection, fast_cycle, fast_path
 from fairline.web.server.connection import Connection
 from fairline.web.server.fast_cycle import FastCycle
-from fairline.web.server.fast_path import FastLane
+from fairline.web.server.fast_path import FastPath
 
 #: The methods of uvicorn's protocol that the fast path overrides, calls or is called by, with their parameters.
 METHODS = {
@@ -96,7 +96,7 @@ def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> No
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
     }
-    written = [vars(FastLane), vars(Connection), FastLane.__annotations__, Connection.__annotations__]
+    written = [vars(FastPath), vars(Connection), FastPath.__annotations__, Connection.__annotations__]
     ours = set().union(*written) - set(dir(HttpToolsProtocol)) - vars(protocol).keys()
     listed = METHODS.keys() | ATTRIBUTES | LATER
     assert used - ours <= listed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairline.web.server.write_together import Sending
+from fairline.web.server.write_together import PendingWrites
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.raw import connected, request
 from tests.web.server.joins import join_path
@@ -40,24 +40,24 @@ async def inside(valkey_url: str) -> AsyncIterator[Inside]:
 
 async def test_everything_is_written_in_order_before_anything_new_is_done() -> None:
     written: list[bytes] = []
-    sending = Sending()
+    pending_writes = PendingWrites()
     for number in range(3):
-        sending.add(Line(written), b"%d" % number)
+        pending_writes.add(Line(written), b"%d" % number)
     asyncio.get_running_loop().call_soon(written.append, b"next")
     assert written == []
     await asyncio.sleep(0)
     assert written == [b"0", b"1", b"2", b"next"]
-    sending.add(Line(written), b"again")
+    pending_writes.add(Line(written), b"again")
     await asyncio.sleep(0)
     assert written[-1] == b"again"
 
 
 async def test_who_cannot_be_written_to_holds_up_nobody() -> None:
     written: list[bytes] = []
-    sending = Sending()
+    pending_writes = PendingWrites()
     for line in (Line(written, broken=True), Line(written, closing=True), Line(written)):
-        sending.add(line, b"answer")
-    sending.flush()
+        pending_writes.add(line, b"answer")
+    pending_writes.flush()
     assert written == [b"answer"]
     await asyncio.sleep(0)
     assert written == [b"answer"]
@@ -67,14 +67,14 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue, made, flushed = await open_queue(inside.service), 0, []
-    add, flush = Sending.add, Sending.flush
+    add, flush = PendingWrites.add, PendingWrites.flush
 
-    def adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
+    def adds(self: PendingWrites, transport: asyncio.Transport, data: bytes) -> None:
         nonlocal made
         made += 1
         add(self, transport, data)
 
-    def flushes(self: Sending) -> None:
+    def flushes(self: PendingWrites) -> None:
         if self.ready:
             flushed.append(made)
         flush(self)
@@ -91,8 +91,8 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
     for _ in people:
         await connections.acquire()
     await until(lambda: len(inside.lanes) == TOGETHER)
-    monkeypatch.setattr(Sending, "add", adds)
-    monkeypatch.setattr(Sending, "flush", flushes)
+    monkeypatch.setattr(PendingWrites, "add", adds)
+    monkeypatch.setattr(PendingWrites, "flush", flushes)
     everyone.set()
     assert await asyncio.gather(*people) == [201] * TOGETHER
     assert made == TOGETHER
@@ -102,17 +102,17 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
 async def test_an_answer_that_is_not_written_yet_is_not_lost_when_the_server_ends(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue, add = await open_queue(inside.service), Sending.add
+    queue, add = await open_queue(inside.service), PendingWrites.add
 
     def end_all() -> None:
         for lane in inside.lanes:
             lane.shutdown()
 
-    def ends_then_adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
+    def ends_then_adds(self: PendingWrites, transport: asyncio.Transport, data: bytes) -> None:
         asyncio.get_running_loop().call_soon(end_all)  # just before what is added is written
         add(self, transport, data)
 
-    monkeypatch.setattr(Sending, "add", ends_then_adds)
+    monkeypatch.setattr(PendingWrites, "add", ends_then_adds)
     async with connected(inside.port) as raw:
         await raw.send(request("POST", join_path(queue), b"{}"))
         assert (await raw.answer()).status == 201
@@ -139,15 +139,15 @@ def comes(transport: asyncio.Transport, said: bytes) -> None:
 async def test_what_is_said_before_an_answer_is_written_is_answered_after_it(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, said: bytes, statuses: list[int]
 ) -> None:
-    queue, add = await open_queue(inside.service), Sending.add
+    queue, add = await open_queue(inside.service), PendingWrites.add
 
-    def says_more_then_adds(self: Sending, transport: asyncio.Transport, data: bytes) -> None:
+    def says_more_then_adds(self: PendingWrites, transport: asyncio.Transport, data: bytes) -> None:
         # As uvloop does, which looks for something new to read before it goes on with what is to be done.
         monkeypatch.undo()
         asyncio.get_running_loop().call_soon(comes, transport, said)
         add(self, transport, data)
 
-    monkeypatch.setattr(Sending, "add", says_more_then_adds)
+    monkeypatch.setattr(PendingWrites, "add", says_more_then_adds)
     async with connected(inside.port) as raw:
         await raw.send(request("POST", join_path(queue), b"{}"))
         assert [(await raw.answer()).status for _ in statuses] == statuses

@@ -17,6 +17,7 @@ from fairline.errors import FairlineError, StoreUnavailable
 from fairline.service.answers import StatusAnswer
 from fairline.store import Arrival
 from fairline.web.streams import hub
+from fairline.web.streams.ticket_stream import TicketStream
 from tests.backends import HOST
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.sse import EventSource
@@ -41,7 +42,7 @@ async def watching(inside: Inside, queue: QueueId, number: int) -> AsyncIterator
         await stream.until(lambda seen: bool(seen.events))
         looping = inside.context.hub
         assert looping is not None
-        await until(lambda: queue in looping._kept and not looping._kept[queue].moved)
+        await until(lambda: queue in looping._queues and not looping._queues[queue].moved)
         yield stream
     finally:
         await stream.close()
@@ -60,7 +61,7 @@ def away_once(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             raise StoreUnavailable("away for a moment")
         return await look(queue, numbers, heartbeat=heartbeat)
 
-    monkeypatch.setattr(inside.service, "look_up", looked)
+    monkeypatch.setattr(inside.service, "statuses", looked)
     return missed
 
 
@@ -115,7 +116,7 @@ async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, mo
     await inside.service.store.join(queue, [Arrival()] * 9)
     async with AsyncExitStack() as stack:
         streams = [await stack.enter_async_context(watching(inside, queue, number)) for number in range(2, 10)]
-        turn, told_in, tell = 0, list[int](), hub.Watcher.tell
+        turn, told_in, push = 0, list[int](), TicketStream.push
 
         async def take_turns() -> None:
             nonlocal turn
@@ -123,14 +124,14 @@ async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, mo
                 turn += 1
                 await asyncio.sleep(0)
 
-        def noted(watcher: hub.Watcher, *args: Any, **named: Any) -> bool:
+        def noted(watcher: TicketStream, *args: Any, **named: Any) -> bool:
             told_in.append(turn)
-            return tell(watcher, *args, **named)
+            return push(watcher, *args, **named)
 
         # Writing takes so long that two of them are a whole turn.
         clock = itertools.count(step=hub.TURN_SECONDS / 2)
         monkeypatch.setattr(hub, "monotonic", clock.__next__)
-        monkeypatch.setattr(hub.Watcher, "tell", noted)
+        monkeypatch.setattr(TicketStream, "push", noted)
         others = asyncio.create_task(take_turns())
         await inside.service.act(queue, Action.CANCEL, 1)
         for position, stream in enumerate(streams, 1):

@@ -82,7 +82,7 @@ class Access:
 
     def _who(self, request: Request) -> str:
         """Where a call comes from, as tries are counted: no address is kept."""
-        address = self._context.counted_address(request).encode()
+        address = self._context.proxies.counted_address(request).encode()
         return blake2b(address, key=self._keyring.digest_key, person=b"sign in").hexdigest()[:32]
 
     # The dashboard

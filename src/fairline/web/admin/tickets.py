@@ -260,7 +260,7 @@ class Tickets(OperatorCalls):
             await call.record("queue.created", **about, position=ticket.position)
         else:
             call.log("queue.idempotency_reuse", **about, position=ticket.position)
-        return private(201 if answer.created else 200, self._context.told(answer, token=answer.token))
+        return private(201 if answer.created else 200, self._context.answers.ticket(answer, token=answer.token))
 
     async def one(self, call: Call) -> Response:
         """One ticket."""

@@ -1,1 +1,1 @@
-"""The calls for people who wait, for sites and for everyone."""
+"""The API calls for people in line, for protected sites and for everyone. (Those for operators are in `admin`.)"""

@@ -1,4 +1,4 @@
-"""What the boards of queues show, read once for all who look, and the calls that tell it: once, or live."""
+"""The calls of boards, once or as a live stream. A board is read once for everybody who looks at it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from fairline.web.context import Context
 from fairline.web.server.assets import Assets
 from fairline.web.server.http import Outcome, Pending, Request, Response, Running, Sent, encode
 
-#: So many queues fit on one screen.
+#: The most queues on one screen.
 MOST_QUEUES = 8
-#: So many queues are followed from look to look; of the others the last calls are read anew.
+#: The most queues whose calls are remembered from one reading to the next; for others they are read again.
 FOLLOWED = 200
-#: Whoever has missed more events than these pages hold reads the last calls anew.
+#: The most pages of missed events that are read; after more, the last calls are read again instead.
 MOST_PAGES = 10
 
 
 class Follower:
-    """One queue, as its board showed it at the last look."""
+    """Follows the events of one queue and keeps its board as it was last read."""
 
     def __init__(self, service: Fairline, queue: QueueId) -> None:
         self._service = service
@@ -38,73 +38,73 @@ class Follower:
         self._calls = Calls()
         self._after: str | None = None
         self.read_at = 0.0
-        """When it was last read, by our own clock; 0 before that."""
-        self.stirred = False
-        """Whether anything happened since."""
+        """When the board was last read, by our own clock; 0 before that."""
+        self.changed = False
+        """Whether there were events since."""
         self.answer: BoardAnswer | None = None
         self.encoded = b""
         """The answer as JSON."""
 
-    async def hear(self) -> bool:
-        """Read what happened since the last time; says whether it was more than people joining."""
+    async def read_events(self) -> bool:
+        """Read the events since the last time; returns whether there were others than joins."""
         if self._after is None:
             self._after = await self._service.last_event(self._queue)
             self._calls = Calls(await self._service.calls(self._queue))
             return True
-        more = False
+        relevant = False
         for _ in range(MOST_PAGES):
             events = await self._service.events(self._queue, self._after, PAGE)
-            self.stirred = self.stirred or bool(events)
-            more = self._calls.add(events) or more
+            self.changed = self.changed or bool(events)
+            relevant = self._calls.add(events) or relevant
             self._after = events[-1].id if events else self._after
             if len(events) < PAGE:
-                return more
+                return relevant
         self._after = None
-        return await self.hear()
+        return await self.read_events()
 
-    async def look(self) -> None:
-        """Read how those called stand now."""
-        self.stirred = False
-        self.answer = _told(await read_board(self._service, self._queue, self._calls))
+    async def read_board(self) -> None:
+        """Read the board: the current status of the tickets that were called."""
+        self.changed = False
+        self.answer = _answer(await read_board(self._service, self._queue, self._calls))
         self.encoded = encode(self.answer)
         self.read_at = time.monotonic()
 
 
 class Boards:
-    """The calls of boards."""
+    """The API calls of boards."""
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
-        self._boards = RecentReads(context.service, self._look, FRESH_SECONDS, FOLLOWED)
+        self._boards = RecentReads(context.service, self._read_board, FRESH_SECONDS, FOLLOWED)
         self._followed: OrderedDict[QueueId, Follower] = OrderedDict()
         self.version = assets.version("board.js", "board.css")
 
     async def board(self, request: Request) -> Response:
-        """What the board of a queue shows."""
+        """The board of a queue."""
         follower = await self.fresh(named_queue(request.params["queue"]))
         return Response(200, follower.encoded, headers=((b"cache-control", b"public, max-age=1"),))
 
     def stream(self, request: Request) -> Outcome:
-        """The boards of some queues, live: see screens."""
+        """The boards of some queues, live: see board_streams."""
         queues = named_queues(request.params["queues"])
         board_streams = self._context.board_streams
         if board_streams is None:
-            raise InvalidRequest("", "This server has no streams. Ask for the board again and again.")
+            raise InvalidRequest("", "This server has no streams. Poll the board instead.")
 
         async def opened() -> Sent:
-            told = [(queue, (await self.fresh(queue)).encoded) for queue in queues]
-            return board_streams.open(self._context.counted_address(request), told, self.version)
+            boards = [(queue, (await self.fresh(queue)).encoded) for queue in queues]
+            return board_streams.open(self._context.proxies.counted_address(request), boards, self.version)
 
         return Pending(Running(opened()), lambda sent: sent)
 
     async def fresh(self, queue: QueueId) -> Follower:
-        """The board of a queue as it is set now, at most a second old; QueueNotFound where there is none."""
+        """The board of a queue with its current settings, at most a second old; QueueNotFound if there is none."""
         return await self._boards.get(queue)
 
-    async def _look(self, queue: QueueId) -> Follower:
+    async def _read_board(self, queue: QueueId) -> Follower:
         follower = self._followed.pop(queue, None) or Follower(self._context.service, queue)
-        await follower.hear()
-        await follower.look()
+        await follower.read_events()
+        await follower.read_board()
         self._followed[queue] = follower
         while len(self._followed) > FOLLOWED:
             self._followed.popitem(last=False)
@@ -112,16 +112,16 @@ class Boards:
 
 
 def named_queues(text: str) -> list[QueueId]:
-    """The queues an address names, with commas between them; each once, in their order."""
+    """The queues in an address, separated by commas; each once, in their order."""
     names = list(dict.fromkeys(name for name in unquote(text).split(",") if name))
     if not 1 <= len(names) <= MOST_QUEUES:
         raise InvalidRequest(
-            "queues", f"must be 1 to {MOST_QUEUES} queues with commas between them, such as 'a,b'; got {len(names)}"
+            "queues", f"must be 1 to {MOST_QUEUES} queues separated by commas, such as 'a,b'; got {len(names)}"
         )
     return [named_queue(name) for name in names]
 
 
-def _told(board: Board) -> BoardAnswer:
+def _answer(board: Board) -> BoardAnswer:
     settings, snapshot = board.settings, board.snapshot
     wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
     return BoardAnswer(

@@ -1,4 +1,4 @@
-"""For people who wait: join, heartbeat, status, leave, stream, letting others pass, moving to another device."""
+"""The API calls of people in line: join, heartbeat, status, leave, stream, step back, move to another device."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from fairline.web.api.wire import (
     Strict,
     TicketAnswer,
 )
-from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS, Context, same_ticket
+from fairline.web.context import Context
+from fairline.web.cookies import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.server import request_log
 from fairline.web.server.http import (
     NO_STORE,
@@ -47,6 +48,7 @@ from fairline.web.server.http import (
     cookie,
     private,
 )
+from fairline.web.ticket_answers import same_ticket
 
 _join = msgspec.json.Decoder(JoinBody)
 _join_escaped = msgspec.json.Decoder(JoinRequest)
@@ -55,15 +57,15 @@ _leave = msgspec.json.Decoder(LeaveRequest)
 _step_back = msgspec.json.Decoder(StepBackRequest)
 _moved = msgspec.json.Decoder(MovedRequest)
 _nothing = msgspec.json.Decoder(Strict)
-_SIGN = HeartbeatRequest()
-_NO_WORD = JoinBody()
-#: As much of a visitor's cookie as is looked at.
+_EMPTY_HEARTBEAT = HeartbeatRequest()
+_EMPTY_JOIN = JoinBody()
+#: The characters of a visitor cookie that are read; the rest is ignored.
 LONGEST_VISITOR = 200
 _LEFT = Response(204, headers=NO_STORE)
 
 
 def named_queue(name: str) -> QueueId:
-    """The queue a path names; one that cannot be is one that is not there."""
+    """The queue in a path; QueueNotFound if that cannot be the id of a queue."""
     try:
         return queue_id(name)
     except InvalidSettings:
@@ -71,16 +73,18 @@ def named_queue(name: str) -> QueueId:
 
 
 def visitor_of(request: Request) -> str:
-    """The secret in a cookie of ours, by which a browser that names no client id is known again; or a new one."""
+    """The secret in our visitor cookie, which identifies a browser that sends no client id; or a new secret."""
     return _known_visitor(request) or secrets.token_urlsafe(16)
 
 
 def visitor_with(request: Request, key: str | None, context: Context) -> str:
-    """The same, for a join with an idempotency key: a browser without a cookie that sends the call again is given the
-    same secret again."""
+    """The same for a join with an idempotency key: a browser without the cookie that repeats the call receives the same
+    secret again."""
     if not key:
         return visitor_of(request)
-    return _known_visitor(request) or context.service.identity.visitor(key, context.seen_as(request))
+    return _known_visitor(request) or context.service.identity.visitor(
+        key, context.sessions.browser_at_address(request)
+    )
 
 
 def _known_visitor(request: Request) -> str:
@@ -88,7 +92,7 @@ def _known_visitor(request: Request) -> str:
 
 
 class People:
-    """The calls of those who wait."""
+    """The API calls of people in line."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -96,7 +100,7 @@ class People:
         self._walk_in = WalkIn(context.service)
 
     def join(self, request: Request) -> Outcome:
-        """Take a place in the line, or come back to the one held."""
+        """Take a place in the line, or return to the existing one."""
         queue = named_queue(request.params["queue"])
         body = join_request(request)
         visitor = None if body.client_id else visitor_with(request, body.idempotency_key, self._context)
@@ -109,53 +113,55 @@ class People:
         return Pending(asked, welcome)
 
     def welcome(self, request: Request, answer: JoinAnswer, visitor: str | None) -> Response:
-        """The ticket with its token, which is also put into a cookie, beside the one that knows the browser again where
-        it named no client id."""
-        content = self._context.told(answer, token=answer.token)
+        """The ticket with its token. The token is also set as a cookie; a browser that sent no client id gets the
+        visitor cookie in addition."""
+        content = self._context.answers.ticket(answer, token=answer.token)
         return private(201 if answer.created else 200, content, self.cookies(request, answer, visitor))
 
     def cookies(self, request: Request, answer: JoinAnswer, visitor: str | None) -> Headers:
-        """What a browser needs to come back to its ticket."""
+        """The cookies that a browser needs to return to its ticket."""
         headers = self._context.ticket_cookies(request, answer.queue, answer.settings, answer.token)
         if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
-            headers += (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
+            headers += (
+                cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.proxies.is_https(request)),
+            )
         return headers
 
     def heartbeat(self, request: Request) -> Outcome:
-        """A sign of life; answers where the ticket stands and when to beat next."""
+        """A heartbeat; answers with the status of the ticket and the time until the next heartbeat."""
         claims = self._context.ticket_claims(request)
-        body = request.decode(_heartbeat, default=_SIGN)
+        body = request.decode(_heartbeat, default=_EMPTY_HEARTBEAT)
         if body.client_id and claims.client and not self._service.is_client(body.client_id, claims.client):
             raise TokenInvalid("it belongs to another client")
 
-        def told(answer: StatusAnswer) -> Response:
-            token = self._context.renewed(claims, same_ticket(claims, answer))
+        def render(answer: StatusAnswer) -> Response:
+            token = self._context.renewed_token(claims, same_ticket(claims, answer))
             headers = self._renewal(request, answer, token)
-            return private(200, self._context.told(answer, token=token, heartbeat=True), headers)
+            return private(200, self._context.answers.ticket(answer, token=token, heartbeat=True), headers)
 
-        return Pending(self._heartbeat(claims), told, recover=gone_with_its_queue)
+        return Pending(self._heartbeat(claims), render, recover=gone_with_its_queue)
 
     def _heartbeat(self, claims: TicketClaims) -> GroupedCall[StatusAnswer]:
         return self._service.heartbeat(QueueId(claims.queue), claims.number, claims.joined)
 
     def _renewal(self, request: Request, answer: StatusAnswer, token: str | None) -> Headers:
-        """A renewed token goes where the old one came from: a browser that has it in a cookie cannot put it there."""
+        """A renewed token is returned in the way the old one came: a browser's script cannot set the cookie itself."""
         if token is None or request.bearer():
             return ()
         return self._context.ticket_cookies(request, answer.queue, answer.settings, token)
 
     def status(self, request: Request) -> Outcome:
-        """Where the ticket stands."""
+        """The status of the ticket."""
         claims = self._context.ticket_claims(request)
 
-        def told(answer: StatusAnswer) -> Response:
-            content = self._context.told(same_ticket(claims, answer))
+        def render(answer: StatusAnswer) -> Response:
+            content = self._context.answers.ticket(same_ticket(claims, answer))
             return private(200, content, self._onward(request, answer, content))
 
-        return Pending(self._service.status(QueueId(claims.queue), claims.number), told, recover=gone_with_its_queue)
+        return Pending(self._service.status(QueueId(claims.queue), claims.number), render, recover=gone_with_its_queue)
 
     def _onward(self, request: Request, answer: StatusAnswer, content: TicketAnswer) -> Headers:
-        """Whoever was sent on to another queue, and has the token in a cookie, has the one there too."""
+        """The cookie with the new ticket of a person who was transferred to another queue and uses cookies."""
         there = content.transferred_to
         if isinstance(there, UnsetType) or request.bearer():
             return ()
@@ -169,7 +175,7 @@ class People:
 
     async def _leave(self, request: Request, claims: TicketClaims, final: bool) -> Sent:
         queue = QueueId(claims.queue)
-        # A page that stays open on the old device must not take away a place that went on to another.
+        # A page that is still open on the old device must not give up a place that has moved to another device.
         same_ticket(claims, await self._service.status(queue, claims.number))
         if final:
             request_log.left(request, await self._service.leave(queue, claims.number, claims.joined))
@@ -185,7 +191,7 @@ class People:
         try:
             same_ticket(claims, await self._heartbeat(claims))
             await self._walk_in.step_back(queue, claims.number, body.places, body.position)
-            return private(200, self._context.told(await self._service.status(queue, claims.number)))
+            return private(200, self._context.answers.ticket(await self._service.status(queue, claims.number)))
         except QueueNotFound as error:
             gone_with_its_queue(error)
 
@@ -203,7 +209,7 @@ class People:
         return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
 
     async def moved(self, request: Request) -> Response:
-        """Go on with a ticket on this device."""
+        """Continue with a ticket on this device."""
         body = request.decode(_moved)
         visitor = visitor_of(request)
         try:
@@ -217,7 +223,7 @@ class People:
         return self.welcome(request, answer, visitor)
 
     def stream(self, request: Request) -> Outcome:
-        """The ticket, live: see hub."""
+        """The status of the ticket, live: see hub."""
         claims = self._context.ticket_claims(request)
         hub = self._context.hub
         if hub is None:
@@ -230,14 +236,14 @@ class People:
 
 
 def gone_with_its_queue(error: FairlineError) -> NoReturn:
-    """To someone with a good token, a queue that was deleted is a place that is gone."""
+    """Answer 410 for a valid token whose queue was deleted: the place is gone."""
     if isinstance(error, QueueNotFound):
         raise TicketExpired("queue_deleted") from None
     raise error
 
 
 def _gone_already(error: FairlineError) -> Response:
-    """Whoever is gone already has left: a retried beacon is as good as the first."""
+    """Leaving a place that is already gone succeeds, so that a repeated beacon is answered like the first."""
     if isinstance(error, TransitionRefused | TicketExpired | TicketNotFound | QueueNotFound):
         return _LEFT
     raise error
@@ -245,9 +251,9 @@ def _gone_already(error: FairlineError) -> Response:
 
 def join_request(request: Request) -> JoinRequest:
     """The body of a join, with the idempotency key of the header where the body has none."""
-    body = request.decode(_join_escaped) if b"\\" in request.body else request.decode(_join, default=_NO_WORD)
+    body = request.decode(_join_escaped) if b"\\" in request.body else request.decode(_join, default=_EMPTY_JOIN)
     key = request.head.text(b"idempotency-key")
     if key and body.idempotency_key is None:
-        # No JoinBody any more: nobody has checked what the header says.
+        # Not a JoinBody: the value of the header has not been checked yet.
         return JoinRequest(**msgspec.structs.asdict(body) | {"idempotency_key": key})
     return body

@@ -1,4 +1,4 @@
-"""What anyone may read: the state of a queue, the public keys, whether the server is well."""
+"""The API calls that need no token: the state of a queue, the public keys, and the health of the server."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Public:
     async def queue(self, request: Request) -> Response:
         """The state of a queue, the same for everyone."""
         state = await self._context.queue_states.state(named_queue(request.params["queue"]))
-        return Response(200, encode(state.told), headers=((b"cache-control", b"public, max-age=1"),))
+        return Response(200, encode(state.answer), headers=((b"cache-control", b"public, max-age=1"),))
 
     async def jwks(self, request: Request) -> Response:
-        """The public keys, so that a site can check passes by itself."""
+        """The public keys, so that a site can check session tokens by itself."""
         body = encode(self._context.service.keyring.jwks())
         return Response(200, body, headers=((b"cache-control", b"public, max-age=300"),))
 
-    async def _is_kept(self) -> bool:
-        """Our own keeper goes round; or where we have none, one elsewhere."""
+    async def _has_keeper(self) -> bool:
+        """Whether the keeper of this worker runs; or, if it has none, one in another process."""
         if self._keeper is not None:
             return self._keeper.alive
         store = self._context.service.store
@@ -39,16 +39,16 @@ class Public:
         return last is not None and await store.time() - last < 3000 * self._context.settings.sweep_seconds
 
     async def healthz(self, request: Request) -> Response:
-        """This process answers."""
+        """Whether this process answers."""
         return Response(200, encode({"status": "ok"}), headers=NO_STORE)
 
     async def readyz(self, request: Request) -> Response:
-        """The store answers, and someone keeps the queues."""
+        """Whether the store answers and a keeper runs."""
         checks: dict[str, str] = {}
         try:
             await self._context.service.store.time()
             checks["store"] = "ok"
-            checks["keeper"] = "ok" if await self._is_kept() else "has not gone round lately"
+            checks["keeper"] = "ok" if await self._has_keeper() else "has not run recently"
         except StoreError as error:
             log.warning("readyz.store_away", error=error.message)
             checks["store"] = "does not answer"

@@ -1,4 +1,4 @@
-"""Queues as they were a moment ago, for everyone."""
+"""The states of queues for public calls, cached for a second."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from fairline.service.join_calendar import refused_now
 from fairline.service.recent_reads import RecentReads
 from fairline.web.api.wire import QueueAnswer, moment
 
-#: How long the state of a queue is good for, in caches and here.
+#: Seconds for which the state of a queue may be cached, here and by HTTP caches.
 FRESH_SECONDS = 1.0
 
 
 class State(Struct, frozen=True):
-    """A queue at a moment: what it is set to, and what everyone may see of it."""
+    """A queue at a moment: its settings, and the answer that everybody may see."""
 
     settings: QueueSettings
-    told: QueueAnswer
+    answer: QueueAnswer
 
 
 class QueueStates:
-    """The states of queues."""
+    """The cached states of queues."""
 
     def __init__(self, service: Fairline) -> None:
         self._service = service
         self._states = RecentReads(service, self._read, FRESH_SECONDS)
 
     async def state(self, queue: QueueId) -> State:
-        """A queue as it is set now, its figures at most a second old; QueueNotFound where there is none."""
+        """A queue with its current settings and counts at most a second old; QueueNotFound if there is none."""
         return await self._states.get(queue)
 
     async def _read(self, queue: QueueId) -> State:
         snapshot, settings = await self._service.snapshot(queue)
-        return State(settings, _told(queue, snapshot, settings))
+        return State(settings, _answer(queue, snapshot, settings))
 
 
-def _told(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) -> QueueAnswer:
+def _answer(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) -> QueueAnswer:
     wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
     calendar, now = settings.calendar, snapshot.now
     opens = calendar.opens_at(now) if calendar.limited else None

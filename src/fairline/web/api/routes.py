@@ -1,5 +1,5 @@
-"""The calls for people in line, for sites and for anyone, as rows. (Those for operators are in `admin`, the pages in
-`pages` and `dashboard`.)"""
+"""The operations table of the API calls for people in line, for sites and for everyone, and of the server's own calls.
+(The calls for operators are in `admin`, the pages in `pages` and `dashboard`.)"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from fairline.web.server.operations import (
 )
 
 _ID = "must be the id of a queue"
-_WHICH = Query("queue", QueueName, "which queue's cookie is meant, where a browser is in line in several", _ID)
+_WHICH = Query("queue", QueueName, "which queue's cookie to use, if a browser is in line in several queues", _ID)
 _SIGNED = ("token_missing", "token_invalid", "token_expired")
 _TOKEN = (*_SIGNED, "token_moved")
 
@@ -50,7 +50,7 @@ _server = partial(Operation, group="server", answers={200: str}, store=False)
 
 
 def people_operations(people: People) -> list[Operation]:
-    """For people in line."""
+    """The calls of people in line."""
     ticket = partial(
         Operation,
         group="people",
@@ -62,12 +62,12 @@ def people_operations(people: People) -> list[Operation]:
     return [
         Operation(
             "POST /api/v1/queues/{queue}/join",
-            "Take a place in the line, or come back to the one held.",
+            "Take a place in the line, or return to the existing one.",
             group="people",
             fast=people.join,
             takes=JoinRequest,
             answers={201: TicketAnswer, 200: TicketAnswer},
-            query=(Query("queue", QueueName, "the queue of the path: clients add it to every call", _ID),),
+            query=(Query("queue", QueueName, "the same queue as in the path: clients add it to every call", _ID),),
             headers=("Idempotency-Key",),
             sends={201: TOKEN_COOKIE, 200: TOKEN_COOKIE},
             problems=(
@@ -80,11 +80,11 @@ def people_operations(people: People) -> list[Operation]:
                 "rate_limited",
             ),
         ),
-        ticket("POST /api/v1/heartbeat", "Give a sign of life.", fast=people.heartbeat, takes=HeartbeatRequest),
-        ticket("GET /api/v1/status", "Where the ticket stands.", fast=people.status),
+        ticket("POST /api/v1/heartbeat", "Send a heartbeat.", fast=people.heartbeat, takes=HeartbeatRequest),
+        ticket("GET /api/v1/status", "The status of the ticket.", fast=people.status),
         ticket(
             "POST /api/v1/leave",
-            "Leave for good, or say that the page was closed.",
+            "Leave for good, or tell the server that the page was closed.",
             fast=people.leave,
             takes=LeaveRequest,
             answers={204: None},
@@ -99,14 +99,14 @@ def people_operations(people: People) -> list[Operation]:
         ),
         ticket(
             "POST /api/v1/move",
-            "A link that takes the ticket to another device, once.",
+            "A link that moves the ticket to another device; it works once.",
             slow=people.move,
             takes=Strict,
             answers={200: MoveAnswer},
         ),
         Operation(
             "POST /api/v1/moved",
-            "Go on with a ticket on this device, by the code of its link.",
+            "Continue with a ticket on this device, with the code of its link.",
             group="people",
             slow=people.moved,
             takes=MovedRequest,
@@ -117,19 +117,19 @@ def people_operations(people: People) -> list[Operation]:
         ),
         ticket(
             "GET /api/v1/stream",
-            "The ticket, live, as server-sent events.",
+            "The status of the ticket, live, as server-sent events.",
             fast=people.stream,
             answers={200: str, 204: None},
             media=EVENT_STREAM,
             problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
-            query=(_WHICH, Query("last_event_id", str, "as the header, for clients that cannot send it")),
+            query=(_WHICH, Query("last_event_id", str, "like the header, for clients that cannot send it")),
             headers=("Last-Event-ID",),
         ),
     ]
 
 
 def site_operations(sites: Sessions, gate: ForwardAuth) -> list[Operation]:
-    """For sites: the stay inside."""
+    """The calls of protected sites about sessions."""
     session = partial(
         Operation,
         group="sites",
@@ -141,20 +141,22 @@ def site_operations(sites: Sessions, gate: ForwardAuth) -> list[Operation]:
     return [
         session(
             "POST /api/v1/session/start",
-            "Begin the session, for this client alone.",
+            "Start the session, for this client alone.",
             fast=sites.start,
             headers=("Idempotency-Key",),
         ),
         session("POST /api/v1/session/activity", "Keep the session alive.", fast=sites.activity),
-        session("POST /api/v1/session/complete", "Done inside: the room is free at once.", fast=sites.complete),
+        session(
+            "POST /api/v1/session/complete", "The visitor is done: the capacity is free at once.", fast=sites.complete
+        ),
         session(
             "POST /api/v1/session/leave",
-            "Gone without it: the room is free at once, and nothing is used up.",
+            "The visitor left without completing: the capacity is free at once, and no stock is used up.",
             fast=sites.leave,
         ),
         session(
             "GET /api/v1/session/verify",
-            "May this request go on? For nginx auth_request and forward-auth.",
+            "May this request continue? For nginx auth_request and forward-auth.",
             fast=gate.verify,
             takes=None,
             problems=(*_SIGNED, "transition_refused", "session_taken", "ticket_not_found", "queue_not_found"),
@@ -164,7 +166,7 @@ def site_operations(sites: Sessions, gate: ForwardAuth) -> list[Operation]:
                 Query(
                     "answer",
                     Literal["redirect", "refused"],
-                    "who reads the answer: the browser, where it is no (`redirect`), or in any case (`refused`)",
+                    "who reads the answer: the browser, if it is a refusal (`redirect`), or always (`refused`)",
                     "must be redirect or refused",
                 ),
             ),
@@ -174,12 +176,15 @@ def site_operations(sites: Sessions, gate: ForwardAuth) -> list[Operation]:
                 200: {
                     "X-Fairline-Queue": "The queue.",
                     "X-Fairline-Ticket": "The ticket's number.",
-                    "X-Fairline-Bypass": "Instead of both: no pass is needed here.",
-                    "Set-Cookie": "To be handed on to the browser.",
+                    "X-Fairline-Bypass": "Instead of both: no session token is needed here.",
+                    "Set-Cookie": "To be forwarded to the browser.",
                 },
-                302: {"Location": "The waiting page, or the same address without a pass in it."},
-                307: {"Location": "The same address, for what was sent with a POST."},
-                401: {"X-Fairline-Redirect": "The same, where the queue is known.", "Set-Cookie": "To be handed on."},
+                302: {"Location": "The waiting page, or the same address without a session token in it."},
+                307: {"Location": "The same address, to send a POST again."},
+                401: {
+                    "X-Fairline-Redirect": "Where to send the browser, if the queue is known.",
+                    "Set-Cookie": "To be forwarded to the browser.",
+                },
                 503: {"Retry-After": "Seconds."},
             },
         ),
@@ -187,7 +192,7 @@ def site_operations(sites: Sessions, gate: ForwardAuth) -> list[Operation]:
 
 
 def public_operations(public: Public) -> list[Operation]:
-    """For anyone, and for whoever watches the server."""
+    """The calls that need no token, and the health checks."""
     return [
         Operation(
             "GET /api/v1/queues/{queue}",
@@ -199,15 +204,15 @@ def public_operations(public: Public) -> list[Operation]:
         ),
         _server(
             "GET /.well-known/jwks.json",
-            "The public keys of session tokens.",
+            "The public keys that verify session tokens.",
             group="public",
             slow=public.jwks,
             answers={200: KeySet},
         ),
-        _server("GET /healthz", "This process answers.", slow=public.healthz, answers={200: Health}),
+        _server("GET /healthz", "Whether this process answers.", slow=public.healthz, answers={200: Health}),
         _server(
             "GET /readyz",
-            "The store answers, and the queues are kept.",
+            "Whether the store answers and a keeper runs.",
             slow=public.readyz,
             answers={200: Readiness, 503: Readiness},
         ),
@@ -215,11 +220,11 @@ def public_operations(public: Public) -> list[Operation]:
 
 
 def board_operations(boards: Boards) -> list[Operation]:
-    """For the screens at a counter."""
+    """The calls of boards: the screens where people wait to be called."""
     return [
         Operation(
             "GET /api/v1/queues/{queue}/board",
-            "What the board of a queue shows: labels and counters, the same for everyone.",
+            "The board of a queue: labels and desks, the same for everyone.",
             group="public",
             slow=boards.board,
             answers={200: BoardAnswer},
@@ -238,13 +243,13 @@ def board_operations(boards: Boards) -> list[Operation]:
 
 
 def metrics_operations(page: MetricsPage) -> list[Operation]:
-    """For Prometheus."""
-    about = "Figures for Prometheus: of all queues, and of all workers of this server."
+    """The call of Prometheus."""
+    about = "Metrics for Prometheus: of all queues, and of all workers of this server."
     return [_server("GET /metrics", about, slow=page.metrics, media=MEDIA)]
 
 
 def description_operations(docs: Docs, assets: Assets) -> list[Operation]:
-    """What describes all the others, and the files of the pages."""
+    """The description of all calls, and the static files of the pages."""
     openapi = {200: dict[str, Any]}
     return [
         _server("GET /docs", "This page.", slow=docs.page, media=HTML, any_query=True),

@@ -1,4 +1,5 @@
-"""For the protected site: start, activity, complete, leave. Whether a request may go on is in gate.py."""
+"""The API calls of protected sites about a session: start, activity, complete, leave. Whether a request may continue is
+in forward_auth."""
 
 from __future__ import annotations
 
@@ -21,50 +22,50 @@ _nothing = msgspec.json.Decoder(Strict)
 
 
 class Sessions:
-    """The calls of sites that a queue protects."""
+    """The API calls of sites that a queue protects."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._service = context.service
 
     def start(self, request: Request) -> Outcome:
-        """Begin the session, for this client alone."""
+        """Start the session, for this client alone."""
         claims = self._claims(request)
-        by = self._context.starting(request, claims)
-        asked = self._service.start(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, lambda answer: self._begun(request, claims, answer, by), recover=_gone)
+        client = self._context.sessions.starting_client(request, claims)
+        call = self._service.start(QueueId(claims.queue), claims.number, client, claims.joined)
+        return Pending(call, lambda answer: self._started(request, claims, answer, client), recover=_session_over)
 
     def activity(self, request: Request) -> Outcome:
         """Keep the session alive."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
-        asked = self._service.touch(QueueId(claims.queue), claims.number, by, claims.joined)
-        return Pending(asked, _told, recover=_gone)
+        client = self._context.sessions.client(request, claims)
+        call = self._service.touch(QueueId(claims.queue), claims.number, client, claims.joined)
+        return Pending(call, _render, recover=_session_over)
 
     def leave(self, request: Request) -> Outcome:
-        """Gone without having done what they came for: the room is free at once, and nothing is used up."""
+        """The visitor left without completing: the capacity is free at once, and no stock is used up."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
-        asked = self._service.leave(QueueId(claims.queue), claims.number, claims.joined, by)
-        return Pending(asked, _told, recover=_gone)
+        client = self._context.sessions.client(request, claims)
+        call = self._service.leave(QueueId(claims.queue), claims.number, claims.joined, client)
+        return Pending(call, _render, recover=_session_over)
 
     def complete(self, request: Request) -> Outcome:
-        """Done: the room is free at once."""
+        """The visitor is done: the capacity is free at once."""
         claims = self._claims(request)
-        by = self._context.visitor(request, claims)
-        asked = self._service.complete(QueueId(claims.queue), claims.number, claims.joined, by)
-        return Pending(asked, _told, recover=_gone)
+        client = self._context.sessions.client(request, claims)
+        call = self._service.complete(QueueId(claims.queue), claims.number, claims.joined, client)
+        return Pending(call, _render, recover=_session_over)
 
     def _claims(self, request: Request) -> SessionClaims:
         request.decode(_nothing, default=Strict())
-        return self._context.session_claims(request)
+        return self._context.sessions.claims(request)
 
-    def _begun(self, request: Request, claims: SessionClaims, answer: StatusAnswer, by: str) -> Response:
-        token = self._context.handed_to(claims, by)
-        return private(200, _content(answer, token), self._context.visitor_cookies(request, claims, by))
+    def _started(self, request: Request, claims: SessionClaims, answer: StatusAnswer, client: str) -> Response:
+        token = self._context.sessions.token_for_client(claims, client)
+        return private(200, _content(answer, token), self._context.sessions.client_cookies(request, claims, client))
 
 
-def _told(answer: StatusAnswer) -> Response:
+def _render(answer: StatusAnswer) -> Response:
     return private(200, _content(answer))
 
 
@@ -81,9 +82,8 @@ def _content(answer: StatusAnswer, token: str | UnsetType = UNSET) -> SessionAns
     )
 
 
-def _gone(error: FairlineError) -> NoReturn:
-    """To a site with a good pass, a ticket that is not kept any more, or a queue that was deleted, is a session that is
-    over."""
+def _session_over(error: FairlineError) -> NoReturn:
+    """Answer 410 for a valid session token whose ticket was purged or whose queue was deleted: the session is over."""
     if isinstance(error, TicketNotFound):
         raise TicketExpired("purged") from None
     gone_with_its_queue(error)

@@ -1,4 +1,5 @@
-"""What the calls take and answer, as types: they decode the requests and make the OpenAPI page."""
+"""The types of request and answer bodies: msgspec decodes requests with them, and the OpenAPI document is made from
+them."""
 
 from __future__ import annotations
 
@@ -15,117 +16,118 @@ from fairline.domain.ticket import Reason, Status
 
 @lru_cache(maxsize=256)
 def moment(ms: int) -> datetime:
-    """Milliseconds since 1970 as a time. Those who join together have the same."""
+    """Milliseconds since 1970 as a time. Cached, because people who join together have the same time."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 class Strict(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
-    """A request body: unknown fields are refused."""
+    """A request body in which unknown fields are refused."""
 
 
 class HeartbeatRequest(Strict, frozen=True):
-    """A sign of life. Both fields may be left out."""
+    """A heartbeat. Both fields may be left out."""
 
     timestamp: float | datetime | None = None
-    """The client's clock, as a number or as RFC 3339 has it. It is not relied on."""
+    """The client's time, as a number or in RFC 3339. The server does not rely on it."""
     client_id: Annotated[str, Meta(max_length=200)] | None = None
-    """As given at joining; another one is refused."""
+    """The same as in the join; another one is refused."""
 
 
 class LeaveRequest(Strict, frozen=True):
-    """Leaving: for good, or by closing the page, which starts a short grace. The token may be here for a beacon."""
+    """Leaves for good, or says that the page was closed, which starts a short grace."""
 
     final: bool = False
-    """True leaves at once; otherwise a reload within the grace comes back to the same place."""
+    """True leaves at once; otherwise a reload within the grace returns to the same place."""
     token: Annotated[str, Meta(max_length=4096)] | None = None
-    """The ticket's token, for `navigator.sendBeacon`, which cannot send headers."""
+    """The ticket token, for `navigator.sendBeacon`, which cannot send headers."""
 
 
 class StepBackRequest(Strict, frozen=True):
-    """Letting others go first."""
+    """Lets others go first."""
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
-    """How many others."""
+    """How many others go first."""
     position: Annotated[int, Meta(ge=1, le=LONGEST_LINE)] | None = None
-    """The position one saw oneself at. Whoever is further back already has done so: a second tap changes nothing."""
+    """The position that the page showed. A ticket that is already further back stays there, so a second tap changes
+    nothing."""
 
 
 class MoveAnswer(Struct, kw_only=True, frozen=True):
-    """What takes the ticket to another device. It works once, and does not copy: this device's token stops working."""
+    """A link that moves the ticket to another device. It works once; then the token of this device stops working."""
 
     url: str
-    """To be opened there; what comes after # stays with the browser."""
+    """The link to open on the other device; the part after # never leaves the browser."""
     code: str
     expires_in_seconds: int
 
 
 class MovedRequest(Strict, frozen=True):
-    """The code of a link, on the device that the ticket goes on to."""
+    """The code of a link, sent by the device that the ticket moves to."""
 
     code: Annotated[str, Meta(min_length=1, max_length=2048)]
     client_id: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    """A secret of the client, as in a join; the browser's own is in its cookie."""
+    """A secret of the client, as in a join; a browser may use its visitor cookie instead."""
 
 
 class TransferredTo(Struct, kw_only=True, frozen=True):
-    """Where someone is now who was sent on to another queue."""
+    """The new ticket of a person who was transferred to another queue."""
 
     queue: str
     ticket: int
     label: str
     token: str
-    """The token of the ticket there."""
+    """The token of the new ticket."""
 
 
 class TicketAnswer(Struct, kw_only=True, frozen=True):
-    """Where a ticket stands."""
+    """The status of a ticket."""
 
     queue: str
     ticket: int
     label: str
-    """The number as a counter prints it."""
+    """The number as it is printed and called."""
     token: str | UnsetType = UNSET
-    """Proves who holds the ticket. At joining, and renewed by a heartbeat past half its life."""
+    """Proves who holds the ticket. Sent after a join, and renewed by a heartbeat once it is past half its life."""
     status: Status
     reason: Reason | UnsetType = UNSET
     """Why it expired."""
     position: int | None
-    """From 1; null once it does not wait any more."""
+    """From 1; null once the ticket no longer waits."""
     queue_length: int
-    """How many wait."""
+    """How many people wait."""
     estimated_wait_seconds: int | None
-    """Null where nothing honest can be said."""
+    """Null while there is not enough data for an honest estimate."""
     estimated_wait_range: tuple[int, int] | None
     queue_status: QueueStatus
-    """Anything but `active` lets nobody in."""
+    """Nobody is admitted unless it is `active`."""
     sold_out: bool | UnsetType = UNSET
-    """True once all there was is sold: nobody will be let in any more."""
+    """True once all stock is sold: nobody else will be admitted."""
     stock_unknown: bool | UnsetType = UNSET
-    """True while it is not known how much there is to sell: nobody is let in until it is."""
+    """True while the amount of stock is unknown: nobody is admitted until it is known."""
     priority: int
     joined_at: datetime
     heartbeat_interval_seconds: float
     next_heartbeat_seconds: float | UnsetType = UNSET
-    """When to beat next: the server may stretch it. Only from a heartbeat."""
+    """Seconds until the next heartbeat; the server may ask for fewer heartbeats. Only in the answer to a heartbeat."""
     stream_url: str = "/api/v1/stream"
     redirect_url: str | UnsetType = UNSET
     """Once admitted: where to go, with the session token in the query."""
     session_token: str | UnsetType = UNSET
-    """Once admitted: the pass for the site."""
+    """Once admitted: the session token for the site."""
     claim_before: datetime | UnsetType = UNSET
-    """Once admitted: when the pass lapses if it is not used."""
+    """Once admitted: when the admission lapses if it is not used."""
     message: str | UnsetType = UNSET
-    """What the operator has to say."""
+    """The operator's message."""
     desk: str | UnsetType = UNSET
-    """Where to go, once called by a desk that said its name."""
+    """Where to go, once called by a desk that has a name."""
     on_hold: bool | UnsetType = UNSET
-    """True while it is put aside: it waits without a position, and is not called."""
+    """True while it is on hold: it waits without a position, and is not called."""
     transferred_to: TransferredTo | UnsetType = UNSET
-    """Where it went on, once it was transferred: go on with the token there."""
+    """The new ticket, once it was transferred to another queue: continue with its token."""
 
 
 class QueueAnswer(Struct, kw_only=True, frozen=True):
-    """A queue as everyone may see it."""
+    """The state of a queue that everyone may see."""
 
     id: str
     name: str
@@ -133,31 +135,31 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     queue_length: int
     admission_rate: float
     now_serving: int
-    """People inside, or let in and on their way."""
+    """People inside, and people who are admitted and on their way."""
     estimated_wait_seconds: int | None
     sold_out: bool
-    """All there was is sold: nobody will be let in any more."""
+    """All stock is sold: nobody else will be admitted."""
     stock_unknown: bool
-    """It is not known yet how much there is to sell: nobody is let in until it is."""
+    """The amount of stock is not known yet: nobody is admitted until it is known."""
     message: str
     open: bool
-    """False outside of the opening hours, and once nobody more can be served before closing time: nobody is taken."""
+    """Whether people can join. False outside opening hours, and once nobody else can be served before closing time."""
     opens_at: datetime | None
-    """When it opens next; null where it has no hours."""
+    """When it opens next; null if it has no opening hours."""
     closes_at: datetime | None
-    """When it closes; null while it is closed, and where it does not."""
+    """When it closes; null while it is closed, and if it never closes."""
 
 
 class ServingAnswer(Struct, kw_only=True, frozen=True):
-    """Someone who was called and is on the way, or at a counter: a label, never a name."""
+    """Someone who was called and is on the way, or is at a desk: a label, never a name."""
 
     label: str
     desk: str | None
     """Where to go, such as `Desk 2`."""
     since: datetime
-    """When they were called last."""
+    """When they were last called."""
     status: Literal["called", "serving"]
-    """`serving` once they have come."""
+    """`serving` once they have arrived."""
 
 
 class CalledAnswer(Struct, kw_only=True, frozen=True):
@@ -166,38 +168,38 @@ class CalledAnswer(Struct, kw_only=True, frozen=True):
     label: str
     desk: str | None
     at: datetime
-    """When they were called last."""
+    """When they were last called."""
     times_called: int
 
 
 class BoardAnswer(Struct, kw_only=True, frozen=True):
-    """A queue as its board shows it."""
+    """The board of a queue."""
 
     queue: str
     name: str
     status: QueueStatus
     open: bool
-    """False outside of the opening hours, and once nobody more can be served before closing time: nobody is taken."""
+    """Whether people can join. False outside opening hours, and once nobody else can be served before closing time."""
     queue_length: int
-    """How many wait."""
+    """How many people wait."""
     estimated_wait_seconds: int | None
-    """For someone joining now; null where nothing honest can be said."""
+    """For someone who joins now; null while there is not enough data for an honest estimate."""
     estimated_wait_range: tuple[int, int] | None
     serving: list[ServingAnswer]
-    """Who is called or served now, the one called last first; at most 50."""
+    """People who are called or served now, the last call first; at most 50."""
     called: list[CalledAnswer]
-    """The last few calls that stand, newest first; at most 8."""
+    """The last calls that still count, newest first; at most 8."""
 
 
 class TurnedAway(QueueAnswer, kw_only=True, frozen=True):
-    """What a program is told that came to a gate without a pass: the queue, and where to join it."""
+    """The answer to a program that comes to a gate without a session token: the queue, and where to join it."""
 
     join_url: str
     waiting_page: str
 
 
 class SessionAnswer(Struct, kw_only=True, frozen=True):
-    """A stay inside."""
+    """A session on the protected site."""
 
     status: Status
     queue: str
@@ -205,7 +207,7 @@ class SessionAnswer(Struct, kw_only=True, frozen=True):
     expires_at: datetime | None
     """When it ends unless there is activity."""
     session_token: str | UnsetType = UNSET
-    """Only of a start: the pass of this client, to be sent from now on in place of the one of the link."""
+    """Only after a start: this client's own session token, to be used from now on instead of the one in the link."""
 
 
 class Health(Struct, frozen=True):
@@ -215,7 +217,7 @@ class Health(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True):
-    """Whether the server can be sent people: `ready` or `not ready`, and what was found."""
+    """Whether the server can take requests: `ready` or `not ready`, with the result of each check."""
 
     status: str
     checks: dict[str, str]
@@ -236,20 +238,20 @@ class Problem(Struct, kw_only=True, frozen=True):
     status: int
     detail: str
     code: str
-    """What programs branch on; it never changes."""
+    """The code for programs to act on; it never changes."""
     request_id: str
     field: str | UnsetType = UNSET
-    """What of the request was wrong."""
+    """The part of the request that was wrong."""
     reason: str | UnsetType = UNSET
     """Why the ticket expired."""
     found: str | UnsetType = UNSET
-    """The state the ticket was in."""
+    """The state that the ticket was in."""
     version: int | UnsetType = UNSET
-    """The version the settings are at."""
+    """The current version of the settings."""
     opens_at: datetime | UnsetType = UNSET
     """When the queue opens."""
     early: bool | UnsetType = UNSET
-    """True where the queue is open, but the line is as long as can be served today."""
+    """True if the queue is open, but the line is already as long as can be served today."""
 
 
 __all__ = [

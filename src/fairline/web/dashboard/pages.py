@@ -136,7 +136,7 @@ class DashboardPages:
         return Response(303, headers=((b"location", HOME.encode()), *_HEADERS, *cookies))
 
     def _cookie(self, request: Request, token: str, seconds: float) -> tuple[bytes, bytes]:
-        return cookie(ADMIN_COOKIE, token, seconds, secure=self._context.secure(request), strict=True)
+        return cookie(ADMIN_COOKIE, token, seconds, secure=self._context.proxies.is_https(request), strict=True)
 
     def _refused(self, request: Request, error: FairlineError, back_to: str) -> Response:
         failure(request, error)  # for the log, and the figures in it

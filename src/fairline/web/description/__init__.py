@@ -1,1 +1,1 @@
-"""The description of the API: the OpenAPI document and the page made from it."""
+"""The description of the API: the OpenAPI document, and the page `/docs` made from it."""

@@ -1,4 +1,4 @@
-"""What bodies and answers may look like: for the examples of the page and of the OpenAPI document."""
+"""Example bodies and answers, for the page `/docs` and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-#: What someone might send, by the name of the type. Where it is empty, the call is made without a body.
+#: Example request bodies, by the name of the type. A type that is missing here is sent without a body.
 BODIES: dict[str, dict[str, Any]] = {
     "JoinRequest": {"client_id": "4f1d0c6e-a-secret-of-yours", "name": "Ada", "party_size": 2},
     "LeaveRequest": {"final": True},
@@ -32,7 +32,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "MailTrial": {"to": "ada@example.com"},
 }
 
-#: What is in the path and the query of an example.
+#: The values in the path and the query of an example.
 PATH = {
     "queue": "demo",
     "queues": "demo",
@@ -45,13 +45,13 @@ PATH = {
 }
 QUERY = {"queue": "demo", "status": "waiting", "limit": "50"}
 
-#: What an answer has that others of its type have not, by the last part of the path.
+#: Fields that the answer of one call has and others of the same type do not, by the last part of the path.
 ALSO: dict[str, dict[str, Any]] = {
     "join": {"token": "eyJhbGciOiJIUzI1NiIs…"},
     "heartbeat": {"next_heartbeat_seconds": 10},
 }
 
-#: What a field may be, by its name.
+#: Example values of fields, by name.
 _FIELDS: dict[str, Any] = {
     "queue": "demo",
     "ticket": 123,
@@ -86,7 +86,8 @@ _FIELDS: dict[str, Any] = {
     "generation": 2,
     "url": "https://shop.example/fairline",
 }
-_NAMED_BY = {
+#: Example values of fields, by type and name; they come before those by name alone.
+_FIELDS_OF_TYPES = {
     ("SessionAnswer", "status"): "active",
     ("MoveAnswer", "url"): "/join/demo/move#eyJhbGciOiJIUzI1NiIs…",
     ("BoardAnswer", "status"): "active",
@@ -146,12 +147,12 @@ _TIME = "2026-07-01T08:00:00Z"
 
 
 def sample(schema: Schema, components: dict[str, Schema]) -> Any:
-    """Something that a schema allows, as it may look in life: fields that are not always there are left out."""
+    """A realistic value that a schema allows; fields that are not always present are left out."""
     return _sample(schema, components, "", "")
 
 
 def plain(value: Any) -> Any:
-    """Whole numbers without a point, as one writes them."""
+    """The same value with whole numbers written without a decimal point."""
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -187,8 +188,8 @@ def _sample(schema: Schema, components: dict[str, Schema], owner: str, field: st
 
 
 def _field(owner: str, name: str, schema: Schema, components: dict[str, Schema]) -> Any:
-    if (owner, name) in _NAMED_BY:
-        return _NAMED_BY[owner, name]
+    if (owner, name) in _FIELDS_OF_TYPES:
+        return _FIELDS_OF_TYPES[owner, name]
     if name in _FIELDS:
         return _FIELDS[name]
     return _sample(schema, components, owner, name)

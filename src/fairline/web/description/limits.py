@@ -1,7 +1,7 @@
-"""What fields of bodies allow beyond what their types say: checks of the pure modules, as JSON Schema puts them.
+"""The limits of body fields that their types do not express, as JSON Schema: checks that the domain makes itself.
 
-The types are checked by msgspec, which tells them itself. These limits are checked elsewhere, with words of their own;
-here the same constants go into the description, so that a program knows them before it asks.
+msgspec checks the types and describes them by itself. These further limits are checked in the domain, with error
+messages of their own; here the same constants go into the description, so that a program knows them beforehand.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _or_empty(pattern: str) -> Schema:
     return {"pattern": f"^(?:{pattern})?$"}
 
 
-#: By the type and the field; a type that is made of another one has its limits too.
+#: By type and field; a type that is derived from another one has its limits too.
 LIMITS: dict[str, dict[str, Schema]] = {
     "QueueSettings": {
         "target_url": _or_empty("https?://[^/].*"),
@@ -75,7 +75,7 @@ LIMITS: dict[str, dict[str, Schema]] = {
 
 
 def limit(schema: Schema, more: Schema) -> None:
-    """Put limits into the schema of a field; into what it is, where it may be null."""
+    """Put limits into the schema of a field; if it may be null, into the other option."""
     own = next((option for option in schema.get("anyOf", ()) if option.get("type") != "null"), schema)
     for name, value in more.items():
         if isinstance(value, dict) and isinstance(own.get(name), dict):

@@ -1,7 +1,7 @@
-"""The OpenAPI document, made from the rows of calls and the types that decode them.
+"""Builds the OpenAPI document from the table of operations and the types of their bodies.
 
-Nothing is told twice: a call is in the document because it is in the table; a field because it is in its type, with the
-words beside it in the source; a problem because the row names it, or because of what the row is.
+Nothing is written twice: a call is in the document because it is in the table; a field because it is in its type, with
+the docstring after it as description; a problem because the row names it, or because of the kind of row.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from fairline.web.server.http import BODY_LIMIT, PROBLEM
 from fairline.web.server.operations import EVENT_STREAM, Operation
 from fairline.web.server.problems import PROBLEMS
 
-#: The parts of the API in the order they are read: a title, and for whom.
+#: The groups of calls in their order in the document: a title, and a description.
 GROUPS: dict[str, tuple[str, str]] = {
     "people": (
         "People who wait",
-        "Join a line, stay in touch, see the place live. The token that a join answers goes with every later call.",
+        "Join a line, send heartbeats, follow the place live. Every later call needs the token that a join returns.",
     ),
     "sites": (
         "The protected site",
-        "What the site behind the line asks: may this visitor go on? The session token comes with the admission.",
+        "Calls of the site behind the line: may this visitor continue? The session token comes with the admission.",
     ),
-    "public": ("Anyone", "What needs no token: the state of a queue, and the keys that check our passes."),
+    "public": ("Anyone", "Calls without a token: the state of a queue, and the keys that verify session tokens."),
     "operators": (
         "Operators",
-        "Queues, tickets, figures, passes and keys. A viewer reads, an operator acts, an admin makes and removes.",
+        "Queues, tickets, statistics, priority passes and keys. Viewers read, operators act, admins create and remove.",
     ),
-    "pages": ("Pages", "What people see in a browser. Programs that ask for JSON are told of errors as everywhere."),
-    "server": ("The server", "Health, figures for Prometheus, and this description."),
+    "pages": ("Pages", "What people see in a browser. Programs that ask for JSON receive errors as problem+json."),
+    "server": ("The server", "Health, metrics for Prometheus, and this description."),
 }
 
-#: What paths name.
+#: The parameters of paths.
 PARAMS: dict[str, tuple[Any, str]] = {
     "queue": (
         Annotated[str, Meta(pattern=f"^{ID_PATTERN}$")],
@@ -50,54 +50,54 @@ PARAMS: dict[str, tuple[Any, str]] = {
     ),
     "queues": (
         Annotated[str, Meta(pattern=f"^{ID_PATTERN}(,{ID_PATTERN}){{0,{MOST_QUEUES - 1}}}$")],
-        f"The ids of one queue or several, at most {MOST_QUEUES}, with commas between them.",
+        f"The ids of 1 to {MOST_QUEUES} queues, separated by commas.",
     ),
     "ticket": (Annotated[int, Meta(ge=1, le=LARGEST_TICKET)], "The ticket's number."),
     "version": (Version, "The version of the settings."),
     "webhook": (Annotated[str, Meta(min_length=1, max_length=64)], "The webhook's id."),
     "delivery": (Annotated[str, Meta(min_length=1, max_length=64)], "The delivery's id."),
     "name": (Annotated[str, Meta(min_length=1, max_length=100)], "The file's name."),
-    "pass_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The pass's id, not its text."),
+    "pass_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The id of the priority pass, not its text."),
     "key_id": (Annotated[str, Meta(min_length=1, max_length=64)], "The key's id, not the key."),
 }
 
-#: Request headers. `Accept` is none of them: it chooses among the media types of an answer.
+#: Request headers. `Accept` is not listed: OpenAPI describes it by the media types of an answer.
 HEADERS: dict[str, tuple[Any, str]] = {
     "Idempotency-Key": (
         Annotated[str, Meta(min_length=1, max_length=200)],
-        "The same key with the same body is answered as the first time; with another body it is refused.",
+        "The same key with the same body gets the first answer again; with another body it is refused.",
     ),
     "If-Match": (
         Annotated[str, Meta(pattern=r'^(\*|"[0-9]{1,16}")$')],
         'The version of the settings, as in `ETag`: `"7"`. The call is refused if they have changed.',
     ),
-    "Last-Event-ID": (str, "The last event the client had; it is not told again."),
+    "Last-Event-ID": (str, "The last event that the client has received; it is not sent again."),
 }
 
-#: What the answers of these statuses carry beside their body.
+#: The headers of answers with these statuses.
 _STATUS_HEADERS = {
     401: {"WWW-Authenticate": "How to prove who you are."},
     429: {"Retry-After": "Seconds after which a retry can help."},
     503: {"Retry-After": "Seconds after which a retry can help."},
 }
 
-#: Any call may be refused with these, before or beside what it is about.
+#: Any call may be refused with these codes.
 ANY_CALL = ("bad_request", "request_timeout", "expectation_failed", "headers_too_large", "internal_error")
 _STORE = ("store_unavailable", "store_overloaded")
-#: Headers that can be wrong.
+#: Headers whose value is checked.
 _CHECKED_HEADERS = {"Idempotency-Key", "If-Match"}
 
 SCHEMES: dict[str, Schema] = {
     "ticketToken": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The token of a ticket, from joining. A heartbeat renews it past half its life.",
+        "description": "The ticket token, from the answer to the join. A heartbeat renews it past half its life.",
     },
     "ticketCookie": {
         "type": "apiKey",
         "in": "cookie",
         "name": "fairline_ticket_{queue}",
-        "description": "The same token in the cookie that joining sets, one for each queue.",
+        "description": "The same token in the cookie that the join sets, one for each queue.",
     },
     "ticketQuery": {
         "type": "apiKey",
@@ -122,14 +122,14 @@ SCHEMES: dict[str, Schema] = {
         "type": "apiKey",
         "in": "cookie",
         "name": "fairline_admin",
-        "description": "For the dashboard: what changes something needs the header `X-Fairline-Admin: 1` too, and must "
-        "come from the same origin.",
+        "description": "For the dashboard: a call that changes something also needs the header `X-Fairline-Admin: 1`, "
+        "and must come from the same origin.",
     },
 }
 
 
 def security(row: Operation) -> list[dict[str, list[str]]]:
-    """Which proofs a call takes, each by itself enough."""
+    """The security schemes of a call; each one is enough by itself."""
     if row.role is not None:
         names = ["adminKey", "adminCookie"]
     elif row.token == "ticket":
@@ -138,19 +138,19 @@ def security(row: Operation) -> list[dict[str, list[str]]]:
         names = ["sessionToken", "sessionCookie", "sessionQuery"]
     else:
         return []
-    proofs: list[dict[str, list[str]]] = [{name: []} for name in names]
+    schemes: list[dict[str, list[str]]] = [{name: []} for name in names]
     if "token" in getattr(row.takes, "__struct_fields__", ()):
-        proofs.append({})  # the body may have it
-    return proofs
+        schemes.append({})  # the body may contain the token
+    return schemes
 
 
 def refusals(row: Operation) -> dict[int, list[str]]:
-    """The codes a call may be refused with, by status; without those that any call may be refused with."""
+    """The codes that a call may be refused with, by status; without the codes of ANY_CALL."""
     codes = [*row.problems]
     if row.role is not None:
         codes += ["key_missing", "key_invalid"] + ["forbidden"] * (row.role is not Role.VIEWER)
     if row.role is Role.VIEWER and "forbidden" in codes:
-        codes.remove("forbidden")  # there is no key with less
+        codes.remove("forbidden")  # no key has fewer rights
     if row.params:
         codes.append("not_found")
     if _can_be_wrong(row):
@@ -179,7 +179,7 @@ def _can_be_wrong(row: Operation) -> bool:
 
 
 def media_types(row: Operation) -> list[str]:
-    """What a success may be; a call that looks at `Accept` can also be had as a stream."""
+    """The media types of a success; a call that reads `Accept` can also answer with a stream."""
     return [row.media.partition(";")[0], *([EVENT_STREAM] if "Accept" in row.headers else []), *row.also]
 
 
@@ -196,15 +196,15 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
 
 
 def operation_id(row: Operation) -> str:
-    """A name for programs made from the document: `post_queues_queue_join`."""
-    # The pages of the dashboard have the addresses of its calls, but for the beginning.
+    """The name of a call in clients generated from the document: `post_queues_queue_join`."""
+    # The pages of the dashboard have the same paths as its calls, except for the prefix.
     path = f"/page{row.path}" if row.path.startswith("/admin") else row.path.removeprefix("/api/v1")
     path = path.replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
     return "_".join([row.method.lower(), *filter(None, path.split("/"))])
 
 
 def document(rows: Sequence[Operation], url: str = "") -> Schema:
-    """The whole document."""
+    """The whole OpenAPI document."""
     schemas = Schemas(list(_kinds(rows)))
     paths: dict[str, Schema] = {}
     for row in rows:
@@ -228,7 +228,12 @@ def document(rows: Sequence[Operation], url: str = "") -> Schema:
         "components": {
             "schemas": schemas.components,
             "securitySchemes": SCHEMES,
-            "headers": {"RequestId": {"description": "Names this answer in our logs.", "schema": {"type": "string"}}},
+            "headers": {
+                "RequestId": {
+                    "description": "The request id in the logs.",
+                    "schema": {"type": "string"},
+                }
+            },
             "responses": {code: _refusal(status, [code]) for code, status in _any_call().items()},
         },
     }
@@ -239,11 +244,11 @@ def _any_call() -> dict[str, int]:
 
 
 _ABOUT = f"""\
-JSON in and out. Unknown fields in a body are refused with 422, and so are unknown names in a query, but for pages;
-bodies over {BODY_LIMIT // 1024} KiB are refused with 413, another method than those listed with 405. Errors are
-`application/problem+json` (RFC 9457) with a `code` from a fixed list and a `request_id`, which is also the
-`X-Request-Id` header; 429 and 503 carry `Retry-After`. Times are RFC 3339 in UTC, durations numbers of seconds. Answers
-about one person are never kept by a cache."""
+Requests and answers are JSON. Unknown fields in a body are refused with 422, and so are unknown names in a query,
+except on pages; bodies over {BODY_LIMIT // 1024} KiB are refused with 413, methods that are not listed with 405. Errors
+are `application/problem+json` (RFC 9457) with a `code` from a fixed list and a `request_id`, which is also the
+`X-Request-Id` header; 429 and 503 have `Retry-After`. Times are RFC 3339 in UTC, durations are numbers of seconds.
+Answers about one person are never cached."""
 
 
 def _operation(row: Operation, schemas: Schemas) -> Schema:
@@ -295,7 +300,7 @@ def _responses(row: Operation, schemas: Schemas, refused: dict[int, list[str]]) 
     responses: Schema = {}
     for status, kind in row.answers.items():
         responses[str(status)] = {
-            "description": _said(row, status, schemas),
+            "description": _answer_description(row, status, schemas),
             "headers": _headers(status, row),
         }
         if kind is not None:
@@ -312,28 +317,28 @@ def _responses(row: Operation, schemas: Schemas, refused: dict[int, list[str]]) 
     return dict(sorted(responses.items()))
 
 
-def _said(row: Operation, status: int, schemas: Schemas) -> str:
-    """What an answer is."""
+def _answer_description(row: Operation, status: int, schemas: Schemas) -> str:
+    """The description of a successful answer."""
     if row.media == EVENT_STREAM:
         return {
-            200: "Events: `position` when it changed, `admitted`, `expired`, and `message` from the operator.",
-            204: "The end was told before: there is no need to come back.",
+            200: "Events: `position` when it has changed, `admitted`, `expired`, and `message` from the operator.",
+            204: "The client already knows the end: it need not reconnect.",
         }[status]
     if row.answers[status] is None:
-        return {200: "Yes.", 302: "Elsewhere.", 307: "Once more."}.get(status, "Done.")
+        return {200: "Yes.", 302: "Continue there.", 307: "Send it once more."}.get(status, "Done.")
     about = schemas.components.get(getattr(row.answers[status], "__name__", ""), {}).get("description")
-    which = {201: "A new one. ", 200: "The one held already. "}[status] if row.answers.keys() == {201, 200} else ""
-    return which + (about or "What was asked for.")
+    which = {201: "A new one. ", 200: "The existing one. "}[status] if row.answers.keys() == {201, 200} else ""
+    return which + (about or "The requested content.")
 
 
 def _refusal(status: int, codes: Sequence[str], row: Operation | None = None) -> Schema:
-    """The answer of one status, which may have several codes; a page where people are meant to read it."""
-    drawn = {"text/html": {"schema": {"type": "string"}}} if row is not None and row.group == "pages" else {}
+    """The description of all refusals with one status, which may have several codes; for pages, also as HTML."""
+    page = {"text/html": {"schema": {"type": "string"}}} if row is not None and row.group == "pages" else {}
     return {
         "description": "; ".join(f"`{code}`: {PROBLEMS[code][1].lower()}" for code in codes) + ".",
         "headers": _headers(status, row),
         "content": {
-            **drawn,
+            **page,
             PROBLEM.decode(): {
                 "schema": {
                     "allOf": [{"$ref": "#/components/schemas/Problem"}],

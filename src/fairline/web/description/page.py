@@ -1,4 +1,5 @@
-"""The page that describes every call, and the OpenAPI document: both made from the rows, once in a worker."""
+"""The page `/docs`, which describes every call, and the call that returns the OpenAPI document. Both are made from the
+table of operations, once per worker."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from fairline.web.server.problems import PROBLEMS
 
 HTML = "text/html; charset=utf-8"
 _PUBLIC: Headers = ((b"cache-control", b"public, max-age=60"),)
-#: The page runs nothing, asks nobody, and is framed by nobody.
+#: The page runs no scripts, loads nothing but its style sheet, and no other page may frame it.
 _PAGE: Headers = (
     *_PUBLIC,
     (
@@ -34,13 +35,13 @@ _PAGE: Headers = (
     (b"referrer-policy", b"no-referrer"),
 )
 _CODE = re.compile("`([^`]+)`")
-#: Lists of numbers, as JSON is laid out.
+#: Lists of numbers in indented JSON.
 _LISTS = re.compile(r"\[([\d\s.,]+)\]")
 _TOKENS = re.compile(r'(?P<key>"[^"\n]*")(?=:)|(?P<text>"[^"\n]*")|(?P<word>\b(?:true|false|null|\d[\d.]*)\b)')
 
 
 class Field(Struct):
-    """A field or parameter, in words."""
+    """A field or parameter, with its type in words."""
 
     name: str
     type: str
@@ -50,7 +51,7 @@ class Field(Struct):
 
 
 class Shape(Struct):
-    """A type that answers are made of."""
+    """A type of bodies and answers."""
 
     name: str
     about: str
@@ -58,7 +59,7 @@ class Shape(Struct):
 
 
 class Reply(Struct):
-    """One answer of a call."""
+    """One possible answer of a call."""
 
     status: int
     about: str
@@ -84,7 +85,7 @@ class Call(Struct):
 
 
 class Group(Struct):
-    """Calls for the same people."""
+    """A group of calls for the same audience."""
 
     id: str
     title: str
@@ -93,7 +94,7 @@ class Group(Struct):
 
 
 class Docs:
-    """What describes the server."""
+    """The calls that return the description of the API."""
 
     def __init__(self, rows: Sequence[Operation], assets: Assets, url: str = "") -> None:
         self._rows = rows
@@ -105,7 +106,7 @@ class Docs:
         return Response(200, await asyncio.to_thread(lambda: self._json), headers=_PUBLIC)
 
     async def page(self, request: Request) -> Response:
-        """The page."""
+        """The page `/docs`."""
         return Response(200, await asyncio.to_thread(lambda: self._page), HTML.encode(), _PAGE)
 
     @cached_property
@@ -194,7 +195,7 @@ def _reply(row: Operation, status: int, operation: dict[str, Any]) -> Reply:
 
 
 def _sample(row: Operation, operation: dict[str, Any], components: dict[str, Any]) -> str:
-    """The first answer with a body, as it may look."""
+    """An example of the first answer that has a body."""
     for status, kind in row.answers.items():
         if hasattr(kind, "__struct_fields__"):
             schema = operation["responses"][str(status)]["content"]["application/json"]["schema"]
@@ -211,13 +212,13 @@ def _curl(row: Operation) -> str:
     path = row.path
     for name in row.params:
         path = path.replace(f"{{{name}}}", PATH.get(name, name))
-    asked = "&".join(f"{query.name}={QUERY[query.name]}" for query in row.query if query.name in QUERY)
-    address = f"$FAIRLINE{path}?{asked}" if asked else f"$FAIRLINE{path}"
+    query_string = "&".join(f"{query.name}={QUERY[query.name]}" for query in row.query if query.name in QUERY)
+    address = f"$FAIRLINE{path}?{query_string}" if query_string else f"$FAIRLINE{path}"
     flags = ("-N " if row.media == EVENT_STREAM else "") + (f"-X {row.method} " if row.method != "GET" else "")
     lines = [f'curl {flags}"{address}"']
-    proof = "$ADMIN_KEY" if row.role is not None else {"ticket": "$TOKEN", "session": "$SESSION"}.get(row.token)
-    if proof:
-        lines.append(f'-H "Authorization: Bearer {proof}"')
+    token = "$ADMIN_KEY" if row.role is not None else {"ticket": "$TOKEN", "session": "$SESSION"}.get(row.token)
+    if token:
+        lines.append(f'-H "Authorization: Bearer {token}"')
     body = BODIES.get(row.takes.__name__) if row.takes is not None else None
     if body:
         lines.append('-H "Content-Type: application/json"')
@@ -229,27 +230,27 @@ def _curl(row: Operation) -> str:
 
 
 def _shapes(rows: Sequence[Operation], document: dict[str, Any]) -> list[Shape]:
-    """The types of answers, and those within them, in the order they are met."""
+    """The types of answers, and the types inside them, in the order in which they first appear."""
     components = document["components"]["schemas"]
-    met: dict[str, None] = {}
+    found: dict[str, None] = {}
 
-    def meet(schema: Any) -> None:
+    def collect(schema: Any) -> None:
         if isinstance(schema, list):
             for inner in schema:
-                meet(inner)
+                collect(inner)
         elif isinstance(schema, dict):
             name = schema.get("$ref", "").rpartition("/")[2]
-            if name and name not in met and "properties" in components[name]:
-                met[name] = None
-                meet(components[name])
-            meet(list(schema.values()))
+            if name and name not in found and "properties" in components[name]:
+                found[name] = None
+                collect(components[name])
+            collect(list(schema.values()))
 
     for row in rows:
         for kind in row.answers.values():
             if hasattr(kind, "__struct_fields__"):
-                meet({"$ref": kind.__name__})
-    meet({"$ref": "Problem"})
-    return [_shape(name, components) for name in met]
+                collect({"$ref": kind.__name__})
+    collect({"$ref": "Problem"})
+    return [_shape(name, components) for name in found]
 
 
 def _shape(name: str, components: dict[str, Any], *, sent: bool = False) -> Shape:
@@ -258,7 +259,7 @@ def _shape(name: str, components: dict[str, Any], *, sent: bool = False) -> Shap
     fields = [
         Field(
             name=field,
-            type=words(_given(inner) if sent else inner, components),
+            type=words(_without_null(inner) if sent else inner, components),
             about=inner.get("description", ""),
             required=field in required or (not sent and "default" in inner),
             default=_default(inner) if sent else "",
@@ -270,8 +271,8 @@ def _shape(name: str, components: dict[str, Any], *, sent: bool = False) -> Shap
     return Shape(name, schema.get("description", ""), fields)
 
 
-def _given(schema: dict[str, Any]) -> dict[str, Any]:
-    """A field where null is the same as leaving it out: what it is when it is given."""
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field without its null option, if null means the same as leaving the field out."""
     if "anyOf" not in schema or schema.get("default", ...) is not None:
         return schema
     return {"anyOf": [option for option in schema["anyOf"] if option.get("type") != "null"]}
@@ -283,7 +284,7 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def words(schema: dict[str, Any], components: dict[str, Any]) -> str:
-    """A schema as one reads it aloud: 'whole number, 1 to 1,000'."""
+    """A schema in words: 'whole number, 1 to 1,000'."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         inner = components[name]
@@ -327,29 +328,29 @@ def _range(schema: dict[str, Any], low: str, high: str, unit: str = "") -> str:
 
 
 def prose(text: str) -> Markup:
-    """Text with `code` in it, and [Shapes] as links."""
+    """Markup of a text, with `code` marked and the names of [Shapes] as links."""
     marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
     return Markup(re.sub(r"\[(\w+)\]", r'<a href="#shape-\1">\1</a>', marked))
 
 
 def sentence(text: str) -> Markup:
-    """A remark as a sentence."""
+    """Markup of a remark as a sentence, with a capital letter and a full stop."""
     return prose(text[:1].upper() + text[1:].removesuffix(".") + ".")
 
 
 def path_markup(path: str) -> Markup:
-    """A path with what it names set apart, free to break after each part."""
+    """Markup of a path, with its parameters marked; lines may break after each part."""
     parts = (Markup("<var>{}</var>").format(part) if part.startswith("{") else escape(part) for part in path.split("/"))
     return Markup("/<wbr>").join(parts)
 
 
 def name_markup(name: str) -> Markup:
-    """A name, free to break after each word."""
+    """Markup of a name; lines may break after each word."""
     return Markup("_<wbr>").join(name.split("_"))
 
 
 def json_markup(text: str) -> Markup:
-    """JSON with its keys, texts and words in colours of their own."""
+    """Markup of JSON, with its keys, texts and other values in different colours."""
     return Markup("".join(_pieces(text)))
 
 
@@ -363,5 +364,5 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def shell_markup(text: str) -> Markup:
-    """A command with its variables set apart."""
+    """Markup of a command, with its variables marked."""
     return Markup(re.sub(r"(\$[A-Z_]+)", r"<var>\1</var>", str(escape(text))))

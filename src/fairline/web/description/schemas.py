@@ -1,4 +1,4 @@
-"""JSON schemas of the types that decode the calls: msgspec's, with what it leaves out."""
+"""Builds the JSON schemas of body types: those of msgspec, completed with descriptions, enums and further limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 
 
 class Schemas:
-    """The JSON schemas of some types, with the words beside their fields in the source."""
+    """The JSON schemas of some types, with the docstrings of their fields as descriptions."""
 
     def __init__(self, kinds: Sequence[Any]) -> None:
         found, self.components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
@@ -30,12 +30,12 @@ class Schemas:
                 _describe(node, schema)
 
     def of(self, kind: Any) -> Schema:
-        """The schema of a type: a reference, where it has a name."""
+        """The schema of a type: a reference if the type has a name."""
         return dict(next(schema for known, schema in self._schemas if known is kind or known == kind))
 
 
 def _nodes(kinds: Iterable[Any], seen: set[int] | None = None) -> Iterator[Any]:
-    """All types there are within types."""
+    """All types inside types."""
     seen = set() if seen is None else seen
     for kind in kinds:
         if id(kind) in seen or not isinstance(kind, msgspec.inspect.Type | msgspec.inspect.Field):
@@ -48,14 +48,14 @@ def _nodes(kinds: Iterable[Any], seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def _describe(node: Any, schema: Schema) -> None:
-    """Say what the types know and msgspec does not put into a schema."""
+    """Add what the types contain but msgspec does not put into a schema."""
     if isinstance(node, msgspec.inspect.EnumType):
         schema |= {"type": "string", "enum": [member.value for member in node.cls]}
         schema["description"] = first_sentence(schema.get("description", ""))
     elif isinstance(node, msgspec.inspect.StructType):
-        told_by = QueueSettings if node.cls.__struct_fields__ == SETTINGS else node.cls
-        words = field_words(told_by)
-        limits = {name: more for base in told_by.__mro__ for name, more in LIMITS.get(base.__name__, {}).items()}
+        described_by = QueueSettings if node.cls.__struct_fields__ == SETTINGS else node.cls
+        words = field_words(described_by)
+        limits = {name: more for base in described_by.__mro__ for name, more in LIMITS.get(base.__name__, {}).items()}
         for field in node.fields:
             own = schema["properties"][field.encode_name]
             if field.name in words:
@@ -72,14 +72,14 @@ def _describe(node: Any, schema: Schema) -> None:
 
 
 def _lift(schema: Schema) -> None:
-    """What is said of one option of a field is said of the field."""
+    """Move a description from one option of a field to the field."""
     for option in schema.get("anyOf", ()):
         if "description" in option:
             schema.setdefault("description", option.pop("description"))
 
 
 def field_words(kind: type) -> dict[str, str]:
-    """The string after each field of a class, its bases' too, by the field's name."""
+    """The docstring after each field of a class and of its bases, by the name of the field."""
     words: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         words |= _words_in(base.__module__).get(base.__name__, {})
@@ -88,7 +88,7 @@ def field_words(kind: type) -> dict[str, str]:
 
 @lru_cache
 def _words_in(module: str) -> dict[str, dict[str, str]]:
-    """The strings after fields, for all classes of one module of ours."""
+    """The docstrings after fields, for all classes of one module of fairline."""
     source = sys.modules[module].__spec__ if module.startswith("fairline.") else None
     text = source.loader.get_source(module) if source and isinstance(source.loader, SourceLoader) else None
     classes = [each for each in ast.parse(text or "").body if isinstance(each, ast.ClassDef)]

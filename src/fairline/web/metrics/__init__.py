@@ -1,1 +1,1 @@
-"""What is measured, and how Prometheus reads it."""
+"""Metrics: what the workers count and measure, and the page on which Prometheus reads it."""

@@ -1,14 +1,14 @@
-"""What is measured, and how Prometheus is told.
+"""The metrics that a worker counts itself, and their output for Prometheus.
 
-There are two kinds of figures. Those of the queues are read from the store when someone asks (see figures), so they are
-right whichever worker answers, and outlive us all. Those of the processes (requests, store calls, streams) are counted
+There are two kinds of metrics. Those of the queues are read from the store on request (see page), so they are right
+whichever worker answers, and they survive restarts. Those of the processes (requests, store calls, streams) are counted
 where they happen, in plain numbers, and written a moment later to files that prometheus_client sums over all workers.
 
-A worker's files bear its place among the workers, not its process id: one that is started again goes on counting where
-the last one stopped. Only what was counted in the moment before a kill is lost.
+The names of a worker's files contain its place among the workers, not its process id: a restarted worker continues the
+counts of the one before. Only the counts of the moment before a kill are lost.
 
-A label never comes from a stranger: queues are named only where the store knows them, and one that is deleted is left
-out from then on.
+A label value never comes from a stranger: a queue is named only if the store knows it, and a deleted queue is left out
+from then on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fairline.keeper import mail, webhooks
 from fairline.service.answers import StatusAnswer
 from fairline.web.metrics.metrics_folder import FOLDER
 
-#: Counts are written so many seconds after the first of them. A reader waits as long, and then has them all.
+#: Counts are written this many seconds after the first of them. A reader waits as long, and then sees them all.
 FLUSH_SECONDS = 0.05
 
 HEARTBEAT_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -42,14 +42,14 @@ STORE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 DELAY_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SIZE_BUCKETS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 
-#: What the room groups.
+#: The calls to the store that the service groups.
 STORE_CALLS = ("join", "heartbeat", "status", "unload", "visit", "act")
 
 Labels = tuple[Any, ...]
 
 
-class Tally:
-    """A counter kept in plain numbers until it is written."""
+class BufferedCounter:
+    """A counter that collects its counts in plain numbers until they are written."""
 
     def __init__(self, registry: CollectorRegistry, name: str, about: str, *labels: str) -> None:
         self._counter = Counter(name, about, labels, registry=registry)
@@ -66,23 +66,23 @@ class Tally:
         self.counts.clear()
 
 
-class Spread:
-    """A histogram kept in plain numbers until it is written."""
+class BufferedHistogram:
+    """A histogram that collects its values in plain numbers until they are written."""
 
     def __init__(self, registry: CollectorRegistry, name: str, about: str, bounds: Sequence[float], label: str) -> None:
         self._histogram = _Histogram(name, about, (label,), registry=registry, buckets=bounds)
         self._bounds = bounds
         self.rows: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * (len(bounds) + 2))
-        """By label: how many in each bucket, how many beyond the last, and the sum of all."""
+        """By label: the counts of all buckets, the count beyond the last bucket, and the sum of all values."""
 
     def add(self, label: str, value: float, times: int = 1) -> None:
-        """Note a value."""
+        """Add a value."""
         row = self.rows[label]
         row[bisect_left(self._bounds, value)] += times
         row[-1] += value * times
 
     def add_all(self, label: str, values: Sequence[float]) -> None:
-        """Note several values, which are nearly always near each other."""
+        """Add several values. They usually fall into one bucket, which is the fast case."""
         row, bounds = self.rows[label], self._bounds
         first = bisect_left(bounds, min(values))
         if first == bisect_left(bounds, max(values)):
@@ -98,17 +98,17 @@ class Spread:
             self._histogram.labels(label)
 
     def flush(self) -> None:
-        """Write what was noted."""
+        """Write what was added."""
         for label, (*counts, total) in self.rows.items():
             self._histogram.labels(label).add(counts, total)
         self.rows.clear()
 
 
 class _Histogram(Histogram):
-    """prometheus_client's histogram, which also takes many observations at once."""
+    """prometheus_client's histogram, extended to take many observations at once."""
 
     def add(self, counts: Sequence[float], total: float) -> None:
-        """So many more in each bucket."""
+        """Add a count to each bucket, and a total to the sum."""
         self._sum.inc(total)
         for bucket, count in zip(self._buckets, counts, strict=True):
             if count:
@@ -116,79 +116,79 @@ class _Histogram(Histogram):
 
 
 class Metrics:
-    """What one worker counts. Its methods are called where things happen, and cost next to nothing. `place` is the
-    worker's number among those that share the folder."""
+    """The metrics of one worker. Its methods are called where things happen, and cost next to nothing. `place` is the
+    worker's number among the workers that share the folder."""
 
     def __init__(self, place: int | None = None) -> None:
         self.call_name: Callable[[str, str], str] = lambda _method, _path: "other"
-        """Names the call that a method and a path are for; set once the calls are known."""
+        """Names the operation for a method and a path; set once the operations are known."""
         self._folder = os.environ.get(FOLDER)
         if self._folder and place is not None:
             values.ValueClass = values.MultiProcessValue(lambda: place)  # type: ignore[no-untyped-call]
         self._timer: asyncio.TimerHandle | None = None
         self._registry = registry = CollectorRegistry()
-        self._requests = Tally(
+        self._requests = BufferedCounter(
             registry, "fairline_requests_total", "Requests answered, by call and HTTP status.", "call", "status"
         )
-        self._limited = Tally(
-            registry, "fairline_rate_limit_hits_total", "Requests refused for coming too often.", "call"
+        self._limited = BufferedCounter(
+            registry, "fairline_rate_limit_hits_total", "Requests refused by a rate limit.", "call"
         )
-        self._heartbeats_received = Tally(
+        self._heartbeats_received = BufferedCounter(
             registry,
             "waiting_room_heartbeats_received_total",
-            "Signs of life received (heartbeats, and streams as they open), by where the ticket stood.",
+            "Heartbeats received (also from streams as they open), by the status of the ticket.",
             "queue_id",
             "status",
         )
-        self._heartbeat_seconds = Spread(
+        self._heartbeat_seconds = BufferedHistogram(
             registry,
             "waiting_room_heartbeat_latency_seconds",
-            "From a heartbeat's arrival to its answer.",
+            "Time from the arrival of a heartbeat to its answer.",
             HEARTBEAT_BUCKETS,
             "queue_id",
         )
-        self._store_seconds = Spread(
+        self._store_seconds = BufferedHistogram(
             registry, "fairline_store_call_seconds", "Time of one grouped call to the store.", STORE_BUCKETS, "call"
         )
-        self._batch_size = Spread(
+        self._batch_size = BufferedHistogram(
             registry, "fairline_batch_size", "Requests that went to the store in one call.", SIZE_BUCKETS, "call"
         )
-        self._store_errors = Tally(
-            registry, "fairline_store_errors_total", "Grouped calls that the store did not answer.", "call"
+        self._store_errors = BufferedCounter(
+            registry, "fairline_store_errors_total", "Grouped calls to the store that failed.", "call"
         )
-        self._push_seconds = Spread(
+        self._push_seconds = BufferedHistogram(
             registry,
             "fairline_broadcast_delay_seconds",
-            "From an event to the frame that tells a stream of it: of the ticket itself (own), or of the line (line).",
+            "Time from an event to its frame on a stream: of the ticket itself (own), or of the line (line).",
             DELAY_BUCKETS,
             "kind",
         )
-        self._promoted = Tally(
-            registry, "fairline_promotions_total", "People let in by the keepers of this server.", "queue_id"
+        self._promoted = BufferedCounter(
+            registry, "fairline_promotions_total", "People admitted by the keepers of this server.", "queue_id"
         )
-        self._round_seconds = Spread(
+        self._round_seconds = BufferedHistogram(
             registry, "fairline_keeper_round_seconds", "Time of one round of a keeper.", STORE_BUCKETS, "round"
         )
-        self._deliveries = Tally(
+        self._deliveries = BufferedCounter(
             registry,
             "fairline_deliveries_total",
-            "Tries to deliver by the keepers of this server: sent, overtaken by what came after, over a limit, "
-            "retried, given up.",
+            "Delivery attempts by the keepers of this server: sent, overtaken by a newer one, over a limit, retried, "
+            "given up.",
             "kind",
             "outcome",
         )
-        self._lost = Tally(
-            registry, "fairline_events_lost_total", "How often events were gone before they were delivered.", "kind"
+        self._lost = BufferedCounter(
+            registry, "fairline_events_lost_total", "How often events were deleted before delivery.", "kind"
         )
         self._streams = Gauge(
             "fairline_open_streams",
-            "Streams of people in line open now.",
+            "Open streams of people in line.",
             registry=registry,
             multiprocess_mode="livesum",
         )
         self._lag = Gauge(
             "fairline_keeper_lag_seconds",
-            "How late the last round of a keeper began, the worst of this server's workers.",
+            "How late the last round of a keeper began; the highest of this server's workers.",
             ("round",),
             registry=registry,
             multiprocess_mode="livemax",
@@ -203,17 +203,17 @@ class Metrics:
         self._answered: list[tuple[str, str, int]] = []
         self._open_streams: int | None = 0
         self._rounds: dict[str, tuple[float, float]] = {}
-        self._plain = (
+        self._buffered = (
             *(self._requests, self._limited, self._heartbeats_received, self._store_errors, self._promoted),
             *(self._deliveries, self._lost),
             *(self._heartbeat_seconds, self._store_seconds, self._batch_size, self._push_seconds, self._round_seconds),
         )
         self._begin()
 
-    # What happens
+    # Called when things happen
 
     def answered(self, method: str, path: str, status: int) -> None:
-        """A request was answered. Which call it was for is looked up later, once for many."""
+        """A request was answered. The name of the operation is found later, once for many requests."""
         self._answered.append((method, path, status))
         if self._timer is None:
             self._arm()
@@ -223,58 +223,58 @@ class Metrics:
         call: str,
         key: Any,
         began: float,
-        asked: Sequence[float],
+        received_at: Sequence[float],
         outcome: Sequence[StatusAnswer | FairlineError] | Exception,
     ) -> None:
-        """The room made a grouped call to the store."""
+        """The service made a grouped call to the store."""
         now = time.monotonic()
         if isinstance(outcome, Exception):
             if isinstance(outcome, StoreError):
                 self._store_errors.counts[call,] += 1
                 self._arm()
-            return  # nothing is noted of a queue that is not there
+            return  # nothing is counted for a queue that does not exist
         self._store_seconds.add(call, now - began)
-        self._batch_size.add(call, len(asked))
+        self._batch_size.add(call, len(received_at))
         if call == "heartbeat":
-            self._heartbeats(key, now, asked, outcome)
+            self._heartbeats(key, now, received_at, outcome)
         self._arm()
 
     def _heartbeats(
-        self, queue: QueueId, now: float, asked: Sequence[float], results: Sequence[StatusAnswer | FairlineError]
+        self, queue: QueueId, now: float, received_at: Sequence[float], results: Sequence[StatusAnswer | FairlineError]
     ) -> None:
-        self._heartbeat_seconds.add_all(queue, [now - since for since in asked])
-        # The plain value: the hash of an enum's member is made in Python.
+        self._heartbeat_seconds.add_all(queue, [now - since for since in received_at])
+        # `_value_`, because hashing the member of an enum runs Python code.
         found = [each.ticket_status.status._value_ if isinstance(each, StatusAnswer) else "expired" for each in results]
         for status, times in Counts(found).items():
             self._heartbeats_received.counts[queue, status] += times
 
     def pushed(self, kind: str, seconds: float, frames: int) -> None:
-        """The hub wrote frames to streams."""
+        """The hub sent frames to streams."""
         self._push_seconds.add(kind, seconds, frames)
         self._arm()
 
     def streams(self, count: int) -> None:
-        """So many streams of people in line are open now."""
+        """The number of open streams of people in line has changed."""
         self._open_streams = count
         self._arm()
 
     def admitted(self, queue: QueueId, numbers: list[int]) -> None:
-        """The keeper let people in."""
+        """The keeper admitted people."""
         self._promoted.counts[queue,] += len(numbers)
         self._arm()
 
     def delivered(self, kind: str, outcome: str) -> None:
-        """A courier tried to deliver something."""
+        """The keeper tried to deliver something."""
         self._deliveries.counts[kind, outcome] += 1
         self._arm()
 
     def lost(self, kind: str) -> None:
-        """Events were gone before they were taken for delivery."""
+        """Events were deleted before they were taken for delivery."""
         self._lost.counts[kind,] += 1
         self._arm()
 
     def round(self, name: str, late: float, seconds: float) -> None:
-        """The keeper went round."""
+        """The keeper finished a round."""
         self._round_seconds.add(name, seconds)
         self._rounds[name] = (max(0.0, late), time.time())
         self._arm()
@@ -289,8 +289,8 @@ class Metrics:
             self._timer.cancel()
             self._timer = None
         self._name_calls()
-        for plain in self._plain:
-            plain.flush()
+        for each in self._buffered:
+            each.flush()
         if self._open_streams is not None:
             self._streams.set(self._open_streams)
             self._open_streams = None
@@ -307,10 +307,10 @@ class Metrics:
                 self._limited.counts[call,] += count
         self._answered.clear()
 
-    # What is told
+    # Output
 
     def _begin(self) -> None:
-        """Show what has not happened yet as zero: a rate needs the value before the first."""
+        """Show metrics as zero before anything happens: a rate needs the value before the first event."""
         self._store_seconds.begin(*STORE_CALLS)
         self._batch_size.begin(*STORE_CALLS)
         self._push_seconds.begin("own", "line")
@@ -328,12 +328,13 @@ class Metrics:
         for status in (Status.WAITING, Status.ADMITTED, Status.EXPIRED):
             self._heartbeats_received.begin(queue, status)
 
-    async def told(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
-        """The figures of the queues, and of all workers together; a queue that is not among `known` is left out."""
+    async def exposition(self, queues: Sequence[Metric], known: set[str] | None) -> bytes:
+        """All metrics in the text format of Prometheus: those of the queues and those of all workers together. Queues
+        that are not in `known` are left out."""
         for queue in known or ():
             self._begin_queue(queue)
         if self._folder:
-            await asyncio.sleep(FLUSH_SECONDS)  # the others write what they counted before this was asked
+            await asyncio.sleep(FLUSH_SECONDS)  # until the other workers have written what they counted before
         self.flush()
         return await asyncio.to_thread(self._text, queues, known)
 
@@ -342,12 +343,12 @@ class Metrics:
         if self._folder:
             own = MultiProcessCollector(None, self._folder)  # type: ignore[no-untyped-call]
         registry = CollectorRegistry(auto_describe=False)
-        ours = sorted(_without_strangers(own.collect(), known), key=lambda metric: metric.name)
-        registry.register(_Collected((*queues, *ours)))
+        workers = sorted(_of_known_queues(own.collect(), known), key=lambda metric: metric.name)
+        registry.register(_Collected((*queues, *workers)))
         return generate_latest(registry)
 
 
-def _without_strangers(metrics: Iterable[Metric], known: set[str] | None) -> Iterable[Metric]:
+def _of_known_queues(metrics: Iterable[Metric], known: set[str] | None) -> Iterable[Metric]:
     for metric in metrics:
         if known is not None:
             metric.samples = [s for s in metric.samples if "queue_id" not in s.labels or s.labels["queue_id"] in known]

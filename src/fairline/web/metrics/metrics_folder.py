@@ -1,7 +1,7 @@
-"""Where the workers of one server write what they count, in files that are mapped into their memory.
+"""The folder in which the workers of one server write their metrics, in files that are mapped into their memory.
 
-Whoever adds to a mapped file on a full disk is killed for it. So the files are in a folder that is itself in memory,
-where there is one with enough room.
+A process that writes to a mapped file on a full disk is killed. So the folder is a memory file system, where there is
+one with enough free space.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-#: By which prometheus_client knows where the files of all workers are; the supervisor sets it.
+#: The environment variable that names the folder for prometheus_client; the supervisor sets it.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: A folder whose files are in memory, on Linux.
+#: The memory file system of Linux.
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "fairline-metrics-"
 #: Enough for a worker to count what happens in five thousand queues.
@@ -23,8 +23,8 @@ BYTES_A_WORKER = 16 << 20
 
 
 class MetricsFolder:
-    """A folder of its own for each server. It is locked for as long as the server runs: that tells it from what is left
-    of one that was killed."""
+    """The folder of one server. It is locked while the server runs, which distinguishes it from the folder that a
+    killed server has left behind."""
 
     def __init__(self, data: Path, workers: int) -> None:
         self._on_disk = data / "metrics"
@@ -32,8 +32,8 @@ class MetricsFolder:
         self._path: Path | None = None
         self._lock: int | None = None
 
-    def made(self) -> Path:
-        """The folder, made when it is first asked for, and again where something cleared it away since."""
+    def ensure(self) -> Path:
+        """The folder; created at the first call, and recreated if something has removed it since."""
         if self._path is not None and self._path.is_dir():
             return self._path
         try:
@@ -44,11 +44,11 @@ class MetricsFolder:
         except OSError:
             if self._path is None:
                 raise
-            # Later on it is the workers that fail without it, and are started again; the server goes on.
+            # Once the server runs, only the workers fail without the folder, and they are restarted.
         return self._path
 
     def remove(self) -> None:
-        """Remove it with all that was counted."""
+        """Remove the folder with all its metrics."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
         if self._lock is not None:
@@ -57,15 +57,15 @@ class MetricsFolder:
 
     def _home(self) -> Path:
         with contextlib.suppress(OSError):
-            room = os.statvfs(IN_MEMORY)
-            if room.f_bavail * room.f_frsize >= self._bytes and os.access(IN_MEMORY, os.W_OK):
+            space = os.statvfs(IN_MEMORY)
+            if space.f_bavail * space.f_frsize >= self._bytes and os.access(IN_MEMORY, os.W_OK):
                 return IN_MEMORY
         self._on_disk.mkdir(parents=True, exist_ok=True)
         return self._on_disk
 
 
 def _make(home: Path, path: Path | None) -> tuple[Path, int]:
-    """A new folder, or the one of before again, for workers that run know it by its name; and its lock."""
+    """A new folder, or the same one recreated, because running workers know it by its name; and its lock."""
     while True:
         if path is None:
             made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=home))
@@ -77,11 +77,11 @@ def _make(home: Path, path: Path | None) -> tuple[Path, int]:
             fcntl.flock(lock, fcntl.LOCK_SH)
             if made.is_dir():
                 return made, lock
-            os.close(lock)  # another server took it for a leftover before it was locked
+            os.close(lock)  # another server removed it as a leftover before it was locked
 
 
 def _clear(home: Path) -> None:
-    """Remove what is left of servers that were killed: folders of this user's that nobody has locked."""
+    """Remove the folders of killed servers: folders of this user that nobody has locked."""
     for path in home.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,4 +1,4 @@
-"""`GET /metrics`: what the store says of every queue, with what the workers have counted."""
+"""The page `GET /metrics`: the metrics of every queue, read from the store, and those that the workers have counted."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from fairline.web.metrics.measurements import Metrics
 from fairline.web.server.http import NO_STORE, Request, Response
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
-#: The bounds of the histogram of waits: 1 s, 3 s, 7 s … 4 h 33 min.
+#: The buckets of the histogram of waits end at 1 s, 3 s, 7 s … 4 h 33 min.
 WAIT_DOUBLINGS = range(1, 15)
 #: How many queues are read at once.
 AT_ONCE = 8
 
 
 class MetricsPage:
-    """`GET /metrics`."""
+    """The call `GET /metrics`."""
 
     def __init__(self, service: Fairline, metrics: Metrics) -> None:
         self._service = service
         self._metrics = metrics
 
     async def metrics(self, request: Request) -> Response:
-        """All figures, for Prometheus. With the store away, those of the processes only."""
+        """All metrics. While the store is unavailable, only those of the processes."""
         queues: list[tuple[QueueId, QueueSettings, Stats]] | None
         boxes: dict[str, BoxCounts] | None
         try:
@@ -42,11 +42,11 @@ class MetricsPage:
             queues = None
             boxes = None
         known = None if queues is None else {str(queue) for queue, _, _ in queues}
-        body = await self._metrics.told([*queue_metrics(queues), *outbox_metrics(boxes)], known)
+        body = await self._metrics.exposition([*queue_metrics(queues), *outbox_metrics(boxes)], known)
         return Response(200, body, MEDIA.encode(), NO_STORE)
 
     async def _outboxes(self) -> dict[str, BoxCounts]:
-        """What there is to send by mail, and by all webhooks together: no label is needed that grows with them."""
+        """What is still to be sent by mail, and by all webhooks together, so that no webhook needs a label."""
         store = self._service.store
         hooks = await store.registry.webhooks()
         dead_letters, *counts = await store.outbox.counts([mail.BOX, *(hook.id for hook in hooks)])
@@ -68,7 +68,7 @@ class MetricsPage:
 
 
 def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None) -> list[Metric]:
-    """What the store says of all queues; without `queues` only that it is away."""
+    """The metrics of all queues; if `queues` is None, only that the store is unavailable."""
     build = GaugeMetricFamily("fairline_build_info", "The version that runs.", labels=("version",))
     build.add_metric((fairline.__version__,), 1)
     up = GaugeMetricFamily("fairline_store_up", "Whether the store answers.", value=float(queues is not None))
@@ -79,24 +79,24 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     def counter(name: str, about: str, *more: str) -> CounterMetricFamily:
         return CounterMetricFamily(name, about, labels=("queue_id", *more))
 
-    joined = counter("fairline_joined", "Tickets given.")
-    admitted = counter("fairline_admitted", "Tickets let in or called.")
+    joined = counter("fairline_joined", "Tickets given out.")
+    admitted = counter("fairline_admitted", "Tickets admitted or called.")
     returned = counter("fairline_returned", "Tickets sent back to the line.")
     completed = counter("fairline_completed", "Tickets that were completed.")
     expired = counter("waiting_room_positions_expired", "Tickets that ended otherwise, by reason.", "reason")
     waiting = gauge("fairline_waiting", "People in line.")
-    beating = gauge("waiting_room_active_heartbeats", "People in line who are held there by their signs of life.")
-    inside = gauge("fairline_inside", "People let in: on their way (admitted) or there (active).", "state")
-    backlog = gauge("fairline_promotion_backlog", "People in line for whom there is room, but who wait for the rate.")
-    stock = gauge("fairline_stock_left", "What is left to sell, where that is finite.")
-    state = gauge("fairline_queue_status", "1 for the status a queue has, 0 for the others.", "status")
-    rate = gauge("fairline_admission_rate", "People a second who may be let in, as set; 0 where staff call them.")
-    most = gauge("fairline_max_active", "Room inside, as set.")
+    by_heartbeat = gauge("waiting_room_active_heartbeats", "People in line who keep their place by heartbeats.")
+    inside = gauge("fairline_inside", "People admitted: on their way (admitted) or inside (active).", "state")
+    backlog = gauge("fairline_promotion_backlog", "People in line who have capacity inside but wait for the rate.")
+    stock = gauge("fairline_stock_left", "The stock that is left, where it is limited.")
+    state = gauge("fairline_queue_status", "1 for the current status of a queue, 0 for the others.", "status")
+    rate = gauge("fairline_admission_rate", "People admitted per second, as set; 0 where staff call them.")
+    most = gauge("fairline_max_active", "Capacity inside, as set.")
     wait = HistogramMetricFamily(
-        "fairline_wait_seconds", "How long people waited until they were let in.", labels=("queue_id",)
+        "fairline_wait_seconds", "How long people waited until they were admitted.", labels=("queue_id",)
     )
-    compared = counter("fairline_estimates_compared", "Waits shown at joining that were held against what came.")
-    within = counter("fairline_estimates_within", "Those of them whose range held.")
+    compared = counter("fairline_estimates_compared", "Estimates shown at joining that were compared with the wait.")
+    within = counter("fairline_estimates_within", "Compared estimates whose range contained the wait.")
     for queue, settings, stats in queues or ():
         snapshot, totals = stats.snapshot, stats.totals
         joined.add_metric((queue,), totals.joined)
@@ -106,7 +106,7 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
         for reason in Reason:
             expired.add_metric((queue, reason), totals.expired_by_reason.get(reason, 0))
         waiting.add_metric((queue,), snapshot.waiting)
-        beating.add_metric((queue,), snapshot.waiting if settings.heartbeat_timeout_seconds else 0)
+        by_heartbeat.add_metric((queue,), snapshot.waiting if settings.heartbeat_timeout_seconds else 0)
         inside.add_metric((queue, Status.ADMITTED), snapshot.admitted)
         inside.add_metric((queue, Status.ACTIVE), snapshot.active)
         backlog.add_metric((queue,), _backlog(snapshot, settings))
@@ -122,14 +122,14 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
         wait.add_metric((queue,), _wait_buckets(totals), (totals.wait_mean or 0) * totals.admitted)
     return [
         *(build, up, joined, admitted, returned, completed, expired),
-        *(waiting, beating, inside, backlog, stock, state, rate, most, wait, compared, within),
+        *(waiting, by_heartbeat, inside, backlog, stock, state, rate, most, wait, compared, within),
     ]
 
 
 def outbox_metrics(boxes: dict[str, BoxCounts] | None) -> list[Metric]:
-    """What is still to be delivered, and what was given up."""
-    pending = GaugeMetricFamily("fairline_deliveries_pending", "What is still to be delivered.", labels=("kind",))
-    dead = GaugeMetricFamily("fairline_deliveries_dead", "Dead letters: what was given up, and kept.", labels=("kind",))
+    """The deliveries that are pending, and those that were given up."""
+    pending = GaugeMetricFamily("fairline_deliveries_pending", "Deliveries still to be made.", labels=("kind",))
+    dead = GaugeMetricFamily("fairline_deliveries_dead", "Dead letters: given up, and kept.", labels=("kind",))
     for kind, counts in (boxes or {}).items():
         pending.add_metric((kind,), counts.pending)
         dead.add_metric((kind,), counts.dead)
@@ -137,19 +137,19 @@ def outbox_metrics(boxes: dict[str, BoxCounts] | None) -> list[Metric]:
 
 
 def _backlog(snapshot: QueueSnapshot, settings: QueueSettings) -> int:
-    """How many could be let in at once if there were no rate."""
+    """How many people could be admitted at once if there were no rate."""
     if settings.status is not QueueStatus.ACTIVE or settings.admission is not Admission.AUTO:
         return 0
     free = settings.max_active - snapshot.inside
     left = snapshot.stock_left(settings.stock)
     if left is None and settings.stock_url:
-        left = 0  # not known yet: nobody is let in
+        left = 0  # not known yet: nobody is admitted
     return max(0, min(snapshot.waiting, free if left is None else min(free, left)))
 
 
 def _wait_buckets(totals: Totals) -> list[tuple[str, float]]:
-    """How many waited no longer than each bound. The bounds are those of the store's own buckets, so nothing is
-    guessed."""
+    """How many people waited no longer than each bound. The bounds are those of the store's own buckets, so the counts
+    are exact."""
     buckets: list[tuple[str, float]] = [
         (f"{2.0**doublings - 1:.1f}", sum(count for bucket, count in totals.waits.items() if bucket < 8 * doublings))
         for doublings in WAIT_DOUBLINGS

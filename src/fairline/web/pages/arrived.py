@@ -12,7 +12,7 @@ from fairline.domain.queue import QueueId
 from fairline.domain.tokens import SessionClaims
 from fairline.errors import FairlineError, QueueNotFound, SessionTaken, StoreError, TokenInvalid
 from fairline.web.api.people import named_queue
-from fairline.web.context import SESSION_COOKIE
+from fairline.web.cookies import SESSION_COOKIE
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
 from fairline.web.pages.page_content import PageContent, arrival_url, page_url
@@ -29,12 +29,12 @@ class ArrivalPages(Pages):
             queue = named_queue(name)
             claims = self._pass(request, queue)
             if SESSION_COOKIE in request.args:
-                by = self._context.arriving(request, claims, _cookie(queue))
+                by = self._context.sessions.arriving_client(request, claims, _cookie(queue))
                 await self._service.start(queue, claims.number, by, claims.joined)
-                token, lasts = self._context.handed_to(claims, by), claims.expires - time.time()
-                kept = cookie(_cookie(queue), token, lasts, secure=self._context.secure(request))
+                token, lasts = self._context.sessions.token_for_client(claims, by), claims.expires - time.time()
+                kept = cookie(_cookie(queue), token, lasts, secure=self._context.proxies.is_https(request))
                 return see_other(arrival_url(queue, self._lang(request)), (kept,))
-            by = claims.client or self._context.seen_as(request)
+            by = claims.client or self._context.sessions.browser_at_address(request)
             answer = await self._service.touch(queue, claims.number, by, claims.joined)
         except (QueueNotFound, StoreError, SessionTaken) as error:
             return await self._access.refuse(request, name, error, path=page_url(name))
@@ -42,7 +42,7 @@ class ArrivalPages(Pages):
             return see_other(page_url(name, self._lang(request)))
         path = arrival_url(queue)
         content = PageContent(
-            "arrived", queue, preferred(request), answer.settings, self._context.told(answer), path=path
+            "arrived", queue, preferred(request), answer.settings, self._context.answers.ticket(answer), path=path
         )
         return await self._access.drawing.draw(content, 200, answer.settings)
 
@@ -54,7 +54,7 @@ class ArrivalPages(Pages):
             if self._is_foreign(request) or fields_of(request).get("do") != "leave":
                 return see_other(arrival_url(queue, self._lang(request)))
             claims = self._pass(request, queue)
-            by = claims.client or self._context.seen_as(request)
+            by = claims.client or self._context.sessions.browser_at_address(request)
             await self._service.leave(queue, claims.number, claims.joined, by)
         except (QueueNotFound, StoreError) as error:
             return await self._access.refuse(request, name, error, path=arrival_url(name))

@@ -26,7 +26,7 @@ from fairline.errors import (
 )
 from fairline.service.answers import JoinAnswer
 from fairline.web.api.people import named_queue, visitor_of
-from fairline.web.context import VISITOR_COOKIE, VISITOR_SECONDS
+from fairline.web.cookies import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
@@ -127,7 +127,7 @@ class JoinPages(Pages):
     def _known(self, request: Request, visitor: str) -> Headers:
         if request.cookies.get(VISITOR_COOKIE) == visitor:
             return ()
-        return (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.secure(request)),)
+        return (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.proxies.is_https(request)),)
 
     async def _draw(
         self,

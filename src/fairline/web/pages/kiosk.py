@@ -119,7 +119,7 @@ class KioskPages(Pages):
 
     def _opened(self, request: Request, queue: QueueId, token: str) -> Response:
         claims = self._checked(queue, token)
-        lasts, secure = claims.expires - time.time(), self._context.secure(request)
+        lasts, secure = claims.expires - time.time(), self._context.proxies.is_https(request)
         return see_other(_path(queue), (cookie(_cookie(queue), token, lasts, secure=secure),))
 
     async def _allowed(self, request: Request, queue: QueueId) -> KioskClaims:
@@ -163,7 +163,7 @@ class KioskPages(Pages):
         return self._draw(content, settings, claims, more, status=status, headers=retry)
 
     def _draw_ticket(self, request: Request, claims: KioskClaims, answer: JoinAnswer, asked: JoinRequest) -> Response:
-        told = self._context.told(answer)
+        told = self._context.answers.ticket(answer)
         link = f"{self._access.join_url(request, answer.queue)}/move"
         link += f"#{self._walk_in.move_code(answer.queue, answer.ticket_status, PAPER_SECONDS)}"
         content = self._sight(request, answer.queue, answer.settings, "waiting", told)

@@ -31,12 +31,15 @@ from fairline.service.join_calendar import refused_now
 from fairline.service.walk_in import WalkIn
 from fairline.web.api.people import People, named_queue
 from fairline.web.api.wire import moment
-from fairline.web.context import Context, local, same_ticket, ticket_cookie, user_cookie
+from fairline.web.context import Context
+from fairline.web.cookies import ticket_cookie, user_cookie
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_content import PageContent
+from fairline.web.redirects import local
 from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
+from fairline.web.ticket_answers import same_ticket
 
 #: Which page tells of which error; all others are our own trouble.
 PAGE_OF = {
@@ -100,10 +103,10 @@ class PageAccess:
         """Where we are, for what is read off a screen or a wall: as set, or as the browser has found us."""
         if self.context.settings.public_url:
             return self.context.settings.public_url
-        host = self.context.host(request)
+        host = self.context.proxies.host(request)
         if not _HOST.fullmatch(host):
             return ""
-        return f"{'https' if self.context.secure(request) else 'http'}://{host}"
+        return f"{'https' if self.context.proxies.is_https(request) else 'http'}://{host}"
 
     def join_url(self, request: Request, queue: str) -> str:
         """The address of a queue's form, whole."""
@@ -124,7 +127,9 @@ class PageAccess:
         kept = [each for each in request.query.decode("ascii", "replace").split("&") if not _names_user(each)]
         lasts = self.service.identity.users.seconds(queue, token, time.time())
         where = request.path + ("?" + "&".join(kept) if kept else "")
-        cookies = (cookie(user_cookie(queue), token, lasts, secure=self.context.secure(request)),) if lasts else ()
+        cookies = (
+            (cookie(user_cookie(queue), token, lasts, secure=self.context.proxies.is_https(request)),) if lasts else ()
+        )
         return see_other(quote(where, safe="/?&=%:@!$'()*+,;~-._"), cookies)
 
     def unnamed(self, request: Request, queue: QueueId, settings: QueueSettings) -> FairlineError | None:

@@ -19,10 +19,10 @@ from fairline.service.answers import StatusAnswer
 from fairline.service.join_calendar import refused_now
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
-from fairline.web.context import redirect_url
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
 from fairline.web.pages.page_content import PageContent, form_url, page_url
+from fairline.web.redirects import redirect_url
 from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response
 from fairline.web.server.problems import PROBLEMS
@@ -120,7 +120,7 @@ class WaitingPages(Pages):
 
     def _follow(self, request: Request, answer: StatusAnswer) -> Response | None:
         """To the page of the queue that someone was sent on to."""
-        there = self._context.told(answer).transferred_to
+        there = self._context.answers.ticket(answer).transferred_to
         if isinstance(there, UnsetType):
             return None
         queue = QueueId(there.queue)
@@ -129,7 +129,7 @@ class WaitingPages(Pages):
 
     async def _draw_ticket(self, request: Request, answer: StatusAnswer) -> Response:
         ticket_status, settings = answer.ticket_status, answer.settings
-        told = self._context.told(answer)
+        told = self._context.answers.ticket(answer)
         if "move" in request.args and ticket_status.status in LIVE and settings.is_walk_in:
             return await self._draw_moving(request, answer, told)
         status, again = 200, None
@@ -200,7 +200,7 @@ class WaitingPages(Pages):
         """The way in: to the address of the site that was asked for, or to its front door."""
         if answer.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
-        return redirect_url(answer.settings.target_url, self._context.session_token(answer), back_to)
+        return redirect_url(answer.settings.target_url, self._context.sessions.token(answer), back_to)
 
 
 def _asks_first(settings: QueueSettings) -> bool:

@@ -1,1 +1,1 @@
-"""What speaks HTTP: connections, the fast path, requests and responses, errors as problem+json."""
+"""The HTTP server: connections, the fast path, requests and responses, and errors as problem+json."""

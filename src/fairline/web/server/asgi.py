@@ -1,4 +1,4 @@
-"""Calls over ASGI: those of the full lane, and those of the fast lane too, for tests and for other servers."""
+"""The full path: runs handlers as ASGI applications, those of the fast path too, for tests and for other servers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 from fairline.web.server.cors import Cors
+from fairline.web.server.head import Head
 from fairline.web.server.http import (
     BODY_LIMIT,
     HAND_OVER,
     Handler,
-    Head,
     Headers,
     Pending,
     Request,
@@ -23,7 +23,7 @@ from fairline.web.server.problems import failure, problem
 
 Scope = dict[str, Any]
 
-#: What a client goes on sending after a refusal is not waited for. (Later versions of HTTP have no such header.)
+#: After a refusal, the rest of the body is not read. (Later versions of HTTP have no such header.)
 _ENDS = ((b"connection", b"close"),)
 
 
@@ -32,11 +32,11 @@ class TooLarge(Exception):
 
 
 class ClientGone(Exception):
-    """The connection was lost before the body was complete."""
+    """The client disconnected before the body was complete."""
 
 
 def request_of(scope: Scope) -> Request:
-    """The request of a scope, its body still to come."""
+    """The request of a scope, without its body."""
     client = scope.get("client")
     path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
     head = Head(scope["method"], path, scope["query_string"], scope["headers"], scope.get("path_params", {}))
@@ -44,7 +44,7 @@ def request_of(scope: Scope) -> Request:
 
 
 async def read_body(receive: Any) -> bytes:
-    """The whole body, or TooLarge, or ClientGone: half a body is none."""
+    """The whole body, or TooLarge, or ClientGone: half a body is never used."""
     body: bytes = b""
     while True:
         message = await receive()
@@ -97,7 +97,7 @@ class Adapter:
 
 
 async def _deferred(pending: Pending[Any]) -> Any:
-    """What a pending answer waits for, or the error that came instead."""
+    """The result that a pending answer waits for, or the error that came instead."""
     arrived = asyncio.get_running_loop().create_future()
     pending.deferred.then(lambda outcome: None if arrived.done() else arrived.set_result(outcome))
     return await arrived
@@ -111,7 +111,7 @@ async def respond(request: Request, response: Response, send: Any, more: Headers
 
 
 def _with_one_vary(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The same with all that an answer varies by in one line: of several, nginx before 1.23 minds only the last."""
+    """The same headers with a single Vary line: of several lines, nginx before 1.23 uses only the last."""
     varies = [value for name, value in headers if name == b"vary"]
     if len(varies) < 2:
         return headers
@@ -119,7 +119,7 @@ def _with_one_vary(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, byte
 
 
 class _Buffer:
-    """Stands where a stream expects a transport."""
+    """A transport for streams that run over ASGI."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -146,7 +146,7 @@ class _Buffer:
         self.close()
 
     async def pump(self, send: Any) -> None:
-        """Send what is written until it is closed."""
+        """Send what is written to it until it is closed."""
         while (data := await self.queue.get()) is not None:
             self._size -= len(data)
             await send({"type": "http.response.body", "body": data, "more_body": True})

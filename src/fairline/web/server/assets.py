@@ -1,4 +1,4 @@
-"""The files of the pages: style sheets and scripts, from the package's own folder and nowhere else."""
+"""Serves the static files of the pages, style sheets and scripts, from the package's own folder only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MEDIA = {
     "svg": b"image/svg+xml",
 }
 _ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
-#: An address with the digest of the content in it never answers anything else.
+#: An address that contains the digest of the content never returns anything else.
 _FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
-#: One without may change with the next version.
+#: The content of an address without a digest may change with the next version.
 _FOR_NOW: Headers = ((b"cache-control", b"public, max-age=300"),)
 
 
 class Asset(Struct, frozen=True):
-    """One file."""
+    """One static file, plain and compressed."""
 
     content: bytes
     packed: bytes
@@ -35,7 +35,7 @@ class Asset(Struct, frozen=True):
 
 
 class Assets:
-    """All files, read and packed once."""
+    """All static files, read and compressed once."""
 
     def __init__(self) -> None:
         folder = files("fairline.web.pages") / "static"
@@ -46,16 +46,16 @@ class Assets:
         return f"/static/{name}?v={self._files[name].digest}"
 
     def modules(self, beginning: str) -> dict[str, str]:
-        """Scripts by the plain address they name each other by, with the one that never changes: an import map."""
+        """An import map: from the plain addresses by which scripts import each other to those with a digest."""
         return {f"/static/{name}": self.url(name) for name in self._files if re.match(rf"{beginning}.*\.js$", name)}
 
     def version(self, *names: str) -> str:
-        """Changes with any of these files, and with the server's own version."""
+        """A text that changes whenever one of these files or the server's version changes."""
         digests = "".join(self._files[name].digest for name in names)
         return f"{fairline.__version__}-{sha256(digests.encode()).hexdigest()[:12]}"
 
     async def file(self, request: Request) -> Response:
-        """A file by its name."""
+        """Answer with a file by its name."""
         name = request.params["name"]
         asset = self._files.get(name)
         if asset is None:

@@ -1,4 +1,4 @@
-"""What is wrong with a body that a call was sent, in words: which field, and what it can be."""
+"""Error messages for invalid request bodies: which field is wrong, and what it can be."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _STEP = re.compile(r"\[\w*\]|\w+")
 
 
 def invalid(error: msgspec.ValidationError, kind: Any = None) -> InvalidRequest:
-    """What is wrong with a body of this type, and where."""
+    """The error for a body that does not fit this type."""
     problem, _, path = str(error).partition(" - at `$")
     field = path.strip("`.").removeprefix(".")
     if found := _FIELD.fullmatch(problem):
         missing, name = found[1] == "missing required", found[2][:80]
-        known = getattr(kind, "__struct_encode_fields__", None) if not field else None
-        there_are = f" There are: {', '.join(known) or 'none'}." if known is not None else ""
+        names = getattr(kind, "__struct_encode_fields__", None) if not field else None
+        available = f" There are: {', '.join(names) or 'none'}." if names is not None else ""
         return InvalidRequest(
-            f"{field}.{name}" if field else name, "is missing" if missing else f"is no field of this call.{there_are}"
+            f"{field}.{name}" if field else name, "is missing" if missing else f"is an unknown field.{available}"
         )
     if found := _CHOICE.fullmatch(problem):
         choices = _choices(kind, field)
@@ -34,7 +34,7 @@ def invalid(error: msgspec.ValidationError, kind: Any = None) -> InvalidRequest:
 
 
 def _choices(kind: Any, field: str) -> list[str]:
-    """The values that a field of a body can have: `events[0]` is an item of `events`."""
+    """The allowed values of a field: `events[0]` is an item of `events`."""
     types = [type_info(kind)]
     for name in _STEP.findall(field):
         within = [each for found in types for each in _types_in(found)]
@@ -48,7 +48,7 @@ def _choices(kind: Any, field: str) -> list[str]:
 
 
 def _types_in(found: Type) -> tuple[Type, ...]:
-    """The types that a value can be of: all of a union, and what an annotation is about."""
+    """The types that a value can have: the members of a union, and the type inside an annotation."""
     if isinstance(found, Metadata):
         return _types_in(found.type)
     return found.types if isinstance(found, UnionType) else (found,)

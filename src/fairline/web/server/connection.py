@@ -1,8 +1,8 @@
-"""A connection of the server: whose turn it is, how long the client may take, and how it ends.
+"""A connection of the server: the order of its requests, the deadlines of its client, and how it ends.
 
-Requests of both lanes, and refusals, take their turn in uvicorn's own pipeline: one answer per request, in order. What
-arrives is parsed in pieces, and no further than others wait to be answered or the client leaves its answers unread, so
-that a connection never holds more than a few requests and some hundred kilobytes.
+Requests of the fast path, requests of ASGI and refusals all wait in uvicorn's own pipeline: one answer per request, in
+order. Input is parsed in pieces. Parsing stops while requests wait for an answer or the client does not read its
+answers, so a connection never holds more than a few requests and some hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -20,59 +20,61 @@ from uvicorn.server import ServerState
 
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle, Flow, Streaming
-from fairline.web.server.http import STATUS_LINE, Head, Headers, Request, Response, Takeover, header_lines
+from fairline.web.server.head import Head
+from fairline.web.server.http import STATUS_LINE, Headers, Request, Response, Takeover, header_lines
 from fairline.web.server.problems import problem
-from fairline.web.server.write_together import Sending
+from fairline.web.server.write_together import PendingWrites
 
 log = structlog.get_logger()
 
-#: Seconds a client has to send a request, once it has begun; and from the moment the server is told to end.
+#: Seconds a client has to send a request that it has begun; the second is the limit once the server is to end.
 READ_SECONDS = 15.0
 LAST_READ_SECONDS = 3.0
 #: Seconds a client may leave answers unread.
 WRITE_SECONDS = 20.0
-#: Seconds a connection may rest between requests.
+#: Seconds a connection may stay idle between requests.
 IDLE_SECONDS = 75.0
-#: Seconds that a client which was refused while it was sending has to read why.
+#: Seconds that a client has to read a refusal which came while it was still sending.
 LINGER_SECONDS = 2.0
-#: Address and headers of one request, all together.
+#: Bytes of the address and the headers of one request together.
 HEADERS_LIMIT = 16 * 1024
-#: What arrives is parsed in pieces of so many bytes: no more requests than fit into one ever wait their turn.
+#: Input is parsed in pieces of this many bytes: no more requests than fit into one piece ever wait for an answer.
 PIECE = 4096
 
 
 class Refused(Exception):
-    """Stops the parser: the rest of what arrived is not looked at."""
+    """Stops the parser: the rest of the input is ignored."""
 
 
 class Connection(HttpToolsProtocol):
-    """A connection, up to what is said over it."""
+    """A connection, without what its requests mean: that is in FastPath."""
 
-    # A dictionary of more than thirty names is one that objects do not share: most connections rest, and are many.
+    # Slots, because Python does not share the keys of a `__dict__` with more than thirty names: there are many
+    # connections, and most of them are idle.
     __slots__ = (
-        "_begun",
-        "_deaf",
         "_encoding",
         "_ending",
         "_eof",
-        "_going",
         "_in_headers",
+        "_in_request",
+        "_input_closed",
         "_length",
         "_lingering",
+        "_processing",
         "_size",
-        "_unheard",
-        "_unread",
+        "_unparsed",
+        "_unreported",
+        "current",
+        "idle",
         "peer",
         "receiving",
-        "resting",
         "secure",
         "since",
-        "turn",
     )
     cors: Cors
-    sending: Sending
+    pending_writes: PendingWrites
     answered: Callable[[str, str, int], None]
-    """Hears of the method, the path and the status of each answer."""
+    """Called with the method, the path and the status of each answer."""
     flow: Flow
 
     def __init__(
@@ -83,23 +85,24 @@ class Connection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.turn: Any = None
-        """The request that is being answered; those behind it wait in `pipeline`."""
+        self.current: Any = None
+        """The request that is being answered; later ones wait in `pipeline`."""
         self.receiving: Any = None
-        """The request whose body is still coming."""
+        """The request whose body is still being received."""
         self.since = monotonic()
-        """When the client began what it is doing: to send, to read, to rest."""
-        self.resting = False
-        """Nothing is under way, and nothing is held back: what comes next is a request, and can be taken at once."""
-        self._begun = self._in_headers = False
-        """A request has begun and is not complete; its headers are not."""
-        self._size = self._length = self._unheard = 0
-        """Bytes: of the headers so far, of the body as announced or so far, and since the parser last told anything."""
+        """When the client began its current step: to send, to read, or to be idle."""
+        self.idle = False
+        """No request is under way and no input waits: the next bytes begin a request and can be parsed at once."""
+        self._in_request = self._in_headers = False
+        """A request has begun and is not complete; its headers are not complete."""
+        self._size = self._length = self._unreported = 0
+        """Bytes of the headers so far; of the body, announced or received; and since the parser's last callback."""
         self._encoding = b""
-        self._unread = b""
-        """What is not parsed yet: others have to be answered first."""
-        self._going = self._deaf = self._lingering = self._eof = self._ending = False
-        """At work; taking no more; only waiting for the client to read; nothing more to come; told to end."""
+        self._unparsed = b""
+        """Input that is not parsed yet, because earlier requests have to be answered first."""
+        self._processing = self._input_closed = self._lingering = self._eof = self._ending = False
+        """Inside `_process` or `_parse_at_once`; all further input is ignored; only waiting for the client to read the
+        last answer; the client has sent all it will send; the server is to end."""
 
     # The connection
 
@@ -110,163 +113,178 @@ class Connection(HttpToolsProtocol):
         self.secure = self.scheme == "https"
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._input_closed:
             return
         if not self.is_busy() and len(data) <= PIECE:
-            self._take(data)
+            self._parse_at_once(data)
         else:
-            self._unread = self._unread + data if self._unread else data
-            self._go_on()
+            self._unparsed = self._unparsed + data if self._unparsed else data
+            self._process()
 
     def is_busy(self) -> bool:
-        """Whether what comes now has to wait."""
-        return self.turn is not None or bool(self._unread or self.pipeline) or self.flow.write_paused or self._deaf
+        """Whether new input has to wait."""
+        return (
+            self.current is not None
+            or bool(self._unparsed or self.pipeline)
+            or self.flow.write_paused
+            or self._input_closed
+        )
 
     def begin(self) -> None:
-        """The client begins a request."""
+        """A request begins."""
         self.since = monotonic()
-        self.resting = False
+        self.idle = False
 
-    def _take(self, data: bytes) -> None:
-        """What nearly always happens: nothing is under way, and a request comes in one piece."""
-        self._going = True
+    def _parse_at_once(self, data: bytes) -> None:
+        """The usual case: nothing is under way, and a request arrives in one piece."""
+        self._processing = True
         try:
             self._parse(data)
         finally:
-            self._going = False
-        if self.turn is None or self._unread or self.pipeline or self.flow.write_paused:
-            self._go_on()
+            self._processing = False
+        if self.current is None or self._unparsed or self.pipeline or self.flow.write_paused:
+            self._process()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """A client that has sent all it had to send still gets its answers; only a stream would never end."""
+        """A client that has closed its side still receives its answers, except a stream, which would never end."""
         self._eof = True
-        self.sending.flush()
-        turn = self.turn
-        answering = turn is not None and turn is not self.receiving and not getattr(turn, "response_started", False)
-        return answering or self._stuck()
+        self.pending_writes.flush()
+        current = self.current
+        answering = (
+            current is not None and current is not self.receiving and not getattr(current, "response_started", False)
+        )
+        return answering or self._must_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for cycle in (self.turn, *(cycle for cycle, _ in self.pipeline)):
+        for cycle in (self.current, *(cycle for cycle, _ in self.pipeline)):
             if cycle is not None:
                 cycle.disconnected = True
                 cycle.message_event.set()
         super().connection_lost(exc)
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
-        """Hold on to nothing: objects that hold each other are freed late."""
-        self._deaf = True
-        self._unread = b""
+    def _release(self) -> None:
+        """Drop all references: objects that refer to each other are freed late."""
+        self._input_closed = True
+        self._unparsed = b""
         self.pipeline.clear()
-        self.parser = self.cycle = self.turn = self.receiving = self.scope = None  # type: ignore[assignment]
+        self.parser = self.cycle = self.current = self.receiving = self.scope = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()
         self.since = monotonic()
-        self.resting = False
+        self.idle = False
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self.since = monotonic()
-        self._go_on()
+        self._process()
 
     def shutdown(self) -> None:
-        """The server is to end: answer what is under way, then close."""
+        """The server is about to end: answer the requests under way, then close."""
         self._ending = True
-        self.sending.flush()
-        if self._lingering or (self.turn is None and not self._begun):
+        self.pending_writes.flush()
+        if self._lingering or (self.current is None and not self._in_request):
             self.transport.close()
             return
         self.since = monotonic()
-        if not self._in_headers:  # or else the request that is coming will be the last
+        if not self._in_headers:  # otherwise the request being received is the last one
             self.cycle.keep_alive = False
 
-    # The order of things
+    # The order of requests
 
-    def _go_on(self) -> None:
-        """Parse what is held and give requests their turn, as long as the client reads its answers."""
-        if self._going:
-            return  # called from within the loop, which goes on
-        self._going = True
+    def _process(self) -> None:
+        """Parse waiting input and start waiting requests, as long as the client reads its answers."""
+        if self._processing:
+            return  # called from within the loop below, which continues
+        self._processing = True
         try:
-            while (self._unread or self.pipeline) and not (self._stuck() or self.transport.is_closing()):
+            while (self._unparsed or self.pipeline) and not (self._must_wait() or self.transport.is_closing()):
                 if self.pipeline:
                     self.since = monotonic()
                     self._start_asgi_task(*self.pipeline.pop())
                 else:
-                    piece, self._unread = self._unread[:PIECE], self._unread[PIECE:]
+                    piece, self._unparsed = self._unparsed[:PIECE], self._unparsed[PIECE:]
                     self._parse(piece)
         finally:
-            self._going = False
+            self._processing = False
         if not self.transport.is_closing():
-            self._pause_or_rest()
+            self._pause_or_become_idle()
 
-    def _stuck(self) -> bool:
-        """Whether the next step must wait: answers are unread, or the one before has not come."""
-        return self.flow.write_paused or (self.turn is not None and bool(self.pipeline))
+    def _must_wait(self) -> bool:
+        """Whether the next step must wait: the client has not read its answers, or a request is still being answered
+        and another waits behind it."""
+        return self.flow.write_paused or (self.current is not None and bool(self.pipeline))
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        # Every request starts here, of either kind.
-        self.turn = cycle
+        # Every request starts here, on the fast path and on ASGI.
+        self.current = cycle
         if isinstance(cycle, FastCycle):
             cycle.start()
         else:
             super()._start_asgi_task(cycle, app)
 
-    def _pause_or_rest(self) -> None:
+    def _pause_or_become_idle(self) -> None:
         flow = self.flow
-        flow.backlogged = self._stuck()
+        flow.backlogged = self._must_wait()
         if flow.backlogged:
             flow.pause_reading()
         elif not self._eof:
             if flow.read_paused:
                 flow.resume_reading()
-            if self.turn is None and not self._begun and not self.resting:
-                self._rest()
-        elif self.turn is None:
+            if self.current is None and not self._in_request and not self.idle:
+                self._become_idle()
+        elif self.current is None:
             self.transport.close()
 
-    def _rest(self) -> None:
-        self.resting = not self._deaf
+    def _become_idle(self) -> None:
+        self.idle = not self._input_closed
         self.since = monotonic()
         self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
-        self.turn = None
-        if self._going:
+        self.current = None
+        if self._processing:
             return
-        if self._unread or self.pipeline or self._begun or self._eof or self.flow.write_paused or self.flow.read_paused:
-            self._go_on()
-        elif not self.transport.is_closing():  # what nearly always happens: there is nothing more to do
-            self._rest()
+        if (
+            self._unparsed
+            or self.pipeline
+            or self._in_request
+            or self._eof
+            or self.flow.write_paused
+            or self.flow.read_paused
+        ):
+            self._process()
+        elif not self.transport.is_closing():  # the usual case: there is nothing more to do
+            self._become_idle()
 
     # Deadlines
 
     def overdue(self, now: float) -> bool:
-        """Whether the client takes too long for what it is to do."""
-        patience = self._patience()
-        return patience is not None and now - self.since > patience
+        """Whether the client takes too long for its current step."""
+        limit = self._time_limit()
+        return limit is not None and now - self.since > limit
 
-    def _patience(self) -> float | None:
-        """How many seconds the client may take; None while the next step is ours."""
+    def _time_limit(self) -> float | None:
+        """How many seconds the client may take; None while the next step is the server's."""
         if self._lingering:
             return LINGER_SECONDS
         if self.flow.write_paused:
             return WRITE_SECONDS
-        if self.resting:
+        if self.idle:
             return IDLE_SECONDS
-        if self._deaf or self.pipeline or (self.turn is not None and not self._begun):
+        if self._input_closed or self.pipeline or (self.current is not None and not self._in_request):
             return None
         return LAST_READ_SECONDS if self._ending else READ_SECONDS
 
     def end_overdue(self) -> None:
-        """Close a connection that is overdue, saying why if a request had begun."""
+        """Close an overdue connection, with a refusal if a request had begun."""
         if self.transport.is_closing():
             return
         if self._lingering or self.flow.write_paused:
             self.transport.abort()
-        elif self._begun:
+        elif self._in_request:
             self.refuse("request_timeout", f"A request must be sent within {READ_SECONDS:g} s.")
         else:
             self.transport.close()
@@ -274,36 +292,36 @@ class Connection(HttpToolsProtocol):
     # Bytes in
 
     def _parse(self, data: bytes) -> None:
-        heard = (self._size, self._length)
+        before = (self._size, self._length)
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
-            # There is nothing to upgrade to. The parser left the body unread, if there is one: it is shown the request
-            # again without the wish.
-            self._unread = self.without_upgrade() + data[upgrade.args[0] :] + self._unread
+            # This server upgrades to nothing. The parser has not read the body, if there is one: it receives the
+            # request once more without the Upgrade header.
+            self._unparsed = self.without_upgrade() + data[upgrade.args[0] :] + self._unparsed
         except HttpParserError as error:
             cause = error.__context__
             if cause is not None and not isinstance(cause, Refused):
                 log.error("http.failed", exc_info=cause)
-            self.refuse("bad_request", "What came is not HTTP/1.1. Check it for typing errors.")
-        # The parser tells of a header when it is complete: one without end is noticed only by its length.
-        if heard != (self._size, self._length):
-            self._unheard = 0
+            self.refuse("bad_request", "The request is not valid HTTP/1.1. Check how it is written.")
+        # The parser calls back when a header is complete: a header without end is noticed only by its length.
+        if before != (self._size, self._length):
+            self._unreported = 0
         else:
-            self._unheard += len(data)
-            if self._unheard > HEADERS_LIMIT:
+            self._unreported += len(data)
+            if self._unreported > HEADERS_LIMIT:
                 self.refuse_headers()
 
     def without_upgrade(self) -> bytes:
-        """The request that is being received, as bytes, without its wish to be upgraded."""
+        """The head of the request that is being received, as bytes, without its Upgrade header."""
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
         lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
         return b"\r\n".join((*lines, b"", b""))
 
     def enter(self, cycle: FastCycle) -> None:
-        """Let a request have its turn, now or after those before it."""
+        """Start a request, now or after those before it."""
         self.cycle: Any = cycle
-        if self.turn is None and not self.pipeline:
+        if self.current is None and not self.pipeline:
             self._start_asgi_task(cycle, self.app)
         else:
             self.pipeline.appendleft((cycle, self.app))  # type: ignore[arg-type]
@@ -311,33 +329,33 @@ class Connection(HttpToolsProtocol):
     # Bytes out
 
     def write_response(self, request: Request, response: Response, keep_alive: bool) -> None:
-        """Write an answer and let the next request have its turn."""
+        """Write an answer and start the next request."""
         method, flow = request.head.method, self.flow
         self.answered(method, request.head.path, response.status)
         if self.transport.is_closing():
             return
         answer = response.whole(request.id, self._last_lines(request, keep_alive), bare=method == "HEAD")
-        more = self._going or self._unread or self.pipeline or self._begun or self._eof
+        more = self._processing or self._unparsed or self.pipeline or self._in_request or self._eof
         if keep_alive and not (more or flow.write_paused or flow.read_paused):
-            # What nearly always happens: there is nothing more to do on this connection.
-            self.sending.add(self.transport, answer)
+            # The usual case: there is nothing more to do on this connection.
+            self.pending_writes.add(self.transport, answer)
             self.server_state.total_requests += 1
-            self.turn = None
-            self._rest()
+            self.current = None
+            self._become_idle()
             return
-        self.transport.write(answer)  # at once: something else may be, in the same turn of the loop
+        self.transport.write(answer)  # at once: other data may be written in the same iteration of the event loop
         if not keep_alive:
             self._finish()
         self.on_response_complete()
 
     def hand_over(self, request: Request, takeover: Takeover) -> None:
-        """Write the headers of a stream and leave the connection to it; what this protocol held is freed."""
+        """Write the headers of a stream and hand the connection over to it; this protocol frees its own state."""
         transport, stream = self.transport, takeover.stream
         self.answered(request.method, request.path, 200)
         if transport.is_closing():
             stream.lost()
             return
-        # No length: the body goes on until the connection ends.
+        # No length: the body continues until the connection ends.
         head = STATUS_LINE[200] + header_lines(takeover.head(request))
         transport.write(head + self._last_lines(request, keep_alive=False))
         self.server_state.total_requests += 1
@@ -347,30 +365,30 @@ class Connection(HttpToolsProtocol):
             return
         self.connections.discard(self)
         self.flow.backlogged = False
-        self.flow.resume_reading()  # to notice when the client goes
+        self.flow.resume_reading()  # to notice when the client disconnects
         transport.set_protocol(Streaming(stream, self.connections))
         stream.opened(transport)
         if self._ending or self._eof:
             stream.shutdown()
-        self._let_go()
+        self._release()
 
     def hand_over_from_asgi(self, request: Request, takeover: Takeover) -> None:
-        """The same for a stream of the full lane: its application is done with the connection."""
-        self.turn.disconnected = True
+        """The same for a stream that came through ASGI: its application is done with the connection."""
+        self.current.disconnected = True
         self.hand_over(request, takeover)
 
     def refuse(self, code: str, detail: str, headers: Headers = ()) -> None:
-        """Answer the request that is coming in with a problem, when it is its turn, and take nothing more."""
-        if self._deaf:
+        """Answer the request that is being received with a problem, after those before it, and ignore further input."""
+        if self._input_closed:
             return
-        self._deaf = True
-        self.resting = False
-        self._unread = b""
+        self._input_closed = True
+        self.idle = False
+        self._unparsed = b""
         cycle, self.receiving = self.receiving, None
-        if not self._begun:
+        if not self._in_request:
             self.headers, self.url = [], b""
-        # Until its address has begun the parser has the method of the request before: where that was HEAD, what this
-        # answer says would be left out.
+        # Until the address has begun, the parser still has the method of the previous request: where that was HEAD,
+        # this answer would lose its body.
         method = self.parser.get_method().decode("ascii") if self.url else ""
         head = Head(method, "", headers=self.headers or ())
         refusal = FastCycle(
@@ -385,7 +403,7 @@ class Connection(HttpToolsProtocol):
             self.enter(refusal)
         elif cycle.response_complete:
             self._finish()  # it was answered before it was complete
-        elif cycle is not self.turn:
+        elif cycle is not self.current:
             self.pipeline.popleft()
             self.enter(refusal)
         elif getattr(cycle, "response_started", False):
@@ -397,18 +415,18 @@ class Connection(HttpToolsProtocol):
             self._start_asgi_task(refusal, self.app)
 
     def refuse_headers(self) -> None:
-        """They are too long, or have no end."""
-        self.refuse("headers_too_large", f"Address and headers may have at most {HEADERS_LIMIT:,} bytes.")
+        """Refuse headers that are too long or have no end."""
+        self.refuse("headers_too_large", f"Address and headers may have at most {HEADERS_LIMIT:,} bytes together.")
 
     def _finish(self) -> None:
-        """End the connection. One that is closed while the client sends is reset, and what we told may be lost: after a
-        refusal we only stop writing, and wait a little for the client to read it."""
-        if self._deaf and not self._eof and self.transport.can_write_eof():
+        """End the connection. Closing it while the client sends would reset it, and the client may then never read our
+        last answer: after a refusal we only stop writing and give the client a moment to read."""
+        if self._input_closed and not self._eof and self.transport.can_write_eof():
             self._lingering = True
             self.since = monotonic()
             self.transport.write_eof()
         else:
-            self._deaf = True
+            self._input_closed = True
             self.transport.close()
 
     def _last_lines(self, request: Request, keep_alive: bool) -> bytes:
@@ -420,5 +438,5 @@ class Connection(HttpToolsProtocol):
 
 @lru_cache(maxsize=4)
 def _default_lines(keep_alive: bool, *headers: tuple[bytes, bytes]) -> bytes:
-    """The date, which uvicorn makes anew each second, and whether the connection goes on."""
+    """The date, which uvicorn renews each second, and whether the connection stays open."""
     return header_lines(headers) + (b"\r\n" if keep_alive else b"connection: close\r\n\r\n")

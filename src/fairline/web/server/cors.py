@@ -1,4 +1,4 @@
-"""Which other origins may call us from a browser, the same on both lanes."""
+"""CORS: which other origins may call this server from a browser, on the fast path and on ASGI alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairline.web.server.http import Headers, Request, Response
 
-_ASKED = (
+_PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE"),
     (b"access-control-allow-headers", b"authorization, content-type, idempotency-key, if-match, last-event-id"),
     (b"access-control-max-age", b"600"),
@@ -17,10 +17,11 @@ _VARY = (b"vary", b"Origin")
 
 
 class Cors:
-    """`origins` as in the settings: full origins, or `*` for any (which then may not send cookies).
+    """The CORS headers of answers. `origins` are full origins, or `*` for any (which then may not send cookies).
 
-    A cache keeps what it was given for the next who asks. So an answer says that it is another for other origins, also
-    to those it allows nothing; and where it is the same for all, it allows it to all, also to who names no origin."""
+    A cache gives a stored answer to the next client. So where answers differ by origin, every answer carries `Vary:
+    Origin`, also for an origin that may do nothing; and where they are the same for all, every answer allows all
+    origins, also for a request without an Origin."""
 
     def __init__(self, origins: Sequence[str]) -> None:
         self._named: dict[bytes | None, Headers] = {
@@ -37,10 +38,10 @@ class Cors:
         self._others = (_ANY if self._allows_others else ()) + ((_VARY,) if self._named else ())
 
     def headers(self, request: Request) -> Headers:
-        """What an answer must say to be read by pages of other origins."""
+        """The headers with which pages of other origins may read an answer."""
         return self._named.get(request.header(b"origin"), self._others) if self._named else self._others
 
     def preflight(self, request: Request) -> Response:
-        """What a browser asks before a call."""
+        """The answer to the OPTIONS request that a browser sends before a call."""
         allowed = self._allows_others or request.header(b"origin") in self._named
-        return Response(204, headers=self.headers(request) + (_ASKED if allowed else ()))
+        return Response(204, headers=self.headers(request) + (_PREFLIGHT if allowed else ()))

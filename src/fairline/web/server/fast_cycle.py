@@ -1,4 +1,5 @@
-"""What stands in the fast lane where uvicorn has its own: a request, the flow of a connection, and a stream."""
+"""Replacements for uvicorn's classes on the fast path: a request cycle, the flow control of a connection, and the
+protocol of an open stream."""
 
 from __future__ import annotations
 
@@ -19,43 +20,43 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class _NoEvent:
-    """uvicorn wakes its cycles by an event; a fast one has nothing to wake."""
+    """uvicorn wakes its cycles with an event; a fast cycle has nothing to wake."""
 
     def set(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing waits for it."""
 
 
 class FastCycle(Request, eq=False, kw_only=True):
-    """One request of the fast lane, from its headers to its answer."""
+    """One request of the fast path, from its headers to its answer."""
 
     protocol: Connection
     handler: Handler
     keep_alive: bool = True
     waits: bool = False
-    """For a 100 Continue."""
+    """The client waits for a 100 Continue."""
     response_complete: bool = False
     disconnected: bool = False
-    _well: bool = False
-    _act: Callable[[], None] | None = None
-    """Whether it had what it asked for; and what is to be done if so."""
+    _succeeded: bool = False
+    _then: Callable[[], None] | None = None
+    """What to do if the request succeeds."""
     message_event: ClassVar[_NoEvent] = _NoEvent()
 
-    def once_well(self, act: Callable[[], None]) -> None:
-        """Do this once the request has what it asked for; never, if it is refused."""
+    def on_success(self, then: Callable[[], None]) -> None:
+        """Call this once the request has succeeded; never, if it is refused."""
         if not self.response_complete:
-            self._act = act
-        elif self._well:
-            act()
+            self._then = then
+        elif self._succeeded:
+            then()
 
     def start(self) -> None:
-        """It is this request's turn; it runs as soon as its body is complete."""
+        """All requests before this one are answered; it runs as soon as its body is complete."""
         if self.protocol.receiving is not self:
             self.run()
         elif self.waits:
             self.protocol.transport.write(_CONTINUE)
 
     def more(self, chunk: bytes) -> None:
-        """More of the body: nearly always all of it, and never a copy for every byte."""
+        """Add a part of the body: usually the whole of it. Many small parts are not copied each time."""
         if not self.body:
             self.body = chunk
         elif isinstance(self.body, bytearray):
@@ -64,7 +65,7 @@ class FastCycle(Request, eq=False, kw_only=True):
             self.body = bytearray(self.body + chunk)
 
     def run(self) -> None:
-        """Hand the request to its function, and answer when the answer is there."""
+        """Hand the request to its function, and write the answer when it is ready."""
         try:
             outcome: Outcome = self.handler(self)
             if isinstance(outcome, Pending):
@@ -75,7 +76,7 @@ class FastCycle(Request, eq=False, kw_only=True):
         self.answer(outcome)
 
     def settled(self, pending: Pending[Any], arrived: Any) -> None:
-        """What the answer waited for is there, or the error that came instead."""
+        """The result that the answer waited for has arrived, or an error instead."""
         try:
             outcome = pending.sent(arrived)
             if isinstance(outcome, Pending):
@@ -88,19 +89,20 @@ class FastCycle(Request, eq=False, kw_only=True):
     def answer(self, answer: Sent) -> None:
         """Write the answer, unless the client is gone."""
         self.response_complete = True
-        act, self._act = self._act, None  # it may hold on to us, and only a collection would free both
+        then, self._then = self._then, None  # it may refer to this cycle: only a collection would free both
         if isinstance(answer, Takeover):
             self.protocol.hand_over(self, answer)
             return
-        self._well = answer.status < 300
-        if self._well and act is not None:
-            act()
+        self._succeeded = answer.status < 300
+        if self._succeeded and then is not None:
+            then()
         self.protocol.write_response(self, answer, self.keep_alive)
 
 
 class Flow(FlowControl):
-    """uvicorn resumes reading whenever an application asks for its body; here only if nothing else is held back. And
-    only who has to wait for the client to read has something to wait on: it takes more than all the rest of it."""
+    """uvicorn resumes reading whenever an application asks for its body; here only while no other input waits. The
+    event that an application waits on while the client does not read is created only when it is needed: it takes more
+    memory than the rest of the object."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -117,7 +119,7 @@ class Flow(FlowControl):
 
 
 class Streaming(asyncio.Protocol):
-    """A connection that belongs to a stream: as little as can be kept of it."""
+    """The protocol of a connection that belongs to a stream. It keeps as little as possible."""
 
     __slots__ = ("_connections", "_stream")
 
@@ -131,5 +133,5 @@ class Streaming(asyncio.Protocol):
         self._stream.lost()
 
     def shutdown(self) -> None:
-        """uvicorn asks every connection to end."""
+        """uvicorn calls this on every connection when the server ends."""
         self._stream.shutdown()

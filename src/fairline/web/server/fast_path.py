@@ -1,13 +1,14 @@
-"""The fast lane: hot calls answered at the level of the connection.
+"""The fast path: the most frequent calls, answered directly by the connection.
 
-A subclass of uvicorn's httptools protocol recognises the paths of the fast lane when the headers are complete, collects
-the body under its limit, hands a small request to a plain function, and writes the answer to the transport, without a
-scope, a task or a coroutine per request. Anything else goes on to ASGI unchanged. Whoever waits says the same again and
-again: a head that is the same to the byte as one before is not parsed a second time.
+A subclass of uvicorn's httptools protocol recognises these calls when the headers are complete, collects the body up to
+its limit, hands a small request to a plain function, and writes the answer to the transport, without a scope, a task or
+a coroutine per request. All other requests go on to ASGI unchanged: that is the full path. A client in line sends the
+same request again and again, so a head that is equal, byte for byte, to an earlier one is not parsed a second time.
 
-Owning the bytes obliges us to limits on headers and bodies, Expect, HEAD, chunked bodies; and, in connection.py, to one
-answer per request in order under pipelining, keep-alive and its time-out, a deadline for clients that send or read too
-slowly, connections lost between request and answer, and a graceful end. All of it holds for both lanes.
+Because this code reads the bytes itself, it must also handle limits on headers and bodies, Expect, HEAD and chunked
+bodies; and, in connection.py, one answer per request in order under pipelining, keep-alive and its timeout, deadlines
+for clients that send or read too slowly, connections lost between request and answer, and a graceful end. All of it
+holds for both paths.
 """
 
 from __future__ import annotations
@@ -24,28 +25,29 @@ from fairline.caches import SHARES, BoundedCache
 from fairline.web.server.connection import HEADERS_LIMIT, Connection, Refused
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle
-from fairline.web.server.http import BODY_LIMIT, HAND_OVER, Handler, Head
-from fairline.web.server.write_together import Sending
+from fairline.web.server.head import Head
+from fairline.web.server.http import BODY_LIMIT, HAND_OVER, Handler
+from fairline.web.server.write_together import PendingWrites
 
-#: The address of a request, which counts among its headers too.
+#: Bytes of the address of a request. It also counts towards HEADERS_LIMIT.
 URL_LIMIT = 8 * 1024
 
-#: Headers that say how, and to whom, the request itself is sent.
-_MINDED = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
+#: Headers that say how, and to which host, the request itself is sent: only these are read while parsing.
+_FRAMING_HEADERS = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
 
-#: What is there for other addresses than that of a proxy.
+#: The methods that exist, for a request that takes this server for a proxy (CONNECT).
 _ALLOW = ((b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST"),)
 
-#: Bytes of heads that a worker remembers, and how long one may be.
+#: Bytes of heads that a worker remembers in all, and bytes of one such head at most.
 REMEMBERED = SHARES["heads"]
 LONGEST_REMEMBERED = 1024
 _END = b"\r\n\r\n"
-#: What a Host header may say (RFC 3986, section 3.2); nothing, where the address has no host.
+#: What a Host header may contain (RFC 3986, section 3.2); it is empty where the address has no host.
 _HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
 
 
 class Routed(NamedTuple):
-    """Whose call it is, what its path names, and whether clients make it again and again."""
+    """The function that answers a call, the parameters in its path, and whether clients make the call repeatedly."""
 
     handler: Handler
     params: dict[str, str]
@@ -55,37 +57,37 @@ class Routed(NamedTuple):
 Route = Callable[[str, bytes], Routed | None]
 
 
-class Known(NamedTuple):
-    """A head that was parsed: whose call it is, what it says, and how many bytes of body it announces."""
+class RememberedHead(NamedTuple):
+    """A head that was parsed before: the function that answers it, its content, and the bytes of body it announces."""
 
     handler: Handler
     head: Head
     length: int
 
 
-def lane_for(
+def fast_path_for(
     route: Route, cors: Cors, answered: Callable[[str, str, int], None] = lambda _method, _path, _status: None
-) -> type[FastLane]:
-    """The protocol of a worker; `answered` hears of the method, the path and the status of each answer."""
+) -> type[FastPath]:
+    """The protocol class of a worker; `answered` is called with the method, the path and the status of each answer."""
 
-    class Lane(FastLane):
+    class WorkerFastPath(FastPath):
         pass
 
-    Lane.route = staticmethod(route)
-    Lane.cors = cors
-    Lane.answered = staticmethod(answered)
-    Lane.remembered = BoundedCache(REMEMBERED)
-    Lane.sending = Sending()
-    return Lane
+    WorkerFastPath.route = staticmethod(route)
+    WorkerFastPath.cors = cors
+    WorkerFastPath.answered = staticmethod(answered)
+    WorkerFastPath.remembered = BoundedCache(REMEMBERED)
+    WorkerFastPath.pending_writes = PendingWrites()
+    return WorkerFastPath
 
 
-class FastLane(Connection):
-    """A connection. `route` finds the function of a path, or None for ASGI; a worker sets it, and the rest of what its
-    connections share, on a subclass of its own (see `lane_for`)."""
+class FastPath(Connection):
+    """A connection with the fast path. `route` finds the function of a path, or None for ASGI. A worker sets `route`,
+    and everything else that its connections share, on a subclass of its own (see `fast_path_for`)."""
 
-    __slots__ = ("_has_host", "_messages", "_parsed")
+    __slots__ = ("_has_host", "_memorable", "_messages")
     route: Route
-    remembered: BoundedCache[bytes, Known]
+    remembered: BoundedCache[bytes, RememberedHead]
     """Heads by their bytes."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -93,62 +95,64 @@ class FastLane(Connection):
         self._has_host = False
         self._messages = 0
         """How many requests have begun."""
-        self._parsed: FastCycle | None = None
-        """The last one, if its head can be remembered."""
+        self._memorable: FastCycle | None = None
+        """The last request, if its head may be remembered."""
 
-    # Again and again
+    # Requests seen before
 
     def data_received(self, data: bytes) -> None:
-        if self.sending.ready:
-            self.sending.flush()
-        if not self.resting and (self._begun or self.is_busy()):
+        if self.pending_writes.ready:
+            self.pending_writes.flush()
+        if not self.idle and (self._in_request or self.is_busy()):
             super().data_received(data)
-            self._parsed = None
+            self._memorable = None
             return
         end = data.find(_END) + len(_END)
-        known = self.remembered.get(data[:end])
-        if known is not None and known.length == len(data) - end:
-            self._take_again(known, data[end:])
+        remembered = self.remembered.get(data[:end])
+        if remembered is not None and remembered.length == len(data) - end:
+            self._answer_remembered(remembered, data[end:])
             return
         before = self._messages
         super().data_received(data)
-        cycle, self._parsed = self._parsed, None
-        if cycle is None or self._messages != before + 1 or end > LONGEST_REMEMBERED or self._begun:
+        cycle, self._memorable = self._memorable, None
+        if cycle is None or self._messages != before + 1 or end > LONGEST_REMEMBERED or self._in_request:
             return
-        # That the body is what comes after it shows that the parser saw the head end where we did.
+        # The body being exactly the rest of the data shows that the parser found the end of the head where we did.
         if len(cycle.body) == len(data) - end:
-            cycle.once_well(partial(self._remember, data[:end], cycle))
+            cycle.on_success(partial(self._remember, data[:end], cycle))
 
-    def _take_again(self, known: Known, body: bytes) -> None:
-        self.turn = self.cycle = cycle = FastCycle(
-            known.head,
+    def _answer_remembered(self, remembered: RememberedHead, body: bytes) -> None:
+        self.current = self.cycle = cycle = FastCycle(
+            remembered.head,
             self.peer,
             self.secure,
             body,
             protocol=self,
-            handler=known.handler,
+            handler=remembered.handler,
             keep_alive=not self._ending,
         )
         self.since = cycle.began
-        self.resting = False
+        self.idle = False
         cycle.run()
 
     def _remember(self, head: bytes, cycle: FastCycle) -> None:
-        """Keep the head of a request that had what it asked for. Any other could be made up without end."""
-        self.remembered.put(head, Known(cycle.handler, cycle.head, len(cycle.body)), len(head) + cycle.head.weight())
+        """Remember the head of a successful request only: unsuccessful ones can be invented without limit."""
+        self.remembered.put(
+            head, RememberedHead(cycle.handler, cycle.head, len(cycle.body)), len(head) + cycle.head.weight()
+        )
 
-    # What the parser finds
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        # uvicorn's scope is made only for requests that go on to ASGI.
+        # uvicorn's scope is built only for requests that go on to ASGI.
         self.url = b""
         self.headers = []
         self.expect_100_continue = self._has_host = False
         self._messages += 1
-        self._parsed = None
+        self._memorable = None
         self.begin()
-        self._begun = self._in_headers = True
-        self._size = self._length = self._unheard = 0
+        self._in_request = self._in_headers = True
+        self._size = self._length = self._unreported = 0
         self._encoding = b""
 
     def on_url(self, url: bytes) -> None:
@@ -164,14 +168,14 @@ class FastLane(Connection):
             self.refuse_headers()
             raise Refused
         if not self._in_headers:
-            return  # a trailer: nothing here is said after the body
+            return  # a trailer: no call here uses headers after the body
         name = name.lower()
         self.headers.append((name, value))
-        if name not in _MINDED:
+        if name not in _FRAMING_HEADERS:
             return
         if name == b"host":
             if self._has_host or not _HOST.fullmatch(value):
-                self.refuse("bad_request", "A request must name one host, by its name or address.")
+                self.refuse("bad_request", "A request must have one Host header, with a host name or an address.")
                 raise Refused
             self._has_host = True
         elif name == b"content-length":
@@ -181,25 +185,25 @@ class FastLane(Connection):
         elif value.lower() == b"100-continue":
             self.expect_100_continue = True
         else:
-            self.refuse("expectation_failed", "The only expectation known here is 100-continue.")
+            self.refuse("expectation_failed", "The only supported expectation is 100-continue.")
             raise Refused
 
     def on_headers_complete(self) -> None:
         method = self.parser.get_method().decode("ascii")
         version = self.parser.get_http_version()
-        if version != "1.1" or self._encoding or self._length > BODY_LIMIT or self._deaf or method == "CONNECT":
+        if version != "1.1" or self._encoding or self._length > BODY_LIMIT or self._input_closed or method == "CONNECT":
             self._check(method, version)
         if self.parser.should_upgrade():
             return
         if version == "1.1" and not self._has_host:
-            self.refuse("bad_request", "A request of HTTP/1.1 must name its host.")
+            self.refuse("bad_request", "An HTTP/1.1 request must have a Host header.")
             raise Refused
         self._in_headers = False
         self._length = 0
         if version == "1.0":
             self.expect_100_continue = False
         path, _, query = self.url.partition(b"?")
-        # Addresses that are not written in the plainest way go on to ASGI, which understands them all.
+        # Addresses with escapes or fragments go on to ASGI, which understands all forms.
         found = None if b"%" in path or b"#" in query else self.route(method, path)
         if found is None:
             self._go_on_to_asgi(method)
@@ -217,26 +221,26 @@ class FastLane(Connection):
             waits=self.expect_100_continue,
         )
         if repeats and keep_alive and not (self._encoding or self.expect_100_continue):
-            self._parsed = cycle
+            self._memorable = cycle
         self.enter(cycle)
 
     def _check(self, method: str, version: str) -> None:
-        """Refuse what is neither lane's."""
+        """Refuse what neither path supports."""
         if self._length > BODY_LIMIT:
             self._refuse_body()
         elif method == "CONNECT":
-            self.refuse("method_not_allowed", "This server is no proxy.", _ALLOW)
+            self.refuse("method_not_allowed", "This server is not a proxy.", _ALLOW)
         elif version not in ("1.1", "1.0"):
-            self.refuse("bad_request", f"HTTP/{version} is not spoken here. Use HTTP/1.1.")
+            self.refuse("bad_request", f"HTTP/{version} is not supported. Use HTTP/1.1.")
         elif self._encoding not in (b"", b"chunked") or (self._encoding and version == "1.0"):
-            self.refuse("bad_request", "A body can be sent with its length, or in HTTP/1.1 as plain chunks.")
-        if self._deaf:
+            self.refuse("bad_request", "Send a body with Content-Length, or in HTTP/1.1 with chunked encoding only.")
+        if self._input_closed:
             raise Refused
 
     def _go_on_to_asgi(self, method: str) -> None:
         url, headers, expect = origin_form(method, self.url), self.headers, self.expect_100_continue
         if url is None:
-            self.refuse("bad_request", "The address is not a proper one.")
+            self.refuse("bad_request", "The address of the request is not valid.")
             raise Refused
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expect
@@ -260,11 +264,11 @@ class FastLane(Connection):
     def on_message_complete(self) -> None:
         cycle, self.receiving = self.receiving, None
         if cycle is None:
-            return  # it wants to be upgraded, and will be seen again
-        self._begun = False
+            return  # it asks for an upgrade, and will be parsed again without it
+        self._in_request = False
         if not isinstance(cycle, FastCycle):
             super().on_message_complete()
-        elif cycle is self.turn:
+        elif cycle is self.current:
             cycle.run()
 
     def _refuse_body(self) -> None:
@@ -272,7 +276,7 @@ class FastLane(Connection):
 
 
 def origin_form(method: str, url: bytes) -> bytes | None:
-    """An address as path and query, whichever of the forms of RFC 9112 it came in; None if it is none of them."""
+    """An address in any form of RFC 9112 as path and query; None if it has none of these forms."""
     if url == b"*" and method == "OPTIONS":
         return b"/"
     try:

@@ -1,4 +1,4 @@
-"""Requests and responses as the lanes share them: small, and the same on the fast lane and on ASGI."""
+"""Requests and responses: small classes that the fast path and ASGI share."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import asyncio
 import http
 import itertools
 import os
-import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import lru_cache
-from sys import getsizeof
 from time import monotonic
-from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from msgspec import Struct, field
 
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
 from fairline.web.server.body_errors import invalid
+from fairline.web.server.head import Head
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -28,135 +25,21 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON = b"application/json"
 PROBLEM = b"application/problem+json"
-#: A query has at most so many fields: a call refuses more, a page does without the rest.
-MOST_FIELDS = 50
-#: Bodies over this are refused with 413.
+#: Bytes of a body; longer bodies are refused with 413.
 BODY_LIMIT = 16 * 1024
 
-#: An extension of ASGI's scope: a function that takes a request and a Takeover, and with it the connection.
+#: An extension of ASGI's scope: a function that takes a request and a Takeover, and hands the connection over.
 HAND_OVER = "fairline.hand_over"
 
 STATUS_LINE = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 
 encode = msgspec.json.Encoder().encode
 
-_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_BEARER = b"bearer "
-#: Headers of several lines, and what goes between those. A proxy may put what it says on a line of its own.
-_SAID_IN_LINES = {b"x-forwarded-for": b", ", b"x-forwarded-proto": b", ", b"x-forwarded-host": b", ", b"cookie": b"; "}
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _ids = map(f"{os.getpid():x}-%x".__mod__, itertools.count(1))
 
 
-class Head:
-    """What a request says before its body. Requests that are the same to the byte share one (see lane): nothing in it
-    is of one of them alone, and what was worked out for the first need not be for the next."""
-
-    __slots__ = (
-        "_args",
-        "_bearer",
-        "_cookies",
-        "_first",
-        "browser",
-        "given_id",
-        "method",
-        "params",
-        "path",
-        "query",
-        "understood",
-    )
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        query: bytes = b"",
-        headers: Sequence[tuple[bytes, bytes]] = (),
-        params: Mapping[str, str] = _NOTHING,
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.params = params
-        """What the path names."""
-        self._first = first = dict(reversed(headers))
-        if len(first) != len(headers):
-            _join_lines(first, headers)
-        given = self._first.get(b"x-request-id")
-        self.given_id = given.decode() if given is not None and _ID.fullmatch(given) else None
-        self._args: Mapping[str, str] | None = None
-        self._cookies: Mapping[str, str] | None = None
-        self._bearer: str | None = None
-        self.browser: tuple[str | None, str] | None = None
-        """What it calls itself, and the language it asks for, once somebody has looked."""
-        self.understood: Any = None
-        """What its handler made of the head alone, if it keeps that for the next one that is the same."""
-
-    def without_cookies(self) -> Head:
-        """The same without its cookies."""
-        headers = [each for each in self._first.items() if each[0] != b"cookie"]
-        return Head(self.method, self.path, self.query, headers, self.params)
-
-    def weight(self) -> int:
-        """How many bytes it takes, with what was worked out from it so far and may be yet."""
-        told = sum(map(_text_weight, (self._first, self._args, self._cookies, self.params)))
-        return _OWN_WEIGHT + told + 2 * (len(self.path) + len(self.query)) + len(self._bearer or "")
-
-    def header(self, name: bytes) -> bytes | None:
-        """The first header of this name (in lower case)."""
-        return self._first.get(name)
-
-    def text(self, name: bytes) -> str | None:
-        """A header as text."""
-        value = self._first.get(name)
-        return None if value is None else value.decode("utf-8", "replace")
-
-    @property
-    def args(self) -> Mapping[str, str]:
-        """What the query says; the last of a name wins."""
-        if self._args is None:
-            self._args = args_of(self.query)
-        return self._args
-
-    @property
-    def cookies(self) -> Mapping[str, str]:
-        """The cookies sent; the first of a name wins, as browsers send the most exact one first."""
-        if self._cookies is None:
-            said = self.text(b"cookie")
-            self._cookies = cookies_of(said) if said else _NOTHING
-        return self._cookies
-
-    @property
-    def bearer(self) -> str | None:
-        """The token in the Authorization header."""
-        if self._bearer is None:
-            value = self._first.get(b"authorization")
-            known = value is not None and value[:7].lower() == _BEARER
-            self._bearer = value[7:].strip().decode("utf-8", "replace") if value is not None and known else ""
-        return self._bearer or None
-
-
-#: What a head takes without its text, and with what its handler may keep with it.
-_OWN_WEIGHT = 800
-
-
-def _text_weight(told: Mapping[Any, Any] | None) -> int:
-    if not told:
-        return 0
-    # A dict that may be a third full, and the view of it.
-    return 200 + sum(getsizeof(name) + getsizeof(value) + 100 for name, value in told.items())
-
-
-def _join_lines(first: dict[bytes, bytes], headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Put together what a client or the proxies on the way may have said on several lines (RFC 9110, section 5.3). Of
-    any other header the first line counts."""
-    for name, comma in _SAID_IN_LINES.items():
-        if name in first:
-            first[name] = comma.join([value for each, value in headers if each == name])
-
-
 class Request(Struct, eq=False):
-    """One request, its body complete."""
+    """One request with its complete body."""
 
     head: Head
     peer: str | None
@@ -165,21 +48,21 @@ class Request(Struct, eq=False):
     began: float = field(default_factory=monotonic)
     own_id: str = field(default_factory=_ids.__next__)
 
-    __repr__ = object.__repr__  # what a body says of someone is in no log, whoever logs a request
+    __repr__ = object.__repr__  # so that a log of the request never shows the personal data in its body
 
     @property
     def id(self) -> str:
-        """What it is called in answers and logs: as whoever sent it says, or else by a name of ours."""
+        """The request id in answers and logs: the one that the client sent, or else one of our own."""
         return self.head.given_id or self.own_id
 
     @property
     def method(self) -> str:
-        """What is to be done."""
+        """The HTTP method."""
         return self.head.method
 
     @property
     def path(self) -> str:
-        """What with, without the query."""
+        """The path, without the query."""
         return self.head.path
 
     def header(self, name: bytes) -> bytes | None:
@@ -192,17 +75,17 @@ class Request(Struct, eq=False):
 
     @property
     def params(self) -> Mapping[str, str]:
-        """What the path names."""
+        """The parameters in the path."""
         return self.head.params
 
     @property
     def query(self) -> bytes:
-        """The query, as it came."""
+        """The query as it was sent."""
         return self.head.query
 
     @property
     def args(self) -> Mapping[str, str]:
-        """What the query says; the last of a name wins."""
+        """The fields of the query; the last of a name wins."""
         return self.head.args
 
     @property
@@ -215,12 +98,12 @@ class Request(Struct, eq=False):
         return self.head.bearer
 
     def without_cookies(self) -> Request:
-        """The same without its cookies. Heads are shared, so it is one of its own."""
+        """The same request without its cookies. Heads are shared, so this one gets a head of its own."""
         head = self.head.without_cookies()
         return Request(head, self.peer, self.secure, self.body, self.began, self.own_id)
 
     def decode(self, decoder: msgspec.json.Decoder[T], *, default: T | None = None) -> T:
-        """The body by its type, or InvalidRequest naming the field. An empty body is `default`, where there is one."""
+        """The decoded body, or InvalidRequest naming the field. An empty body is `default`, where there is one."""
         if not self.body and default is not None:
             return default
         try:
@@ -228,27 +111,11 @@ class Request(Struct, eq=False):
         except msgspec.ValidationError as error:
             raise invalid(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise InvalidRequest("", "The body is not proper JSON.") from None
-
-
-def cookies_of(said: str) -> Mapping[str, str]:
-    """What a Cookie header says; the first of a name wins."""
-    found: dict[str, str] = {}
-    for part in said.split(";"):
-        name, _, value = part.strip().partition("=")
-        found.setdefault(name, unquote(value))
-    return MappingProxyType(found)
-
-
-def args_of(query: bytes) -> Mapping[str, str]:
-    """What a query says; the last of a name wins. What comes after so many fields is not looked at."""
-    if query.count(b"&") >= MOST_FIELDS:
-        query = b"&".join(query.split(b"&", MOST_FIELDS)[:MOST_FIELDS])
-    return MappingProxyType(dict(parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True)))
+            raise InvalidRequest("", "The body is not valid JSON.") from None
 
 
 class Response(Struct, frozen=True):
-    """An answer, complete."""
+    """A complete answer."""
 
     status: int
     body: bytes = b""
@@ -256,11 +123,11 @@ class Response(Struct, frozen=True):
     headers: Headers = ()
 
     def with_headers(self, *more: tuple[bytes, bytes]) -> Response:
-        """The same with more headers."""
+        """The same response with more headers."""
         return msgspec.structs.replace(self, headers=self.headers + more)
 
     def all_headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
-        """The headers of every answer, and this one's own."""
+        """The headers that every answer has, and those of this one."""
         fixed = [(b"x-request-id", request_id.encode()), *EVERY_ANSWER]
         if self.status != 204:
             fixed += [(b"content-length", str(len(self.body)).encode())]
@@ -269,8 +136,8 @@ class Response(Struct, frozen=True):
         return [*fixed, *self.headers]
 
     def whole(self, request_id: str, more: bytes, *, bare: bool = False) -> bytes:
-        """The same as bytes, from the status line to the body, or with `bare` up to it. `more` are the headers of the
-        connection with the line that ends them. What is alike in all answers is put together once."""
+        """The response as bytes, from the status line to the body; with `bare`, without the body. `more` are the
+        headers of the connection and the empty line that ends them. The parts that all answers share are built once."""
         body = self.body
         length = b"\r\n" if self.status == 204 else b"\r\ncontent-length: %d\r\n" % len(body)
         own = _NO_STORE if self.headers is NO_STORE else header_lines(self.headers)
@@ -279,7 +146,7 @@ class Response(Struct, frozen=True):
 
 
 NO_STORE: Headers = ((b"cache-control", b"no-store"),)
-#: A browser takes every answer for what it says it is, and for nothing that it looks like.
+#: A browser must believe the stated content type of every answer and not guess another.
 EVERY_ANSWER: Headers = ((b"x-content-type-options", b"nosniff"),)
 
 
@@ -293,12 +160,12 @@ _NO_STORE = header_lines(NO_STORE)
 
 @lru_cache(maxsize=256)
 def _fixed(status: int, media: bytes) -> bytes:
-    said = ((b"content-type", media), *EVERY_ANSWER) if media else EVERY_ANSWER
-    return STATUS_LINE[status] + header_lines(said) + b"x-request-id: "
+    headers = ((b"content-type", media), *EVERY_ANSWER) if media else EVERY_ANSWER
+    return STATUS_LINE[status] + header_lines(headers) + b"x-request-id: "
 
 
 def private(status: int, content: Any, headers: Headers = ()) -> Response:
-    """An answer about one person: never kept by a cache."""
+    """An answer about one person: no cache may store it."""
     return Response(status, encode(content), headers=NO_STORE + headers)
 
 
@@ -306,36 +173,36 @@ class Connection(Protocol):
     """What a stream needs of a transport."""
 
     def write(self, data: bytes) -> None:
-        """Send, or keep for sending."""
+        """Send, or buffer for sending."""
 
     def get_write_buffer_size(self) -> int:
-        """How many bytes are kept for sending."""
+        """How many bytes are buffered for sending."""
 
     def is_closing(self) -> bool:
-        """Whether it is of no use any more."""
+        """Whether it is closed or about to be."""
 
     def close(self) -> None:
-        """End it when all is sent."""
+        """Close it once everything is sent."""
 
     def abort(self) -> None:
-        """End it now."""
+        """Close it now."""
 
 
 class Stream(Protocol):
-    """What goes on writing to a connection after the headers of its answer."""
+    """Something that keeps writing to a connection after the headers of its answer."""
 
     def opened(self, connection: Connection) -> None:
-        """The headers are written; from here on the connection is this stream's."""
+        """The headers are written; from now on the connection belongs to this stream."""
 
     def lost(self) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
 
     def shutdown(self) -> None:
         """The server is about to end."""
 
 
 class Takeover:
-    """An answer without end: once its headers are written, the stream has the connection to itself."""
+    """An answer without end: once its headers are written, the connection belongs to the stream."""
 
     __slots__ = ("headers", "stream")
 
@@ -344,25 +211,25 @@ class Takeover:
         self.headers = headers
 
     def head(self, request: Request) -> list[tuple[bytes, bytes]]:
-        """The headers of this answer. It has no length: it goes on until the connection ends."""
+        """The headers of this answer. It has no length: it continues until the connection ends."""
         return [(b"x-request-id", request.id.encode()), *EVERY_ANSWER, *self.headers]
 
 
 class Deferred(Protocol[T_co]):
-    """Something that is on its way: `then` is called with it, or with the error that came instead."""
+    """A result that will arrive later: the function given to `then` is called with it, or with an error."""
 
     def then(self, done: Callable[[Any], None]) -> None:
-        """Have it handed to `done`."""
+        """Call `done` with the result."""
 
 
 class Running(Generic[T]):
-    """The answer of a coroutine, on its way."""
+    """The result of a coroutine, as a Deferred."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
 
     def then(self, done: Callable[[T | Exception], None]) -> None:
-        """Run it, and have what comes of it handed to `done`."""
+        """Run the coroutine and call `done` with its result or its error."""
 
         def ended(task: asyncio.Task[T]) -> None:
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
@@ -375,14 +242,15 @@ class Running(Generic[T]):
 
 
 class Pending(Struct, Generic[T], frozen=True, eq=False):
-    """An answer that waits for the store: what is on its way, how to put it, and where need be how to put an error."""
+    """An answer that waits for a result, usually from the store: `render` turns the result into an answer, and
+    `recover`, where it is given, an error."""
 
     deferred: Deferred[T]
     render: Callable[[T], Outcome]
     recover: Callable[[FairlineError], Outcome] | None = None
 
     def sent(self, outcome: T | Exception) -> Outcome:
-        """What is sent once it is there, or what has to be asked next; raises what cannot be put into an answer."""
+        """The answer to a result, or the next Pending; raises an error that `recover` cannot turn into an answer."""
         if not isinstance(outcome, Exception):
             return self.render(outcome)
         if self.recover is None or not isinstance(outcome, FairlineError):
@@ -391,20 +259,20 @@ class Pending(Struct, Generic[T], frozen=True, eq=False):
 
 
 def cookie(name: str, value: str, seconds: float, *, secure: bool, strict: bool = False) -> tuple[bytes, bytes]:
-    """A cookie no script can read and no other site can send along; with `strict`, not even by a link to us."""
+    """A cookie that no script can read and no other site can send along; with `strict`, not even with a link to us."""
     parts = f"{name}={value}; Max-Age={seconds:.0f}; Path=/; HttpOnly; SameSite={'Strict' if strict else 'Lax'}"
     return b"set-cookie", (parts + ("; Secure" if secure else "")).encode()
 
 
 def wants_json(request: Request) -> bool:
-    """Whether a program asks, rather than someone with a browser."""
+    """Whether the client prefers JSON to a page: it is a program rather than a browser."""
     accept = request.text(b"accept") or ""
     return "json" in accept and "text/html" not in accept
 
 
 def other_token(request: Request, cookie_name: str, query: str) -> str:
-    """The token of a call whose Authorization header has none: what is in its address, or else the cookie, which a
-    browser sends along whatever is asked for."""
+    """The token of a call whose Authorization header has none: from the query, or else from the cookie, which a browser
+    sends with every call."""
     token = request.args.get(query) or request.cookies.get(cookie_name)
     if not token:
         raise TokenMissing

@@ -1,5 +1,5 @@
-"""Lines of the log that a stranger could cause without end: the first of a kind is written at once, and how many more
-there were once its minute is over."""
+"""Limits log lines that strangers can cause without end: the first line of a kind is written at once; the rest of the
+minute is only counted, and the count is written at its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 log = structlog.get_logger()
 
 SECONDS = 60
-#: Kinds that are counted apart at one time. What makes a kind, as the name of a queue, may be a stranger's choice.
+#: Kinds that are counted separately at one time. A stranger may choose what makes a kind, such as a queue's name.
 MOST_KINDS = 100
 
 Kind = tuple[str, tuple[tuple[str, str | None], ...]]
@@ -24,35 +24,35 @@ class _Counted(Struct):
 
 
 class Repeats:
-    """What was written in the last minute, by kind, and how often it would have been written again."""
+    """The kinds of lines that were written in the last minute, and how many more of each there were."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._kinds: dict[Kind, _Counted] = {}
 
     def is_first(self, event: str, **about: str | None) -> bool:
-        """Whether a line is the first of its event, and of what it is about, within a minute: it is to be written. Any
-        other is counted."""
+        """Whether a line is the first of its kind (its event and what it is about) within a minute, and so is to be
+        written. Any further line is counted."""
         kind = self._kind(event, about)
         now, counted = self._clock(), self._kinds.get(kind)
         if counted is not None and now < counted.ends:
             counted.more += 1
             return False
-        self._tell(kind)
+        self._write(kind)
         self._kinds[kind] = _Counted(now + SECONDS)
         return True
 
-    def tell(self, *, everything: bool = False) -> None:
-        """Write how many more there were of those whose minute is over, or of all."""
+    def write(self, *, everything: bool = False) -> None:
+        """Write the counts of the kinds whose minute is over, or of all."""
         now = self._clock()
         for kind in [kind for kind, counted in self._kinds.items() if everything or counted.ends <= now]:
-            self._tell(kind)
+            self._write(kind)
 
     def _kind(self, event: str, about: dict[str, str | None]) -> Kind:
         kind = (event, tuple(about.items()))
         return kind if kind in self._kinds or len(self._kinds) < MOST_KINDS else (event, ())
 
-    def _tell(self, kind: Kind) -> None:
+    def _write(self, kind: Kind) -> None:
         counted = self._kinds.pop(kind, None)
         if counted is not None and counted.more:
             event, about = kind

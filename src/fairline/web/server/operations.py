@@ -1,6 +1,7 @@
-"""Every call of the API as one row: who answers it, what it takes and what it may answer.
+"""The table of operations: each call of the API as one row, with its handler, its body and its possible answers.
 
-The rows make the routes of both lanes and the OpenAPI page, so that neither can know of a call the other does not.
+The rows make the routes of the fast path, the routes of ASGI and the OpenAPI document, so that none of them can have a
+call that the others do not have.
 """
 
 from __future__ import annotations
@@ -20,42 +21,42 @@ EVENT_STREAM = "text/event-stream"
 
 _PARAM = re.compile(r"{(\w+)}")
 
-#: The parameter of the query that a token may come in, by the kind of token.
+#: The query parameter that may carry a token, by the kind of token.
 TOKEN_QUERIES = {"ticket": "token", "session": "fairline_session"}
 
-#: Why nobody may join, or not now.
+#: The codes that refuse every join, for good or for now.
 JOIN_REFUSALS = ("queue_not_found", "queue_full", "queue_maintenance", "queue_closed")
-#: Why nobody may join whose site does not say who they are.
+#: The codes that refuse a join without a valid user token of the site.
 UNNAMED = ("user_token_missing", "user_token_invalid", "user_token_expired")
-#: What an answer sends that brings a ticket.
+#: The headers of an answer that brings a ticket token.
 TOKEN_COOKIE = {"Set-Cookie": "The token, for browsers."}
 
 
-#: The id of a queue, as a query may have it.
+#: The type of a queue's id in a query.
 QueueName = Annotated[str, Meta(pattern=f"^{ID_PATTERN}$")]
 
 
 class Query(Struct, frozen=True):
-    """A parameter of the query."""
+    """A query parameter of an operation."""
 
     name: str
     type: Any
     about: str
     rule: str = ""
-    """What it must be, in words: then it is refused before the call where its type does not allow it. Without, the call
-    itself says what is wrong with it."""
+    """What its value must be, in words: then a value that its type does not allow is refused before the handler runs.
+    Without a rule, the handler itself checks the value."""
 
 
 class Operation(Struct, frozen=True):
-    """One call."""
+    """One call of the API."""
 
     name: str
-    """Its method and its path, such as 'POST /api/v1/heartbeat'; so it is called in figures too."""
+    """Its method and its path, such as 'POST /api/v1/heartbeat'. Metrics use the same name."""
     about: str
     """One line: what it does."""
     group: str
     answers: dict[int, Any]
-    """The type of its answer by status; None is an answer without a body."""
+    """The type of its answer by status; None means an answer without a body."""
     fast: Handler | None = None
     slow: SlowHandler | None = None
     takes: Any = None
@@ -63,39 +64,39 @@ class Operation(Struct, frozen=True):
     takes_optional: bool = True
     media: str = "application/json"
     also: tuple[str, ...] = ()
-    """Other types of text it may answer with, if asked to."""
+    """Other media types that it answers with on request."""
     problems: tuple[str, ...] = ()
-    """The codes it may be refused with, beside those any call may be."""
+    """The codes it may be refused with, in addition to those of any call."""
     query: tuple[Query, ...] = ()
     any_query: bool = False
-    """Whether its query may say more than is listed: people follow links to it that others have added something to,
-    such as `utm_source`."""
+    """Whether its query may have fields that are not listed: people follow links to which others have added fields such
+    as `utm_source`."""
     headers: tuple[str, ...] = ()
-    """Request headers it looks at."""
+    """Request headers that it reads."""
     token: str = ""
-    """Which token it needs: ticket, session, or none."""
+    """Which token it needs: `ticket`, `session`, or empty for none."""
     role: Role | None = None
-    """The admin key it needs."""
+    """The role of the admin key it needs."""
     store: bool = True
-    """Whether it asks the store, which may be away."""
+    """Whether it needs the store, which may be unavailable."""
     refuses_with: int | None = None
     """The one status of all its refusals, where it has one."""
     sends: dict[int, dict[str, str]] = {}
-    """Headers of its answers by status, with a word on each."""
+    """Headers of its answers by status, with a description of each."""
 
     @property
     def method(self) -> str:
-        """How it is asked."""
+        """Its HTTP method."""
         return self.name.partition(" ")[0]
 
     @property
     def path(self) -> str:
-        """Where it is asked; what is in braces is named by whoever asks."""
+        """Its path; the parts in braces are parameters."""
         return self.name.partition(" ")[2]
 
     @property
     def params(self) -> list[str]:
-        """What its path names."""
+        """The names of the parameters in its path."""
         return _PARAM.findall(self.path)
 
     @property
@@ -106,13 +107,13 @@ class Operation(Struct, frozen=True):
 
 
 def fast_route(operations: Sequence[Operation]) -> Route:
-    """Finds the function of the fast lane for a method and a path. HEAD is GET without its body."""
+    """A function that finds the fast handler for a method and a path. HEAD is GET without its body."""
     exact: dict[tuple[str, bytes], Routed] = {}
     patterns: list[tuple[str, re.Pattern[bytes], Handler, bool]] = []
     for operation in operations:
         if operation.fast is None:
             continue
-        repeats = operation.media != EVENT_STREAM  # a stream is opened once, and stays
+        repeats = operation.media != EVENT_STREAM  # a stream is opened once and stays open
         methods = ("GET", "HEAD") if operation.method == "GET" else (operation.method,)
         for method in methods:
             if operation.params:
@@ -135,7 +136,8 @@ def fast_route(operations: Sequence[Operation]) -> Route:
 
 
 def call_name(operations: Sequence[Operation]) -> Callable[[str, str], str]:
-    """Names the call that a method and a path are for; 'other' is none of ours, so that strangers make no names."""
+    """A function that names the operation for a method and a path; 'other' if there is none, so that strangers cannot
+    create names."""
     exact = {(row.method, row.path): row.name for row in operations if not row.params}
     patterns = [(row.method, _pattern(row.path), row.name) for row in operations if row.params]
 

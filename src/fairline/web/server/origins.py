@@ -1,37 +1,37 @@
-"""Whose page makes a call: a page of this server, one of an origin in `cors_origins`, or a foreign one.
+"""Protects cookies against pages of other sites: finds out whether a page of this server, of an origin in
+`cors_origins`, or of a foreign site makes a call.
 
-A browser sends our cookies with a call whichever page makes it, and keeps those that the answer sets. So a call that
-changes something, made by a foreign page, is handled as if it had brought no cookie, and its answer sets none. Calls by
-GET are left as they are: a link from anywhere leads to them, and is meant to.
+A browser sends our cookies with a call whichever page makes it, and stores those that the answer sets. So a call that
+changes something and comes from a foreign page is handled as if it had no cookies, and its answer sets none. GET calls
+are left unchanged: links from anywhere may lead to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairline.domain.address import DEFAULT_PORTS
 from fairline.errors import FairlineError
+from fairline.settings import ServerSettings
 from fairline.web.server.http import Handler, Outcome, Pending, Request, Response, Sent, SlowHandler, Takeover
 from fairline.web.server.operations import Operation
-
-if TYPE_CHECKING:
-    from fairline.web.context import Context
+from fairline.web.server.trusted_proxies import TrustedProxies
 
 
 class Origins:
-    """The origins whose pages may use cookies."""
+    """The origins whose pages may use our cookies."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._public = context.settings.public_url.partition("://")[2].partition("/")[0]
-        self._named = {origin.encode() for origin in context.settings.cors_origins} - {b"*"}
+    def __init__(self, settings: ServerSettings, proxies: TrustedProxies) -> None:
+        self._proxies = proxies
+        self._public = settings.public_url.partition("://")[2].partition("/")[0]
+        self._named = {origin.encode() for origin in settings.cors_origins} - {b"*"}
 
     def is_own(self, request: Request) -> bool:
-        """Whether a request comes from a page of this server, or from no page at all. The browser says it: by comparing
-        origins itself, which is right behind any proxy, or else by naming the origin, as it does with every POST."""
+        """Whether a request comes from a page of this server, or from no page at all. The browser tells us: with
+        Sec-Fetch-Site, for which it compares the origins itself, so that it is right behind any proxy; or else with
+        Origin, which it sends with every POST."""
         site = request.header(b"sec-fetch-site")
         if site == b"same-origin":
             return True
@@ -39,7 +39,7 @@ class Origins:
         return site in (None, b"none") if origin is None else self._is_here(origin, request)
 
     def guarded(self, row: Operation) -> Operation:
-        """The same call without the cookies of foreign pages."""
+        """The same operation, ignoring the cookies of calls from foreign pages."""
         if row.method == "GET":
             return row
         allowed = self._may_use_cookies if row.path.startswith("/api/") else self._is_own_or_named
@@ -47,8 +47,8 @@ class Origins:
         return msgspec.structs.replace(row, fast=fast, slow=slow)
 
     def _may_use_cookies(self, request: Request) -> bool:
-        """Whether the cookies of a call of the API count. Old browsers do not say whose page sends a form; but no form
-        of theirs can send JSON."""
+        """Whether the cookies of an API call count. Old browsers do not tell us which page sends a form, but a form
+        cannot send JSON."""
         if request.header(b"origin") is None and request.header(b"sec-fetch-site") is None:
             return not request.body or _is_json(request)
         return self._is_own_or_named(request)
@@ -58,9 +58,9 @@ class Origins:
 
     def _is_here(self, origin: str, request: Request) -> bool:
         scheme, _, name = origin.partition("://")
-        if not name or (scheme == "http" and self._context.secure(request)):
+        if not name or (scheme == "http" and self._proxies.is_https(request)):
             return False
-        hosts = (self._public, request.text(b"host"), self._context.host(request))
+        hosts = (self._public, request.text(b"host"), self._proxies.host(request))
         return any(name == host.lower().removesuffix(DEFAULT_PORTS.get(scheme, "")) for host in hosts if host)
 
 
@@ -73,7 +73,7 @@ def _fast(handler: Handler, allowed: Callable[[Request], bool]) -> Handler:
     def handle(request: Request) -> Outcome:
         if allowed(request):
             return handler(request)
-        return _without_cookies(handler(request.without_cookies()))
+        return _setting_no_cookies(handler(request.without_cookies()))
 
     return handle
 
@@ -82,26 +82,26 @@ def _slow(handler: SlowHandler, allowed: Callable[[Request], bool]) -> SlowHandl
     async def handle(request: Request) -> Sent:
         if allowed(request):
             return await handler(request)
-        return _sets_none(await handler(request.without_cookies()))
+        return _strip_cookies(await handler(request.without_cookies()))
 
     return handle
 
 
-def _without_cookies(outcome: Outcome) -> Outcome:
+def _setting_no_cookies(outcome: Outcome) -> Outcome:
     if not isinstance(outcome, Pending):
-        return _sets_none(outcome)
+        return _strip_cookies(outcome)
     recover = outcome.recover
 
     def recovered(error: FairlineError) -> Outcome:
         assert recover is not None
-        return _without_cookies(recover(error))
+        return _setting_no_cookies(recover(error))
 
     return Pending(
-        outcome.deferred, lambda arrived: _without_cookies(outcome.render(arrived)), recovered if recover else None
+        outcome.deferred, lambda arrived: _setting_no_cookies(outcome.render(arrived)), recovered if recover else None
     )
 
 
-def _sets_none(sent: Sent) -> Sent:
+def _strip_cookies(sent: Sent) -> Sent:
     headers = tuple(header for header in sent.headers if header[0] != b"set-cookie")
     if isinstance(sent, Response):
         return msgspec.structs.replace(sent, headers=headers)

@@ -1,4 +1,4 @@
-"""Which language a reader wants."""
+"""Chooses the language of a page for its reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairline.web.server.http import Request
 
 
 def preferred(request: Request) -> str:
-    """The language a reader asks for: by `?lang=`, or else by the browser's settings."""
+    """The language that a reader asks for: with `?lang=`, or else with the browser's Accept-Language."""
     head = request.head
     asked = spoken(head.args.get("lang", "")) if head.query else None
     return asked or _accepted((head.header(b"accept-language") or b"")[:500])
@@ -18,12 +18,12 @@ def preferred(request: Request) -> str:
 @lru_cache(maxsize=256)
 def _accepted(header: bytes) -> str:
     wanted = [_weighed(part) for part in header.decode("utf-8", "replace").split(",")]
-    known = [(weight, code) for weight, code in wanted if code and weight > 0]
-    return max(known, key=lambda each: each[0])[1] if known else LANGUAGES[0]
+    available = [(weight, code) for weight, code in wanted if code and weight > 0]
+    return max(available, key=lambda each: each[0])[1] if available else LANGUAGES[0]
 
 
 def _weighed(part: str) -> tuple[float, str | None]:
-    """One entry of Accept-Language, such as `pt-BR;q=0.8`: how much it is wanted, and which of ours it is."""
+    """One entry of Accept-Language, such as `pt-BR;q=0.8`: its weight, and the language of ours that it matches."""
     tag, _, weight = part.strip().partition(";q=")
     try:
         wanted = float(weight) if weight else 1.0

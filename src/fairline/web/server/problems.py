@@ -1,4 +1,4 @@
-"""Errors as people's programs see them: problem+json (RFC 9457) from one table of codes."""
+"""Turns errors into HTTP answers: problem+json (RFC 9457) from one table of codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairline.web.server.http import NO_STORE, PROBLEM, Headers, Request, Respon
 
 log = structlog.get_logger()
 
-#: What every error of Fairline is over HTTP: its status and its title. The detail is the error's own message.
+#: The HTTP status and the title of every error code. The detail is the error's own message.
 PROBLEMS: dict[str, tuple[int, str]] = {
     "invalid_request": (422, "The request is not valid"),
     "invalid_settings": (422, "The settings are not valid"),
@@ -42,7 +42,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "queue_maintenance": (503, "The queue is in maintenance"),
     "queue_closed": (503, "The queue is closed"),
     "queue_paused": (409, "The queue is paused"),
-    "at_capacity": (409, "No room inside"),
+    "at_capacity": (409, "No capacity inside"),
     "already_in_line": (409, "Already in line"),
     "pass_invalid": (403, "The priority pass is not valid"),
     "user_token_missing": (403, "A user token is needed"),
@@ -53,7 +53,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "ticket_expired": (410, "The place is gone"),
     "session_taken": (409, "The session belongs to another client"),
     "settings_changed": (412, "The settings have changed"),
-    "rate_limited": (429, "Too many tries"),
+    "rate_limited": (429, "Too many requests"),
     "token_missing": (401, "A token is needed"),
     "token_invalid": (401, "The token is not valid"),
     "token_expired": (401, "The token has expired"),
@@ -68,12 +68,12 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "headers_too_large": (431, "The headers are too large"),
     "request_timeout": (408, "The request took too long"),
     "expectation_failed": (417, "What the request expects cannot be met"),
-    "bad_request": (400, "Not a proper HTTP request"),
+    "bad_request": (400, "Not a valid HTTP request"),
     "store_error": (500, "The store refused a call"),
-    "store_unavailable": (503, "The store is away"),
-    "store_overloaded": (503, "Too much at once"),
+    "store_unavailable": (503, "The store is unavailable"),
+    "store_overloaded": (503, "The store is overloaded"),
     "store_not_supported": (500, "The store cannot be used"),
-    "internal_error": (500, "Something went wrong here"),
+    "internal_error": (500, "Internal error"),
 }
 
 
@@ -86,7 +86,7 @@ def problem(
     status: int | None = None,
     **more: object,
 ) -> Response:
-    """The answer for a code of the table, with the status of the table unless one is given."""
+    """The answer for a code of the table, with the table's status unless one is given."""
     usual, title = PROBLEMS[code]
     status = status or usual
     body = {
@@ -106,8 +106,8 @@ def problem(
 
 
 def failure(request: Request, error: BaseException, *, status: int | None = None) -> Response:
-    """The answer for whatever a call ended with, with the usual status unless one is given. What we did not foresee is
-    logged, and says nothing of our insides."""
+    """The answer for any error that a call ended with, with its usual status unless one is given. An unexpected error
+    is logged, and its answer reveals nothing about the server."""
     if isinstance(error, RecursionError):
         error = InvalidRequest("", "The body is nested too deeply.")
     if isinstance(error, FairlineError):
@@ -128,7 +128,8 @@ def failure(request: Request, error: BaseException, *, status: int | None = None
         detail = error.message
         if isinstance(error, StoreError):
             request_log.store_trouble(request, error, code)
-            detail = "We cannot answer just now. Try again; with the same client_id or idempotency key that is safe."
+            detail = "The server cannot answer now. Try again: with the same client_id or idempotency key that is safe."
         return problem(code, detail, request.id, retry_after=error.retry_after, status=status, **more)
     log.error("http.failed", path=request.path, request_id=request.id, exc_info=error)
-    return problem("internal_error", "It has been noted. Try again; if it stays, tell us the request id.", request.id)
+    detail = "The error has been logged. Try again; if it happens again, report the request id."
+    return problem("internal_error", detail, request.id)

@@ -1,5 +1,5 @@
-"""No call takes a parameter of the query that it does not know: a slip in a name would change nothing, and nobody would
-notice. It is refused here for every call, on both lanes, and so is a value that breaks the rule of its parameter."""
+"""Refuses unknown query parameters, for every call on the fast path and on ASGI: otherwise a misspelt name would have
+no effect and nobody would notice. A value that breaks the rule of its parameter is refused too."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Callable
 import msgspec
 
 from fairline.errors import InvalidRequest
-from fairline.web.server.http import MOST_FIELDS, Outcome, Request, Response, Sent
+from fairline.web.server.head import MOST_FIELDS
+from fairline.web.server.http import Outcome, Request, Response, Sent
 from fairline.web.server.operations import Operation, Query
 from fairline.web.server.problems import failure
 
 
 def strict(row: Operation) -> Operation:
-    """The call, refusing what its query must not say."""
+    """The operation, with a handler that refuses unknown query parameters and wrong values."""
     if row.any_query:
         return row
     refusal, fast, slow = _refusal_by(row), row.fast, row.slow
@@ -31,17 +32,17 @@ def strict(row: Operation) -> Operation:
 
 
 def _refusal_by(row: Operation) -> Callable[[Request], Response | None]:
-    """Answers a request whose query has a name that the call does not know, or a value that it does not allow."""
-    known = frozenset(row.query_names)
-    there_are = ", ".join(row.query_names) or "none"
+    """A function that returns the refusal for a query with an unknown name or a wrong value, or None."""
+    known_names = frozenset(row.query_names)
+    available = ", ".join(row.query_names) or "none"
     ruled = [query for query in row.query if query.rule]
 
     def refusal(request: Request) -> Response | None:
         if request.query.count(b"&") >= MOST_FIELDS:
             return refused(request, "", f"The query has more than {MOST_FIELDS} fields.")
-        unknown = next((name for name in request.args if name not in known), None)
+        unknown = next((name for name in request.args if name not in known_names), None)
         if unknown is not None:
-            problem = f"is no parameter of this call's query. There are: {there_are}."
+            problem = f"is not a query parameter of this call. There are: {available}."
             return refused(request, unknown[:80], problem)
         for query in ruled:
             text = request.args.get(query.name)

@@ -1,8 +1,9 @@
-"""What is logged of people's own calls: how each began and how long it took, and nothing of who they are.
+"""Writes the log lines about calls that people make themselves: what happened and how long it took, never who they are.
 
-A line called by hand is logged person by person, as its staff's calls are. An automatic one is not: in a rush that
-would be thousands of lines a second, and its events are the record. Whoever comes too often is logged in both. What a
-stranger could have written without end is written once a minute, with how often it happened: see repeats.
+In a queue that staff call by hand, each join and each leave is logged, as the calls of its staff are. In an automatic
+queue they are not: in a rush that would be thousands of lines a second, and the queue's events record them anyway.
+Calls over a rate limit are logged in both. Lines that strangers can cause without end are written once a minute, with
+how often they happened: see log_repeats.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from fairline.web.server.log_repeats import Repeats
 
 log = structlog.get_logger()
 
-#: How often it is looked whether a minute is over.
-LOOK_SECONDS = 1.0
+#: Seconds between checks whether a minute of counted lines is over.
+CHECK_SECONDS = 1.0
 _repeats = Repeats()
 
 
 def joined(request: Request, answer: JoinAnswer, *, keyed: bool = False) -> None:
-    """Someone took a place; or sent the same idempotency key again, and has the place it had."""
+    """Someone joined; or sent the same idempotency key again and received the existing place."""
     if answer.created and answer.settings.by_hand:
         ticket = answer.ticket_status
         _note(
@@ -58,7 +59,7 @@ def left(request: Request, answer: StatusAnswer) -> None:
 
 
 def limited(request: Request, error: FairlineError) -> None:
-    """A call was refused for coming too often; `who` says by what it was known: an address, a phone number."""
+    """A call was refused by a rate limit; `who` says what was counted: an address, a phone number."""
     fields: dict[str, str | None] = {"queue": request.params["queue"][:64]} if "queue" in request.params else {}
     fields["who"] = getattr(error, "who", None)
     if _repeats.is_first("rate_limit.hit", **fields):
@@ -66,31 +67,31 @@ def limited(request: Request, error: FairlineError) -> None:
 
 
 def store_trouble(request: Request, error: FairlineError, code: str) -> None:
-    """A call that the store did not answer: where the store is, and what it said, is for the log alone."""
+    """The store did not answer a call: only the log says where the store is and what its error was."""
     if _repeats.is_first("http.store_trouble", code=code):
         log.warning("http.store_trouble", code=code, error=error.message, request_id=request.id)
 
 
 def template_broken(queue: str, error: str) -> None:
-    """People are shown the built-in page, since the operator's own template cannot be drawn."""
+    """People see the built-in page because the operator's own template has an error."""
     if _repeats.is_first("page.template_broken", queue=queue):
         log.warning("page.template_broken", queue=queue, error=error)
 
 
 def template_not_drawn(queue: str, error: str) -> None:
-    """The same, for no fault of the template."""
+    """People see the built-in page because the template could not be drawn for a reason other than its content."""
     if _repeats.is_first("page.template_not_drawn", queue=queue):
         log.warning("page.template_not_drawn", queue=queue, error=error or "no answer in time")
 
 
-async def tell_repeats() -> None:
-    """Write how often things happened again, until cancelled; then what is left."""
+async def write_repeats() -> None:
+    """Write the counts of repeated lines every minute until cancelled; then the remaining counts."""
     try:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            _repeats.tell()
+            await asyncio.sleep(CHECK_SECONDS)
+            _repeats.write()
     finally:
-        _repeats.tell(everything=True)
+        _repeats.write(everything=True)
 
 
 def _note(event: str, request: Request, **fields: Any) -> None:

@@ -1,1 +1,1 @@
-"""Open streams of server-sent events: of tickets and of boards."""
+"""Open streams of server-sent events: those of tickets (the hub) and those of boards."""

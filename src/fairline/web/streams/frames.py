@@ -1,4 +1,4 @@
-"""What a stream is told of a ticket, and what tells it apart from what was told before."""
+"""The frames (server-sent events) about a ticket, and the ids by which a stream knows which it has already sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVENT_OF = {"waiting": "position"}
 
 
 class Frames:
-    """What is to be told of one ticket, encoded once for all its streams, and only if someone needs it."""
+    """The frames about one ticket at one moment, encoded once for all its streams, and only when one needs them."""
 
     __slots__ = ("_context", "_encoded", "answer", "ended", "message", "state")
 
@@ -35,7 +35,7 @@ class Frames:
 
     @property
     def state_frame(self) -> bytes:
-        """Where the ticket stands."""
+        """The status of the ticket."""
         if self._encoded is None:
             status = self.answer.ticket_status.status
             self._encoded = self._frame(_EVENT_OF.get(status, status.value))
@@ -43,31 +43,30 @@ class Frames:
 
     @property
     def recalled_frame(self) -> bytes:
-        """Where the ticket stands, to someone who knows it and is called once more."""
+        """The status of a ticket that is called once more, for a client that has already received the status."""
         return self._frame("recalled")
 
     def _frame(self, event: str) -> bytes:
-        data = encode(self._context.told(self.answer))
+        data = encode(self._context.answers.ticket(self.answer))
         return b"%sevent: %s\ndata: %s\n\n" % (self._id, event.encode(), data)
 
     @property
     def message_frame(self) -> bytes:
-        """What the operator says."""
+        """The operator's message."""
         data = encode({"text": self.answer.settings.message})
         return b"%sevent: message\ndata: %s\n\n" % (self._id, data)
 
 
 def _wait(answer: StatusAnswer) -> str:
-    """How long it will take, in steps of about a fifth: a wait that is only measured a little better is not worth
-    telling."""
+    """The estimated wait in steps of about a fifth: a slightly better estimate is not worth a frame."""
     wait = answer.wait
     return f"-{round(math.log(wait.seconds + 10) * 5)}" if wait else ""
 
 
 def _rest(answer: StatusAnswer) -> int:
-    """What else is told of someone who does not move, such as whether anybody is let in, or which desk calls."""
+    """A checksum of everything else that can change without a move in line, such as the queue's status or the desk."""
     ticket_status, settings = answer.ticket_status, answer.settings
-    told = (
+    fields = (
         settings.status,
         answer.snapshot.sold_out(settings.stock),
         settings.stock_unknown,
@@ -77,10 +76,10 @@ def _rest(answer: StatusAnswer) -> int:
         ticket_status.desk,
         ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
     )
-    return _checksum(told)
+    return _checksum(fields)
 
 
 @lru_cache(maxsize=1024)
-def _checksum(told: tuple[object, ...]) -> int:
-    """Nearly everyone in a line is told the same."""
-    return zlib.crc32(repr(told).encode())
+def _checksum(fields: tuple[object, ...]) -> int:
+    """Cached, because these fields are the same for nearly all tickets of a queue."""
+    return zlib.crc32(repr(fields).encode())

@@ -1,9 +1,9 @@
-"""The stream hub: pushes to open streams where their tickets stand.
+"""The stream hub: pushes the status of tickets to their open streams.
 
-One loop per worker. It reads the events of the queues that have streams here: whoever was let in or ended is told at
-once; the others are told their new position within a second, and only if the line moved. Events are only the wake-up:
-what is told is read from the tickets, so nobody is lost with a worker that dies, and a stream that comes back is shown
-the truth. An open stream is the sign of life of its ticket.
+One loop per worker reads the events of the queues that have streams here. A ticket that was admitted or has ended is
+pushed at once; the others receive their new position within a second, and only if the line moved. Events only wake the
+loop: what is sent is read from the tickets, so nothing is lost if a worker dies, and a stream that reconnects shows the
+current status. An open stream also gives the heartbeats of its ticket.
 """
 
 from __future__ import annotations
@@ -21,35 +21,34 @@ from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
 from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
-from fairline.web.server.http import NO_STORE, Connection, Request, Response, Sent, Takeover
+from fairline.web.server.http import NO_STORE, Request, Response, Sent, Takeover
 from fairline.web.streams.frames import Frames
 from fairline.web.streams.open_streams import (
     BUFFER_LIMIT,
     HEADERS,
     KEEP_ALIVE_SECONDS,
     LIFE_SECONDS,
-    RETRY,
-    RETRY_AFTER_END,
-    SLOW_SECONDS,
     OpenStreams,
-    give_up_soon,
 )
+from fairline.web.streams.ticket_stream import TicketStream
 
 log = structlog.get_logger()
 
 POLL_SECONDS = 0.1
 REFRESH_SECONDS = 0.5
-#: Several tabs and devices may look at one ticket, and what is left of a connection that broke off counts for a while.
-#: One more is refused, and its page goes by heartbeats: if the oldest made room, its page would come back at once.
+#: Streams of one ticket: there may be several tabs and devices, and a broken connection counts for a while. One more is
+#: refused, and its page uses heartbeats. Closing the oldest instead would not help: its page would reconnect at once.
 PER_TICKET = 10
-#: How many streams are looked up at once.
+#: How many tickets are read at once.
 SLICE = 250
-#: For so many seconds they are written to before others have a turn: whoever calls takes several turns to be answered.
+#: Seconds of writing to streams before the event loop may do other work: answering a request takes several iterations
+#: of the loop, and would otherwise wait too long.
 TURN_SECONDS = 0.002
 EVENTS_AT_ONCE = 500
 
-#: A comment for whatever lies between, and an event for the client: browsers show comments to no script, and who hears
-#: nothing cannot tell a quiet line from a dead connection. Those who do not move hear so how many came behind them.
+#: A comment for proxies on the way, and an event for the client: browsers hide comments from scripts, and without an
+#: event a script could not tell a quiet line from a dead connection. The event also tells people who do not move how
+#: long the line is now.
 ALIVE = b':\nevent: alive\ndata: {"queue_length":%d}\n\n'
 
 _MOVES_THE_LINE = frozenset(
@@ -65,105 +64,12 @@ _MOVES_THE_LINE = frozenset(
         EventType.TRANSFERRED,
     }
 )
-#: Told to the stream of a device that the ticket has gone on from.
-MOVED = b"id: moved\nevent: moved\ndata: {}\n\n"
-
-
-class Watcher:
-    """One open stream."""
-
-    __slots__ = (
-        "address",
-        "connection",
-        "ends_at",
-        "hub",
-        "joined",
-        "moved",
-        "number",
-        "queue",
-        "seen",
-        "slow_since",
-        "started",
-    )
-
-    def __init__(self, hub: Hub, address: str, seen: tuple[str, str], started: StatusAnswer) -> None:
-        self.hub = hub
-        self.address = address
-        self.queue = started.queue
-        self.number = started.ticket_status.number
-        self.seen = seen
-        """The state and the message this client has been told."""
-        self.joined, self.moved = started.ticket_status.joined, started.ticket_status.moved
-        self.started: StatusAnswer | None = started
-        self.connection: Connection | None = None
-        self.slow_since = 0.0
-        self.ends_at = 0.0
-
-    def opened(self, connection: Connection) -> None:
-        """The connection is this stream's: tell where the ticket stands."""
-        self.connection = connection
-        give_up_soon(connection)
-        connection.write(b"retry: %d\n\n" % random.randint(*RETRY))
-        answer, self.started = self.started, None
-        self.hub.add(self)
-        if answer is not None:
-            self.tell(Frames(self.hub.context, answer))
-
-    def lost(self) -> None:
-        """The client is gone; its ticket lives on until its deadline."""
-        self.hub.remove(self)
-        self.connection = None
-
-    def shutdown(self) -> None:
-        """The server ends: say when to come back."""
-        if self.connection is not None and not self.connection.is_closing():
-            self.connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
-            self.connection.close()
-
-    def tell(self, frames: Frames, *, recalled: bool = False) -> bool:
-        """Write what this client has not been told yet, or that it is called again; False if nothing was written."""
-        connection = self.connection
-        if connection is None or connection.is_closing() or self._slow(connection):
-            return False
-        if frames.answer.ticket_status.joined != self.joined:
-            connection.close()  # somebody else's, in a queue made anew
-            return False
-        if frames.answer.ticket_status.moved != self.moved:
-            connection.write(MOVED)
-            connection.close()
-            return True
-        state, message = self.seen
-        wrote = False
-        if frames.message != message:
-            connection.write(frames.message_frame)
-            wrote = True
-        if recalled and state.partition("-")[0] == frames.answer.ticket_status.status:
-            connection.write(frames.recalled_frame)  # which says all the rest, too
-            wrote = True
-        elif frames.state != state:
-            connection.write(frames.state_frame)
-            wrote = True
-        self.seen = (frames.state, frames.message)
-        if frames.ended:
-            connection.close()
-        return wrote
-
-    def _slow(self, connection: Connection) -> bool:
-        if connection.get_write_buffer_size() <= BUFFER_LIMIT:
-            self.slow_since = 0.0
-            return False
-        now = self.hub.loop.time()
-        if not self.slow_since:
-            self.slow_since = now
-        elif now - self.slow_since > SLOW_SECONDS:
-            connection.abort()
-        return True
 
 
 class Hub:
-    """All streams of one worker. `on_pushed` hears of frames: whether they tell of an event of the ticket itself
-    ("own") or of the line having moved ("line"), the seconds since it happened, how many. `on_streams` hears how many
-    streams are open."""
+    """All ticket streams of one worker. `on_pushed` is called with the kind of frames (`own` for an event of the ticket
+    itself, `line` if the line moved), the seconds since the event, and the number of frames. `on_streams` is called
+    with the number of open streams."""
 
     def __init__(
         self,
@@ -175,49 +81,49 @@ class Hub:
         self.context = context
         self._on_pushed = on_pushed
         self.loop = asyncio.get_running_loop()
-        self._streams: dict[QueueId, dict[int, list[Watcher]]] = {}
-        self._kept: dict[QueueId, _Kept] = {}
+        self._streams: dict[QueueId, dict[int, list[TicketStream]]] = {}
+        self._queues: dict[QueueId, _QueueState] = {}
         self._open = OpenStreams(context.settings.streams_per_address, on_count=on_streams)
 
     @property
     def open_streams(self) -> int:
-        """How many are open."""
+        """How many streams are open."""
         return self._open.count
 
     # Streams
 
     def open(self, request: Request, answer: StatusAnswer) -> Sent:
-        """A stream for the ticket of `answer`, or TooManyStreams; what the client was told, by its Last-Event-ID, is
-        not repeated."""
+        """A stream for the ticket of `answer`, or TooManyStreams. Frames that the client already has, by its
+        Last-Event-ID, are not repeated."""
         last = request.text(b"last-event-id") or request.args.get("last_event_id", "")
         state, _, message = last.partition(".")
         frames = Frames(self.context, answer)
         if frames.ended and state == frames.state:
-            return Response(204, headers=NO_STORE)  # told already: the browser need not come back
+            return Response(204, headers=NO_STORE)  # the client knows the end already and need not reconnect
         if len(self._streams.get(answer.queue, {}).get(answer.ticket_status.number, ())) >= PER_TICKET:
             raise TooManyStreams("ticket", PER_TICKET)
-        address = self.context.counted_address(request)
+        address = self.context.proxies.counted_address(request)
         self._open.check(address)
-        return Takeover(Watcher(self, address, (state, message), answer), HEADERS)
+        return Takeover(TicketStream(self, address, (state, message), answer), HEADERS)
 
-    def add(self, watcher: Watcher) -> None:
+    def add(self, stream: TicketStream) -> None:
         """Begin to push to a stream."""
-        watcher.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
-        self._streams.setdefault(watcher.queue, {}).setdefault(watcher.number, []).append(watcher)
-        self._open.add(watcher.address)
+        stream.ends_at = self.loop.time() + LIFE_SECONDS * random.uniform(0.8, 1.2)
+        self._streams.setdefault(stream.queue, {}).setdefault(stream.number, []).append(stream)
+        self._open.add(stream.address)
 
-    def remove(self, watcher: Watcher) -> None:
+    def remove(self, stream: TicketStream) -> None:
         """Forget a stream that is over."""
-        tickets = self._streams.get(watcher.queue, {})
-        watchers = tickets.get(watcher.number, [])
-        if watcher in watchers:
-            watchers.remove(watcher)
-            self._open.remove(watcher.address)
-            if not watchers:
-                del tickets[watcher.number]
+        tickets = self._streams.get(stream.queue, {})
+        streams = tickets.get(stream.number, [])
+        if stream in streams:
+            streams.remove(stream)
+            self._open.remove(stream.address)
+            if not streams:
+                del tickets[stream.number]
             if not tickets:
-                del self._streams[watcher.queue]
-                self._kept.pop(watcher.queue, None)
+                del self._streams[stream.queue]
+                self._queues.pop(stream.queue, None)
 
     # The loop
 
@@ -226,18 +132,18 @@ class Hub:
         under_way: dict[QueueId, asyncio.Task[None]] = {}
         try:
             while True:
-                # No queue waits for another one, which may be on a part of the store that does not answer.
+                # No queue waits for another, whose part of the store may not answer.
                 for queue in self._streams.keys() - under_way.keys():
-                    under_way[queue] = task = asyncio.ensure_future(self._look_after(queue))
+                    under_way[queue] = task = asyncio.ensure_future(self._serve(queue))
                     task.add_done_callback(partial(_forget, under_way, queue))
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             for task in under_way.values():
                 task.cancel()
 
-    async def _look_after(self, queue: QueueId) -> None:
+    async def _serve(self, queue: QueueId) -> None:
         try:
-            await self._keep(queue)
+            await self._update(queue)
         except QueueNotFound:
             self._drop(queue)
         except StoreError as error:
@@ -245,51 +151,51 @@ class Hub:
         except Exception:
             log.exception("hub.failed", queue=queue)
 
-    async def _keep(self, queue: QueueId) -> None:
-        kept = self._kept.get(queue)
-        if kept is None:
-            kept = _Kept(await self.context.service.last_event(queue), self.loop.time())
+    async def _update(self, queue: QueueId) -> None:
+        state = self._queues.get(queue)
+        if state is None:
+            state = _QueueState(await self.context.service.last_event(queue), self.loop.time())
             if queue not in self._streams:
-                return  # the last one went meanwhile
-            self._kept[queue] = kept
-        await self._keep_alive(queue, kept)  # first: also where the store is away
-        await self._hear(queue, kept)
+                return  # the last stream was closed meanwhile
+            self._queues[queue] = state
+        await self._keep_alive(queue, state)  # first, so that it also happens while the store is unavailable
+        await self._read_events(queue, state)
         now = self.loop.time()
-        if now >= kept.beat_at:
-            last = await self._tell(queue, self._numbers(queue), kept.moved_at, heartbeat=True)
-            kept.settle(now)
-            kept.beat_at = now + (_until_next_beat(last.settings) if last else REFRESH_SECONDS)
-            kept.waiting = last.snapshot.waiting if last else kept.waiting
-        elif kept.moved and now - kept.refreshed_at >= REFRESH_SECONDS:
-            await self._tell(queue, self._numbers(queue), kept.moved_at)
-            kept.settle(now)
+        if now >= state.heartbeat_at:
+            last = await self._push(queue, self._numbers(queue), state.moved_at, heartbeat=True)
+            state.refreshed(now)
+            state.heartbeat_at = now + (_until_next_heartbeat(last.settings) if last else REFRESH_SECONDS)
+            state.waiting = last.snapshot.waiting if last else state.waiting
+        elif state.moved and now - state.refreshed_at >= REFRESH_SECONDS:
+            await self._push(queue, self._numbers(queue), state.moved_at)
+            state.refreshed(now)
 
-    async def _hear(self, queue: QueueId, kept: _Kept) -> None:
-        """Read what happened; tell at once those it happened to. Where the store goes away in between, it is read again
-        when it is back."""
-        events = await self.context.service.events(queue, kept.after, EVENTS_AT_ONCE)
+    async def _read_events(self, queue: QueueId, state: _QueueState) -> None:
+        """Read new events and push at once to the tickets they concern. If the store becomes unavailable in between,
+        the same events are read again later."""
+        events = await self.context.service.events(queue, state.after, EVENTS_AT_ONCE)
         if not events:
             return
         moved_at = next((event.at for event in events if _moves(event)), 0)
-        kept.moved, kept.moved_at = kept.moved or moved_at > 0, kept.moved_at or moved_at
+        state.moved, state.moved_at = state.moved or moved_at > 0, state.moved_at or moved_at
         if any(event.type is EventType.SETTINGS_CHANGED for event in events):
-            kept.beat_at = 0.0  # by what is set now, a sign may be due
+            state.heartbeat_at = 0.0  # with the new settings, a heartbeat may be due now
         here = self._streams.get(queue, {})
-        # A join tells nobody anything new: the client has its answer.
+        # A join needs no frame: the client has the answer to its join.
         touched = {e.ticket: e.at for e in events if e.type is not EventType.JOINED and e.ticket is not None}
         touched = {number: at for number, at in touched.items() if number in here}
         recalled = {event.ticket for event in events if event.type is EventType.RECALLED}
-        before, kept.after = kept.after, events[-1].id
+        before, state.after = state.after, events[-1].id
         try:
-            await self._tell(queue, list(touched), touched, recalled=recalled)
+            await self._push(queue, list(touched), touched, recalled=recalled)
         except StoreError:
-            kept.after = before
+            state.after = before
             raise
 
     def _numbers(self, queue: QueueId) -> list[int]:
         return list(self._streams.get(queue, ()))
 
-    async def _tell(
+    async def _push(
         self,
         queue: QueueId,
         numbers: list[int],
@@ -298,8 +204,9 @@ class Hub:
         heartbeat: bool = False,
         recalled: Container[int | None] = (),
     ) -> StatusAnswer | None:
-        """Look up tickets in slices and tell their streams what is new to them; answers the last of them. `since` says
-        when it happened, to each or to all, where it is known; `recalled`, who is called once more."""
+        """Read tickets in slices and send their streams the frames they do not have yet; returns the last answer.
+        `since` is when the event happened, for each ticket or for all, where it is known; `recalled` are the tickets
+        that are called once more."""
         last = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
@@ -307,40 +214,40 @@ class Hub:
             read_at = self.loop.time()
             turn_ends = monotonic() + TURN_SECONDS
             for number, answer in zip(part, answers, strict=True):
-                watchers = self._streams.get(queue, {}).get(number)
-                if not watchers:
+                streams = self._streams.get(queue, {}).get(number)
+                if not streams:
                     continue
                 if isinstance(answer, FairlineError):
-                    _close(watchers)
+                    _close(streams)
                     continue
                 last = answer
                 frames = Frames(self.context, answer)
-                told = sum([watcher.tell(frames, recalled=number in recalled) for watcher in list(watchers)])
-                if told and since and self._on_pushed:
+                pushed = sum([stream.push(frames, recalled=number in recalled) for stream in list(streams)])
+                if pushed and since and self._on_pushed:
                     kind, at = ("line", since) if isinstance(since, int) else ("own", since[number])
-                    # By the store's clock, which is the event's, up to its answer; by ours from there.
+                    # From the event to the store's answer by the store's clock; from there by our own clock.
                     seconds = (answer.snapshot.now - at) / 1000 + self.loop.time() - read_at
-                    self._on_pushed(kind, max(0.0, seconds), told)
+                    self._on_pushed(kind, max(0.0, seconds), pushed)
                 if monotonic() >= turn_ends:
                     await asyncio.sleep(0)
                     turn_ends = monotonic() + TURN_SECONDS
         return last
 
-    async def _keep_alive(self, queue: QueueId, kept: _Kept) -> None:
-        """Now and then a word on every stream, so that both sides notice a dead connection; or its end, once it has
-        lived long enough."""
-        now, alive = self.loop.time(), ALIVE % kept.waiting
-        if now < kept.alive_at:
+    async def _keep_alive(self, queue: QueueId, state: _QueueState) -> None:
+        """Send a keep-alive on every stream from time to time, so that both sides notice a dead connection; and end
+        streams that are old enough."""
+        now, alive = self.loop.time(), ALIVE % state.waiting
+        if now < state.alive_at:
             return
-        kept.alive_at = now + KEEP_ALIVE_SECONDS
+        state.alive_at = now + KEEP_ALIVE_SECONDS
         turn_ends = monotonic() + TURN_SECONDS
         for number in self._numbers(queue):
-            for watcher in list(self._streams.get(queue, {}).get(number, ())):
-                connection = watcher.connection
+            for stream in list(self._streams.get(queue, {}).get(number, ())):
+                connection = stream.connection
                 if connection is None or connection.is_closing():
                     continue
-                if now >= watcher.ends_at:
-                    watcher.shutdown()
+                if now >= stream.ends_at:
+                    stream.shutdown()
                 elif connection.get_write_buffer_size() <= BUFFER_LIMIT:
                     connection.write(alive)
             if monotonic() >= turn_ends:
@@ -348,29 +255,35 @@ class Hub:
                 turn_ends = monotonic() + TURN_SECONDS
 
     def _drop(self, queue: QueueId) -> None:
-        """The queue is no more."""
-        for watchers in list(self._streams.get(queue, {}).values()):
-            _close(watchers)
-        self._kept.pop(queue, None)
+        """Close all streams of a queue that was deleted."""
+        for streams in list(self._streams.get(queue, {}).values()):
+            _close(streams)
+        self._queues.pop(queue, None)
 
 
-class _Kept:
-    """What the loop remembers of a queue that has streams here."""
+class _QueueState:
+    """What the loop remembers about a queue that has streams here."""
 
-    __slots__ = ("after", "alive_at", "beat_at", "moved", "moved_at", "refreshed_at", "waiting")
+    __slots__ = ("after", "alive_at", "heartbeat_at", "moved", "moved_at", "refreshed_at", "waiting")
 
     def __init__(self, after: str, now: float) -> None:
         self.after = after
+        """The id of the last event that was read."""
         self.moved = True
+        """Whether the line has moved since all tickets were last refreshed."""
         self.moved_at = 0
-        """When the line first moved since all were told, by the store's clock."""
+        """When the line first moved since then, by the store's clock."""
         self.refreshed_at = 0.0
-        self.beat_at = now
+        """When all tickets were last refreshed, by our own clock."""
+        self.heartbeat_at = now
+        """When the next heartbeat of all tickets is due."""
         self.alive_at = now + KEEP_ALIVE_SECONDS
+        """When the next keep-alive is due."""
         self.waiting = 0
+        """How many people wait, as last read."""
 
-    def settle(self, now: float) -> None:
-        """All have been told how the line stood then."""
+    def refreshed(self, now: float) -> None:
+        """All streams have received their status of this moment."""
         self.moved_at, self.moved, self.refreshed_at = 0, False, now
 
 
@@ -378,14 +291,14 @@ def _forget(under_way: dict[QueueId, asyncio.Task[None]], queue: QueueId, _task:
     del under_way[queue]
 
 
-def _until_next_beat(settings: QueueSettings) -> float:
-    """How many seconds may pass between two signs of life of those who have a stream open: so few that whoever closes
-    one of two pages, or loads it again, is heard before the grace is over."""
+def _until_next_heartbeat(settings: QueueSettings) -> float:
+    """Seconds between two heartbeats of tickets with an open stream. At most half the grace: somebody who closes one of
+    two pages, or reloads one, must get a heartbeat before the grace is over."""
     return min(settings.heartbeat_interval_seconds, max(1.0, settings.grace_seconds / 2))
 
 
 def _moves(event: Event) -> bool:
-    """Whether an event changes anyone else's position, or what everyone is told."""
+    """Whether an event changes the position of others, or something that everybody sees."""
     return (
         event.type in _MOVES_THE_LINE
         or event.type in (EventType.SETTINGS_CHANGED, EventType.COMPLETED)  # the last of the stock may be sold
@@ -393,7 +306,7 @@ def _moves(event: Event) -> bool:
     )
 
 
-def _close(watchers: Iterable[Watcher]) -> None:
-    for watcher in list(watchers):
-        if watcher.connection is not None:
-            watcher.connection.close()
+def _close(streams: Iterable[TicketStream]) -> None:
+    for stream in list(streams):
+        if stream.connection is not None:
+            stream.connection.close()

@@ -1,0 +1,105 @@
+"""A ticket's status as the API and the pages show it: builds the TicketAnswer of a StatusAnswer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from fairline.domain.estimate import Wait
+from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.ticket import WAITING, Status, Ticket, TicketStatus, Went
+from fairline.domain.tokens import TicketClaims
+from fairline.errors import TokenInvalid, TokenMoved
+from fairline.service.answers import StatusAnswer
+from fairline.service.fairline import Fairline
+from fairline.web.api.wire import TicketAnswer, TransferredTo, moment
+from fairline.web.redirects import redirect_url
+from fairline.web.session_tokens import SessionTokens
+
+
+class TicketAnswers:
+    """Builds the answers about tickets, with the tokens that belong in them."""
+
+    def __init__(self, service: Fairline, sessions: SessionTokens) -> None:
+        self._service = service
+        self._sessions = sessions
+
+    def ticket(self, answer: StatusAnswer, *, token: str | None = None, heartbeat: bool = False) -> TicketAnswer:
+        """The status of a ticket, for its holder."""
+        ticket_status, settings, wait = answer.ticket_status, answer.settings, answer.wait
+        seconds = wait.told if wait else None
+        ticket_answer = TicketAnswer(
+            queue=answer.queue,
+            ticket=ticket_status.number,
+            label=answer.label,
+            status=ticket_status.status,
+            position=ticket_status.position,
+            queue_length=answer.snapshot.waiting,
+            estimated_wait_seconds=seconds[0] if seconds else None,
+            estimated_wait_range=seconds[1:] if seconds else None,
+            queue_status=settings.status,
+            priority=ticket_status.priority,
+            joined_at=moment(ticket_status.joined),
+            heartbeat_interval_seconds=settings.heartbeat_interval_seconds,
+            next_heartbeat_seconds=_next_heartbeat(settings, wait) if heartbeat else UNSET,
+            token=token or UNSET,
+        )
+        rare = self._rare_fields(answer)
+        return replace(ticket_answer, **rare) if rare else ticket_answer
+
+    def _rare_fields(self, answer: StatusAnswer) -> dict[str, Any]:
+        """The fields that few answers have. Most requests come from people who wait, and they come often."""
+        ticket_status, settings = answer.ticket_status, answer.settings
+        fields: dict[str, Any] = {}
+        if settings.stock is not None and answer.snapshot.sold_out(settings.stock):
+            fields["sold_out"] = True
+        if settings.stock_unknown:
+            fields["stock_unknown"] = True
+        if settings.message:
+            fields["message"] = settings.message
+        if ticket_status.on_hold:
+            fields["on_hold"] = True
+        if ticket_status.status is not WAITING:
+            fields |= self._fields_after_waiting(answer)
+        return fields
+
+    def _fields_after_waiting(self, answer: StatusAnswer) -> dict[str, Any]:
+        """The fields of a ticket that was called or admitted, or that has ended."""
+        ticket_status, settings = answer.ticket_status, answer.settings
+        fields: dict[str, Any] = {"reason": ticket_status.reason, "desk": ticket_status.desk}
+        if ticket_status.status is Status.ADMITTED:
+            session = self._sessions.token(answer)
+            fields |= {"session_token": session, "redirect_url": redirect_url(settings.target_url, session)}
+            fields["claim_before"] = moment(ticket_status.deadline) if ticket_status.deadline else None
+        if isinstance(ticket_status, Ticket) and ticket_status.went is not None:
+            fields["transferred_to"] = self._transferred_to(settings, ticket_status, ticket_status.went)
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _transferred_to(self, settings: QueueSettings, ticket_status: Ticket, went: Went) -> TransferredTo:
+        """Where a transferred person is now, with the token of their new ticket."""
+        there = TicketStatus(
+            number=went.number, status=Status.WAITING, priority=ticket_status.priority, joined=went.joined
+        )
+        token = self._service.tokens.token(QueueId(went.queue), settings, there, ticket_status.client[:6].hex())
+        return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
+
+
+def same_ticket(claims: TicketClaims, answer: StatusAnswer) -> StatusAnswer:
+    """The answer, if it is about the ticket of the token: not about a ticket with the same number in a recreated queue,
+    and not about one that has moved to another device."""
+    if answer.ticket_status.joined != claims.joined:
+        raise TokenInvalid("it is for a queue that no longer exists")
+    if answer.ticket_status.moved != claims.moved:
+        raise TokenMoved
+    return answer
+
+
+def _next_heartbeat(settings: QueueSettings, wait: Wait | None) -> float:
+    """Seconds until the next heartbeat: with a long wait ahead, a client may send fewer, well within the timeout."""
+    interval = settings.heartbeat_interval_seconds
+    if wait is None or wait.seconds <= 60 * interval:
+        return interval
+    longest = settings.heartbeat_timeout_seconds / 3 or 60.0
+    return max(interval, round(min(wait.seconds / 60, longest), 1))
