@@ -56,6 +56,9 @@ from fairline.store import (
 PAGE = 500
 
 
+#: A join that a program makes for somebody: nothing is known of who sent it.
+NO_CALLER = Caller()
+
 #: The name of a grouped call, its key, when it was sent, when each caller asked, and what came: see grouping.
 OnSent = Callable[[str, Any, float, Sequence[float], Sequence[StatusAnswer | FairlineError] | Exception], None]
 
@@ -94,7 +97,7 @@ class Fairline:
     # People who wait. Whoever has a token says when its ticket was taken, too: `joined`.
 
     def join(
-        self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False
+        self, queue: QueueId, request: JoinRequest, caller: Caller = NO_CALLER, *, through: bool = False
     ) -> GroupedCall[JoinAnswer]:
         """Take a place in the line, or come back to the one held already. With `through`, be let in at once or not at
         all: AtCapacity."""
