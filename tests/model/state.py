@@ -15,8 +15,8 @@ from fairline.domain.events import EventType
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
-from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 from tests.model.order import Order
+from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 
 
 @dataclass

@@ -56,6 +56,9 @@ from fairline.store import (
 PAGE = 500
 
 
+#: The caller of a join that a program makes for somebody: nothing is known about them.
+NO_CALLER = Caller()
+
 #: Receives each grouped call: its name, its key, when it was sent, when each caller asked, and the results (see
 #: fairline.aio.grouping).
 OnSent = Callable[[str, Any, float, Sequence[float], Sequence[StatusAnswer | FairlineError] | Exception], None]
@@ -97,7 +100,7 @@ class Fairline:
     # recreated queue the number belongs to somebody else.
 
     def join(
-        self, queue: QueueId, request: JoinRequest, caller: Caller, *, through: bool = False
+        self, queue: QueueId, request: JoinRequest, caller: Caller = NO_CALLER, *, through: bool = False
     ) -> GroupedCall[JoinAnswer]:
         """Take a place in the line, or return the caller's existing ticket. With `through`, the caller is let in at
         once, or AtCapacity is raised."""
