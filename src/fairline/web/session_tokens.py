@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from msgspec.structs import replace
 
-from fairline.caches import SHARES, BoundedCache, remembering, weight
+from fairline.caches import SHARES, BoundedCache, cached, size_in_bytes
 from fairline.domain.queue import QueueId
 from fairline.domain.tokens import ClientClaims, SessionClaims
 from fairline.errors import TokenError
@@ -31,7 +31,7 @@ class SessionTokens:
         self._service = service
         self._proxies = proxies
         # A client that sends no cookie back receives the same one each time.
-        self._client_token = remembering(SHARES["clients"], self._sign_client)
+        self._client_token = cached(SHARES["clients"], self._sign_client)
         # Recent tokens by ticket: reading a status again returns the same token.
         self._issued = BoundedCache[tuple[QueueId, int, int, int | None, int], str](SHARES["sessions"])
 
@@ -62,7 +62,7 @@ class SessionTokens:
                     expires=now + int(lasts),
                 )
             )
-            self._issued.put(key, token, weight(key) + weight(token))
+            self._issued.put(key, token, size_in_bytes(key) + size_in_bytes(token))
         return token
 
     def token_for_client(self, claims: SessionClaims, client: str) -> str:

@@ -29,7 +29,7 @@ class TicketAnswers:
     def ticket(self, answer: StatusAnswer, *, token: str | None = None, heartbeat: bool = False) -> TicketAnswer:
         """The status of a ticket, for its holder."""
         ticket_status, settings, wait = answer.ticket_status, answer.settings, answer.wait
-        seconds = wait.told if wait else None
+        seconds = wait.rounded if wait else None
         ticket_answer = TicketAnswer(
             queue=answer.queue,
             ticket=ticket_status.number,
