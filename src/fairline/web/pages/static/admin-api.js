@@ -27,7 +27,12 @@ export async function call(method, path, body, headers = {}) {
   try {
     answer = await fetch(BASE + path, {
       method,
-      headers: { Accept: "application/json", "X-Fairline-Admin": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...headers },
+      headers: {
+        Accept: "application/json",
+        "X-Fairline-Admin": "1",
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...headers,
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
     });
@@ -71,21 +76,31 @@ export class Live {
     setInterval(() => this.look(), 1000);
     document.addEventListener("visibilitychange", () => this.visible());
     addEventListener("online", () => this.again(0));
-    addEventListener("offline", () => { this.close(); this.lost(); this.again(3); });
+    addEventListener("offline", () => {
+      this.close();
+      this.lost();
+      this.again(3);
+    });
   }
 
   open() {
     this.close();
     clearTimeout(this.timer);
     this.source = new EventSource(BASE + this.path);
-    const hear = (name, tell) => this.source.addEventListener(name, (event) => {
-      this.heardAt = Date.now();
-      tell(JSON.parse(event.data));
+    const hear = (name, tell) =>
+      this.source.addEventListener(name, (event) => {
+        this.heardAt = Date.now();
+        tell(JSON.parse(event.data));
+      });
+    hear("now", (data) => {
+      this.live();
+      this.on.now(data);
     });
-    hear("now", (data) => { this.live(); this.on.now(data); });
     hear("event", (data) => this.on.event?.(data));
     hear("left_out", (data) => this.on.leftOut?.(data));
-    hear("away", () => { this.lost("store"); });
+    hear("away", () => {
+      this.lost("store");
+    });
     hear("ended", (data) => this.refused(data.code));
     this.source.onerror = () => {
       this.lost();

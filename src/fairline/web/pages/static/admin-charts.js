@@ -12,27 +12,66 @@ export class Charts {
   constructor(queue) {
     this.queue = queue;
     this.range = "hour";
-    const a = (name) => (point) => (point[name] ?? null) === null ? null : point[name] * this.perMinute;
+    const a = (name) => (point) => ((point[name] ?? null) === null ? null : point[name] * this.perMinute);
     this.charts = [
-      new Chart({ title: "In line and inside", format: number, short: compact, empty: "Nobody was here in this time.", lines: [
-        { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
-        { label: "Inside", tone: "two", of: (point) => point.inside }] }),
-      new Chart({ title: "People a minute", format: number, short: compact, empty: "Nobody joined or was let in.", lines: [
-        { label: "Joined", tone: "one", of: a("joined") },
-        { label: "Let in", tone: "two", area: true, of: a("admitted") }] }),
-      new Chart({ title: "Wait", format: (value) => duration(value, true), short: (value) => (value === 0 ? "0" : duration(value, true)), scaleOf: timeScale, empty: "Nobody was let in.", lines: [
-        { label: "Half within", tone: "one", of: (point) => point.wait_p50_seconds },
-        { label: "9 of 10 within", tone: "three", of: (point) => point.wait_p90_seconds }] }),
+      new Chart({
+        title: "In line and inside",
+        format: number,
+        short: compact,
+        empty: "Nobody was here in this time.",
+        lines: [
+          { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
+          { label: "Inside", tone: "two", of: (point) => point.inside },
+        ],
+      }),
+      new Chart({
+        title: "People a minute",
+        format: number,
+        short: compact,
+        empty: "Nobody joined or was let in.",
+        lines: [
+          { label: "Joined", tone: "one", of: a("joined") },
+          { label: "Let in", tone: "two", area: true, of: a("admitted") },
+        ],
+      }),
+      new Chart({
+        title: "Wait",
+        format: (value) => duration(value, true),
+        short: (value) => (value === 0 ? "0" : duration(value, true)),
+        scaleOf: timeScale,
+        empty: "Nobody was let in.",
+        lines: [
+          { label: "Half within", tone: "one", of: (point) => point.wait_p50_seconds },
+          { label: "9 of 10 within", tone: "three", of: (point) => point.wait_p90_seconds },
+        ],
+      }),
     ];
     show("charts").append(...this.charts.map((chart) => chart.element));
-    this.buttons = Object.entries(RANGES).map(([range, label]) => h("button", { type: "button", role: "radio", "aria-checked": String(range === this.range), tabindex: range === this.range ? 0 : -1, "data-range": range, onclick: () => this.choose(range), onkeydown: (event) => this.key(event, range) }, label));
+    this.buttons = Object.entries(RANGES).map(([range, label]) =>
+      h(
+        "button",
+        {
+          type: "button",
+          role: "radio",
+          "aria-checked": String(range === this.range),
+          tabindex: range === this.range ? 0 : -1,
+          "data-range": range,
+          onclick: () => this.choose(range),
+          onkeydown: (event) => this.key(event, range),
+        },
+        label,
+      ),
+    );
     show("ranges").append(...this.buttons);
     this.load();
-    setInterval(() => { if (!document.hidden && show("charts")?.offsetParent) this.load(); }, AGAIN_SECONDS * 1000);
+    setInterval(() => {
+      if (!document.hidden && show("charts")?.offsetParent) this.load();
+    }, AGAIN_SECONDS * 1000);
   }
 
   key(event, range) {
-    const names = Object.keys(RANGES), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const names = Object.keys(RANGES),
+      step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const next = names[(names.indexOf(range) + step + names.length) % names.length];
     this.choose(next);
@@ -66,7 +105,8 @@ export class Charts {
   draw() {
     const now = this.queue.now?.stats;
     const points = this.points.slice();
-    if (now && points.length) points[points.length - 1] = { ...points.at(-1), waiting: now.waiting, inside: now.admitted + now.active };
+    if (now && points.length)
+      points[points.length - 1] = { ...points.at(-1), waiting: now.waiting, inside: now.admitted + now.active };
     for (const chart of this.charts) chart.show(points);
   }
 

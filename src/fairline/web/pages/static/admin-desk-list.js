@@ -13,7 +13,9 @@ export class Kept {
     const before = this.there;
     this.there = new Map();
     items.forEach((item, i) => {
-      const key = item.ticket, facts = this.facts(item), old = before.get(key);
+      const key = item.ticket,
+        facts = this.facts(item),
+        old = before.get(key);
       const made = old?.facts === facts ? old.element : this.remade(old?.element, this.build(item));
       before.delete(key);
       this.there.set(key, { facts, element: made });
@@ -27,7 +29,10 @@ export class Kept {
     if (!old) return made;
     const act = old.contains(document.activeElement) ? document.activeElement.dataset.act : null;
     old.replaceWith(made);
-    if (act) (made.querySelector(`[data-act="${act}"]:not(:disabled)`) ?? made.querySelector("button:not(:disabled)"))?.focus();
+    if (act)
+      (
+        made.querySelector(`[data-act="${act}"]:not(:disabled)`) ?? made.querySelector("button:not(:disabled)")
+      )?.focus();
     return made;
   }
 }

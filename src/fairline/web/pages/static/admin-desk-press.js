@@ -9,10 +9,22 @@ const LONGEST_PAUSE_SECONDS = 4;
 /** Whether nobody can say if it was done. Everything else is an answer. */
 const unanswered = (error) => [0, 502, 504].includes(error.status) || error.code === "store_unavailable";
 
-export const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const newKey = () =>
+  crypto.randomUUID?.() ??
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** What a press changes of a ticket. Signs of life change none of it. */
-export const traits = (ticket) => JSON.stringify([ticket.status, ticket.on_hold, ticket.desk, ticket.admitted_at, ticket.started_at, ticket.ended_at, ticket.priority, ticket.status === "admitted" ? ticket.deadline : null]);
+export const traits = (ticket) =>
+  JSON.stringify([
+    ticket.status,
+    ticket.on_hold,
+    ticket.desk,
+    ticket.admitted_at,
+    ticket.started_at,
+    ticket.ended_at,
+    ticket.priority,
+    ticket.status === "admitted" ? ticket.deadline : null,
+  ]);
 
 /**
  * A press is `{title, path, body}`, and either `key` (the server knows a repeated press by it), or `ticket` and `seen` (a
@@ -70,7 +82,11 @@ export class Presses {
       const ticket = await get(queuePath(this.queue, `/tickets/${press.ticket}`));
       if (traits(ticket) !== press.seen) return { data: ticket, again };
     }
-    const data = await post(queuePath(this.queue, press.path), press.body ?? {}, press.key ? { "Idempotency-Key": press.key } : {});
+    const data = await post(
+      queuePath(this.queue, press.path),
+      press.body ?? {},
+      press.key ? { "Idempotency-Key": press.key } : {},
+    );
     return { data, again };
   }
 
@@ -88,7 +104,10 @@ export class Presses {
   pause(seconds) {
     return new Promise((go) => {
       const timer = setTimeout(go, seconds * 1000);
-      this.wake = () => { clearTimeout(timer); go(); };
+      this.wake = () => {
+        clearTimeout(timer);
+        go();
+      };
     });
   }
 

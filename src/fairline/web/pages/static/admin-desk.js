@@ -1,12 +1,12 @@
 // The desk: one member of staff calls, serves and sends on; what the others do shows up by itself.
 
 import { get, Live, may, page, queuePath } from "./admin-api.js";
-import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
-import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
 import { Kept } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
 import { newKey, Presses, traits } from "./admin-desk-press.js";
+import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
+import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
 import { languageField, number, standing } from "./admin-words.js";
 
 const SOME = 50;
@@ -16,9 +16,20 @@ const DOUBLE_TAP_MS = 600;
 /** A rush of joins is read together. */
 const REST_MS = 150;
 const SHORTCUTS = [
-  ["n", "Call next"], ["r", "Recall"], ["s", "Serve: they have come"], ["d", "Done"], ["f", "Done, and call the next"],
-  ["x", "No-show"], ["u", "Undo the last no-show"], ["b", "Back to the line, at the old place"], ["h", "Hold"],
-  ["t", "Transfer to another queue"], ["a", "Add someone"], ["?", "This list"], ["g q", "All queues"], ["Esc", "Close"],
+  ["n", "Call next"],
+  ["r", "Recall"],
+  ["s", "Serve: they have come"],
+  ["d", "Done"],
+  ["f", "Done, and call the next"],
+  ["x", "No-show"],
+  ["u", "Undo the last no-show"],
+  ["b", "Back to the line, at the old place"],
+  ["h", "Hold"],
+  ["t", "Transfer to another queue"],
+  ["a", "Add someone"],
+  ["?", "This list"],
+  ["g q", "All queues"],
+  ["Esc", "Close"],
 ];
 
 export function start() {
@@ -35,25 +46,53 @@ class Desk {
     this.root = show("floor");
     this.next = document.querySelector('[data-do="call-next"]');
     this.more = document.querySelector('[data-do="more"]');
-    this.presses = new Presses(queue, { busy: () => this.mark(), trouble: (press, error, tries) => this.trouble(press, error, tries) });
-    this.mine = new MyDesk(queue, { chosen: () => { this.draw(); this.next.focus(); }, set: (open) => this.setDesk(open) });
-    const press = (act, ticket) => this.act(act, ticket), open = (ticket) => this.toggle(ticket);
+    this.presses = new Presses(queue, {
+      busy: () => this.mark(),
+      trouble: (press, error, tries) => this.trouble(press, error, tries),
+    });
+    this.mine = new MyDesk(queue, {
+      chosen: () => {
+        this.draw();
+        this.next.focus();
+      },
+      set: (open) => this.setDesk(open),
+    });
+    const press = (act, ticket) => this.act(act, ticket),
+      open = (ticket) => this.toggle(ticket);
     const rows = (where) => new Kept(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
-    this.lists = { mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf), line: rows("line"), elsewhere: rows("elsewhere"), on_hold: rows("on_hold"), missed: rows("missed") };
+    this.lists = {
+      mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf),
+      line: rows("line"),
+      elsewhere: rows("elsewhere"),
+      on_hold: rows("on_hold"),
+      missed: rows("missed"),
+    };
   }
 
   begin() {
     this.next.addEventListener("click", () => this.callNext());
-    this.more.addEventListener("click", () => { this.limit = MANY; this.read(); });
+    this.more.addEventListener("click", () => {
+      this.limit = MANY;
+      this.read();
+    });
     document.querySelector('[data-do="add"]').addEventListener("click", () => this.add());
     this.keys();
     setInterval(() => this.tick(), 500);
     new Live(queuePath(this.queue, "/live"), {
-      now: () => { this.presses.hurry(); this.read(); },
+      now: () => {
+        this.presses.hurry();
+        this.read();
+      },
       event: () => this.read(),
       state: (state, more) => {
         connection(state, more);
-        if (state === "ended" && more === "queue_not_found") banner("gone", "This queue was removed, with all its tickets.", "bad", h("a", { href: "/admin" }, "To the queues"));
+        if (state === "ended" && more === "queue_not_found")
+          banner(
+            "gone",
+            "This queue was removed, with all its tickets.",
+            "bad",
+            h("a", { href: "/admin" }, "To the queues"),
+          );
       },
     });
     this.read();
@@ -88,7 +127,9 @@ class Desk {
   }
 
   told(floor) {
-    const called = new Set((this.floor?.called ?? []).filter((ticket) => this.mine.has(ticket)).map((ticket) => ticket.ticket));
+    const called = new Set(
+      (this.floor?.called ?? []).filter((ticket) => this.mine.has(ticket)).map((ticket) => ticket.ticket),
+    );
     const late = floor.missed.find((ticket) => called.has(ticket.ticket) && this.presses.now?.ticket !== ticket.ticket);
     floor.missed.sort((one, other) => new Date(other.ended_at) - new Date(one.ended_at));
     this.floor = floor;
@@ -102,13 +143,17 @@ class Desk {
   moved(tickets) {
     this.epoch += 1;
     if (!this.floor) return;
-    const gone = new Set(tickets.map((ticket) => ticket.ticket)), floor = { ...this.floor };
-    for (const where of ["line", "on_hold", "called", "serving", "missed"]) floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
+    const gone = new Set(tickets.map((ticket) => ticket.ticket)),
+      floor = { ...this.floor };
+    for (const where of ["line", "on_hold", "called", "serving", "missed"])
+      floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
     for (const ticket of tickets) {
       const where = whereIs(ticket);
       // The line is listed from its head on, so a place in the list is the position.
-      if (where === "line") floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
-      else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where) floor[where] = [ticket, ...floor[where]];
+      if (where === "line")
+        floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
+      else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where)
+        floor[where] = [ticket, ...floor[where]];
     }
     floor.waiting += floor.line.length - this.floor.line.length;
     floor.on_hold_count += floor.on_hold.length - this.floor.on_hold.length;
@@ -125,14 +170,24 @@ class Desk {
     const inside = this.root.contains(document.activeElement);
     this.root.removeAttribute("aria-busy");
     const at = [...floor.called, ...floor.serving];
-    this.lists.mine.draw(at.filter((ticket) => mine.has(ticket)).sort((one, other) => new Date(other.admitted_at) - new Date(one.admitted_at)));
+    this.lists.mine.draw(
+      at
+        .filter((ticket) => mine.has(ticket))
+        .sort((one, other) => new Date(other.admitted_at) - new Date(one.admitted_at)),
+    );
     this.lists.line.draw(floor.line);
-    this.section("elsewhere", at.filter((ticket) => !mine.has(ticket)));
+    this.section(
+      "elsewhere",
+      at.filter((ticket) => !mine.has(ticket)),
+    );
     this.section("on_hold", floor.on_hold);
     this.section("missed", floor.missed);
     this.more.hidden = floor.waiting <= floor.line.length || this.limit === MANY;
     const first = floor.line[0];
-    write(show("next-who"), first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody waits");
+    write(
+      show("next-who"),
+      first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody waits",
+    );
     write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody waits");
     write(show("put-aside"), number(floor.on_hold_count));
     this.status(floor);
@@ -149,12 +204,20 @@ class Desk {
   }
 
   status(floor) {
-    const element = show("status"), { name: shown, status } = floor, { label, tone } = standing(floor);
+    const element = show("status"),
+      { name: shown, status } = floor,
+      { label, tone } = standing(floor);
     element.hidden = false;
     element.className = `badge ${tone}`;
     write(element, label);
     write(show("name"), shown);
-    banner("status", { paused: "Paused: people can join, and nobody can be called.", maintenance: "Maintenance: nobody can join, and nobody can be called." }[status] ?? null);
+    banner(
+      "status",
+      {
+        paused: "Paused: people can join, and nobody can be called.",
+        maintenance: "Maintenance: nobody can join, and nobody can be called.",
+      }[status] ?? null,
+    );
   }
 
   /** What someone came for, by the series of their label; null where the queue does not say. */
@@ -184,7 +247,8 @@ class Desk {
   toggle(ticket) {
     const left = document.activeElement?.closest(".extra")?.closest("li");
     for (const row_ of this.root.querySelectorAll("li[data-ticket]")) {
-      const extra = row_.querySelector(".extra"), toggle = row_.querySelector('[data-act="more"]');
+      const extra = row_.querySelector(".extra"),
+        toggle = row_.querySelector('[data-act="more"]');
       if (!toggle) continue;
       extra.hidden = Number(row_.dataset.ticket) !== ticket || !extra.hidden;
       toggle.setAttribute("aria-expanded", String(!extra.hidden));
@@ -201,8 +265,15 @@ class Desk {
 
   trouble(press, error, tries) {
     const why = error.code === "store_unavailable" ? "The store is away" : "No answer from the server";
-    this.say(`${why}: it is not known yet whether “${press.title}” was done. Trying again; it is never done twice.`, "bad",
-      h("button", { type: "button", class: "button quiet", "data-do": "stop", onclick: () => this.presses.stop() }, "Stop trying"));
+    this.say(
+      `${why}: it is not known yet whether “${press.title}” was done. Trying again; it is never done twice.`,
+      "bad",
+      h(
+        "button",
+        { type: "button", class: "button quiet", "data-do": "stop", onclick: () => this.presses.stop() },
+        "Stop trying",
+      ),
+    );
     if (tries === 0) this.noAnswer?.();
   }
 
@@ -215,7 +286,10 @@ class Desk {
       const answer = await sent;
       if (!answer) return null;
       if (answer.stopped) {
-        this.say(`Stopped trying: it is not known whether “${press.title}” was done. The line shows it when the connection is back.`, "bad");
+        this.say(
+          `Stopped trying: it is not known whether “${press.title}” was done. The line shows it when the connection is back.`,
+          "bad",
+        );
         this.read();
         return null;
       }
@@ -240,10 +314,16 @@ class Desk {
       return;
     }
     if (this.resting && !meant) return;
-    await this.press({ title: "Call next", path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() }, calledWords);
+    await this.press(
+      { title: "Call next", path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() },
+      calledWords,
+    );
     this.resting = true;
     this.mark();
-    setTimeout(() => { this.resting = false; this.mark(); }, DOUBLE_TAP_MS);
+    setTimeout(() => {
+      this.resting = false;
+      this.mark();
+    }, DOUBLE_TAP_MS);
   }
 
   async act(act, ticket) {
@@ -254,7 +334,18 @@ class Desk {
       return;
     }
     const { path = act, body } = ACTS[act];
-    const send = (values) => this.press({ title: `${ACTS[act].label}: ${name(ticket)}`, act, path: `/tickets/${ticket.ticket}/${path}`, body: values, ticket: act === "transfer" ? undefined : ticket.ticket, seen: traits(ticket) }, (now) => told(act, now));
+    const send = (values) =>
+      this.press(
+        {
+          title: `${ACTS[act].label}: ${name(ticket)}`,
+          act,
+          path: `/tickets/${ticket.ticket}/${path}`,
+          body: values,
+          ticket: act === "transfer" ? undefined : ticket.ticket,
+          seen: traits(ticket),
+        },
+        (now) => told(act, now),
+      );
     if (act === "call") {
       if (!this.mine.name) {
         this.say("Choose your desk first.", "bad");
@@ -263,82 +354,173 @@ class Desk {
       }
       return send({ desk: this.mine.name });
     }
-    if (act === "prioritise") return this.choose(`Move up: ${name(ticket)}`, { name: "level", label: "Level", choices: [["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3: ahead of everyone below"]], value: "1" }, "Move up", ({ level }) => send({ level: Number(level) }));
+    if (act === "prioritise")
+      return this.choose(
+        `Move up: ${name(ticket)}`,
+        {
+          name: "level",
+          label: "Level",
+          choices: [
+            ["1", "Level 1"],
+            ["2", "Level 2"],
+            ["3", "Level 3: ahead of everyone below"],
+          ],
+          value: "1",
+        },
+        "Move up",
+        ({ level }) => send({ level: Number(level) }),
+      );
     if (act === "transfer") return this.transfer(ticket, send);
-    if (act === "cancel" && !(await confirm(`Take ${name(ticket)} out of the line?`, "The ticket ends, and the place is lost.", "Take out"))) return;
+    if (
+      act === "cancel" &&
+      !(await confirm(`Take ${name(ticket)} out of the line?`, "The ticket ends, and the place is lost.", "Take out"))
+    )
+      return;
     return send(body?.(ticket) ?? {});
   }
 
   choose(title, field, action, send) {
-    ask(title, [field], action, async (values) => { send(values); });
+    ask(title, [field], action, async (values) => {
+      send(values);
+    });
   }
 
   async transfer(ticket, send) {
     try {
       const { queues } = await get("/queues");
-      const others = queues.filter((queue) => queue.id !== this.queue).map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
+      const others = queues
+        .filter((queue) => queue.id !== this.queue)
+        .map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
       if (!others.length) this.say("There is no other queue to send anyone to.", "bad");
-      else this.choose(`Transfer: ${name(ticket)}`, { name: "queue", label: "To which queue", choices: others, value: others[0][0] }, "Transfer", ({ queue }) => send({ queue }));
+      else
+        this.choose(
+          `Transfer: ${name(ticket)}`,
+          { name: "queue", label: "To which queue", choices: others, value: others[0][0] },
+          "Transfer",
+          ({ queue }) => send({ queue }),
+        );
     } catch (error) {
       this.say(error.message, "bad");
     }
   }
 
   setDesk(open) {
-    return this.press({ title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } }, ({ desks }) => {
-      this.floor = { ...this.floor, desks };
-      this.mine.told(this.floor);
-      return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
-    });
+    return this.press(
+      { title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } },
+      ({ desks }) => {
+        this.floor = { ...this.floor, desks };
+        this.mine.told(this.floor);
+        return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
+      },
+    );
   }
 
   add() {
     if (!may("operator")) return;
-    const key = newKey(), series = this.floor?.series ?? [];
-    ask("Add someone", [
-      { name: "name", label: "Name", longest: 100 },
-      { name: "phone", label: "Phone", kind: "tel" },
-      { name: "email", label: "E-mail", kind: "email" },
-      languageField(page.languages),
-      { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
-      ...(series.length > 1 ? [{ name: "series", label: "Series", choices: series.map((each) => [each, [each, this.floor.series_texts[each]].filter(Boolean).join(": ")]), value: series[0] }] : []),
-      { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
-    ], "Put in line", (values) => this.join(values, key));
+    const key = newKey(),
+      series = this.floor?.series ?? [];
+    ask(
+      "Add someone",
+      [
+        { name: "name", label: "Name", longest: 100 },
+        { name: "phone", label: "Phone", kind: "tel" },
+        { name: "email", label: "E-mail", kind: "email" },
+        languageField(page.languages),
+        { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
+        ...(series.length > 1
+          ? [
+              {
+                name: "series",
+                label: "Series",
+                choices: series.map((each) => [each, [each, this.floor.series_texts[each]].filter(Boolean).join(": ")]),
+                value: series[0],
+              },
+            ]
+          : []),
+        {
+          name: "priority",
+          label: "Priority",
+          choices: [
+            ["0", "None"],
+            ["1", "Level 1"],
+            ["2", "Level 2"],
+            ["3", "Level 3"],
+          ],
+          value: "0",
+        },
+      ],
+      "Put in line",
+      (values) => this.join(values, key),
+    );
   }
 
   /** What was typed wrong is said in the form; once the network is at fault, the page goes on trying and says so. */
   async join({ name: who, phone, email, language, party_size: size, series, priority }, key) {
-    const body = { ...(who && { name: who }), ...(phone && { phone }), ...(email && { email }), language, ...(series && { series }), party_size: size ?? 1, priority: Number(priority) };
+    const body = {
+      ...(who && { name: who }),
+      ...(phone && { phone }),
+      ...(email && { email }),
+      language,
+      ...(series && { series }),
+      party_size: size ?? 1,
+      priority: Number(priority),
+    };
     const sent = this.presses.send({ title: "Add someone", path: "/join", body, key });
-    const unanswered = new Promise((close) => { this.noAnswer = close; });
-    let late = false;
-    const said = sent.then((answer) => {
-      if (answer?.data) this.say(joinedWords(answer.data));
-      this.read();
-    }).catch((error) => {
-      if (!late) throw error;
-      this.say(error.message, "bad");
+    const unanswered = new Promise((close) => {
+      this.noAnswer = close;
     });
-    await Promise.race([said, unanswered.then(() => { late = true; })]);
+    let late = false;
+    const said = sent
+      .then((answer) => {
+        if (answer?.data) this.say(joinedWords(answer.data));
+        this.read();
+      })
+      .catch((error) => {
+        if (!late) throw error;
+        this.say(error.message, "bad");
+      });
+    await Promise.race([
+      said,
+      unanswered.then(() => {
+        late = true;
+      }),
+    ]);
   }
 
   /** A press that the page was closed on before its answer came. */
   async goOn() {
     const left = this.presses.left();
     if (!left) return;
-    if (left.late) this.say(`“${left.title}” had no answer before this page was closed. See below how things are.`, "bad");
-    else await this.press(left, (data) => (left.path === "/call-next" ? calledWords(data) : left.path === "/join" ? joinedWords(data) : left.act ? told(left.act, data) : "Done."), true);
+    if (left.late)
+      this.say(`“${left.title}” had no answer before this page was closed. See below how things are.`, "bad");
+    else
+      await this.press(
+        left,
+        (data) =>
+          left.path === "/call-next"
+            ? calledWords(data)
+            : left.path === "/join"
+              ? joinedWords(data)
+              : left.act
+                ? told(left.act, data)
+                : "Done.",
+        true,
+      );
   }
 
   keys() {
     listShortcuts(SHORTCUTS);
-    const on = (key, action) => { shortcut(key, action); shortcut(key.toUpperCase(), action); };
+    const on = (key, action) => {
+      shortcut(key, action);
+      shortcut(key.toUpperCase(), action);
+    };
     const first = (where) => (this.floor?.[where] ?? []).find((ticket) => this.mine.has(ticket));
-    const act = (key, action, ...where) => on(key, () => {
-      const ticket = where.map(first).find(Boolean);
-      if (ticket) this.act(action, ticket);
-      else this.say(`Nobody at your desk is ${where.includes("called") ? "called" : "being served"}.`);
-    });
+    const act = (key, action, ...where) =>
+      on(key, () => {
+        const ticket = where.map(first).find(Boolean);
+        if (ticket) this.act(action, ticket);
+        else this.say(`Nobody at your desk is ${where.includes("called") ? "called" : "being served"}.`);
+      });
     on("n", () => this.callNext());
     act("r", "recall", "called");
     act("s", "start", "called");
@@ -350,18 +532,37 @@ class Desk {
     act("t", "transfer", "called", "serving");
     on("a", () => this.add());
     on("u", () => {
-      const missed = this.floor?.missed ?? [], ticket = missed.find((each) => this.mine.has(each)) ?? missed[0];
+      const missed = this.floor?.missed ?? [],
+        ticket = missed.find((each) => this.mine.has(each)) ?? missed[0];
       if (ticket) this.act("reinstate", ticket);
       else this.say("There is no no-show of today to undo.");
     });
   }
 }
 
-const calledWords = ({ tickets }) => (tickets.length ? `Called: ${tickets.map(name).join(", ")}.` : "Nobody was called: nobody waits, or there is no room.");
-const joinedWords = ({ label, position }) => `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
+const calledWords = ({ tickets }) =>
+  tickets.length ? `Called: ${tickets.map(name).join(", ")}.` : "Nobody was called: nobody waits, or there is no room.";
+const joinedWords = ({ label, position }) =>
+  `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
 
 /** What came of an action; where someone else was quicker, how it is now. */
 function told(act, ticket) {
-  const reached = { call: ["called"], recall: ["called"], start: ["serving"], complete: [undefined], no_show: ["missed"], return: ["line"], hold: ["on_hold"], release: ["line"], reinstate: ["called"], pass: ["line"], prioritise: ["line"], transfer: ["missed"], cancel: ["missed"] }[act];
-  return reached.includes(whereIs(ticket)) ? ACTS[act].said(ticket) : `${name(ticket)} was changed meanwhile: see where they are now.`;
+  const reached = {
+    call: ["called"],
+    recall: ["called"],
+    start: ["serving"],
+    complete: [undefined],
+    no_show: ["missed"],
+    return: ["line"],
+    hold: ["on_hold"],
+    release: ["line"],
+    reinstate: ["called"],
+    pass: ["line"],
+    prioritise: ["line"],
+    transfer: ["missed"],
+    cancel: ["missed"],
+  }[act];
+  return reached.includes(whereIs(ticket))
+    ? ACTS[act].said(ticket)
+    : `${name(ticket)} was changed meanwhile: see where they are now.`;
 }

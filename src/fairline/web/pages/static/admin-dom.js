@@ -51,10 +51,19 @@ export function toast(text, tone = "") {
 
 /** A line across the page that stays until `text` is null. */
 export function banner(name, text, tone = "warn", ...more) {
-  const all = show("banners"), there = all.querySelector(`[data-banner="${name}"]`);
+  const all = show("banners"),
+    there = all.querySelector(`[data-banner="${name}"]`);
   if (text && there?.firstChild.textContent === text) return;
   there?.remove();
-  if (text) all.append(h("div", { class: `banner ${tone}`, "data-banner": name, role: tone === "bad" ? "alert" : "status" }, h("span", {}, text), ...more));
+  if (text)
+    all.append(
+      h(
+        "div",
+        { class: `banner ${tone}`, "data-banner": name, role: tone === "bad" ? "alert" : "status" },
+        h("span", {}, text),
+        ...more,
+      ),
+    );
 }
 
 /** Open a dialog; it is taken away when it closes. `build(close)` makes what is in it. */
@@ -76,9 +85,25 @@ export function confirm(title, text, action, tone = "bad") {
     const asked = dialog(title, (close) => [
       h("h2", {}, title),
       h("p", { class: "note" }, text),
-      h("div", { class: "tools" },
+      h(
+        "div",
+        { class: "tools" },
         h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
-        h("button", { type: "button", class: `button ${tone}`, autofocus: true, "data-do": "confirm", onclick: () => { sure = true; close(); } }, action)),
+        h(
+          "button",
+          {
+            type: "button",
+            class: `button ${tone}`,
+            autofocus: true,
+            "data-do": "confirm",
+            onclick: () => {
+              sure = true;
+              close();
+            },
+          },
+          action,
+        ),
+      ),
     ]);
     asked.addEventListener("close", () => answer(sure));
   });
@@ -90,22 +115,37 @@ export function ask(title, fields, action, send, note = "") {
     const told = h("p", { class: "wrong", role: "alert", hidden: true });
     const inputs = fields.map((field) => [field, input(field)]);
     const button = h("button", { class: "button", "data-do": "confirm" }, action);
-    const form = h("form", { class: "stack", onsubmit: async (event) => {
-      event.preventDefault();
-      button.disabled = true;
-      told.hidden = true;
-      try {
-        await send(Object.fromEntries(inputs.map(([field, element]) => [field.name, read(field, element)])));
-        close();
-      } catch (error) {
-        told.textContent = error.message;
-        told.hidden = false;
-      }
-      button.disabled = false;
-    } },
-    ...inputs.flatMap(([field, element]) => [h("label", { for: element.id }, field.label), element, field.note ? h("p", { class: "note" }, field.note) : null]),
-    told,
-    h("div", { class: "tools" }, h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"), button));
+    const form = h(
+      "form",
+      {
+        class: "stack",
+        onsubmit: async (event) => {
+          event.preventDefault();
+          button.disabled = true;
+          told.hidden = true;
+          try {
+            await send(Object.fromEntries(inputs.map(([field, element]) => [field.name, read(field, element)])));
+            close();
+          } catch (error) {
+            told.textContent = error.message;
+            told.hidden = false;
+          }
+          button.disabled = false;
+        },
+      },
+      ...inputs.flatMap(([field, element]) => [
+        h("label", { for: element.id }, field.label),
+        element,
+        field.note ? h("p", { class: "note" }, field.note) : null,
+      ]),
+      told,
+      h(
+        "div",
+        { class: "tools" },
+        h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
+        button,
+      ),
+    );
     return [h("h2", {}, title), note ? h("p", { class: "note" }, note) : null, form].filter(Boolean);
   });
 }
@@ -113,10 +153,25 @@ export function ask(title, fields, action, send, note = "") {
 let made = 0;
 function input(field) {
   const id = `field-${++made}`;
-  if (field.choices) return h("select", { id }, ...field.choices.map(([value, label]) => h("option", { value, selected: value === field.value }, label)));
+  if (field.choices)
+    return h(
+      "select",
+      { id },
+      ...field.choices.map(([value, label]) => h("option", { value, selected: value === field.value }, label)),
+    );
   if (field.kind === "check") return h("input", { id, type: "checkbox", checked: field.value });
-  if (field.kind === "long") return h("textarea", { id, maxlength: field.longest, required: field.required }, field.value ?? "");
-  const element = h("input", { id, type: field.kind ?? "text", required: field.required, min: field.min, max: field.max, maxlength: field.longest, pattern: field.pattern, autocomplete: "off" });
+  if (field.kind === "long")
+    return h("textarea", { id, maxlength: field.longest, required: field.required }, field.value ?? "");
+  const element = h("input", {
+    id,
+    type: field.kind ?? "text",
+    required: field.required,
+    min: field.min,
+    max: field.max,
+    maxlength: field.longest,
+    pattern: field.pattern,
+    autocomplete: "off",
+  });
   element.value = field.value ?? "";
   return element;
 }
@@ -133,25 +188,57 @@ export function secret(title, text, note) {
     h("h2", {}, title),
     h("p", { class: "note" }, note),
     h("div", { class: "stack" }, h("code", { class: "secret", tabindex: 0, "data-show": "secret" }, text)),
-    h("div", { class: "tools" },
-      h("button", { type: "button", class: "button quiet", onclick: async (event) => {
-        const button = event.target;
-        try {
-          await navigator.clipboard.writeText(text); // not there without https
-          button.textContent = "Copied";
-        } catch {
-          getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
-          button.textContent = "Selected: copy it by hand";
-        }
-      } }, "Copy"),
-      h("button", { type: "button", class: "button", onclick: close }, "Done")),
+    h(
+      "div",
+      { class: "tools" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "button quiet",
+          onclick: async (event) => {
+            const button = event.target;
+            try {
+              await navigator.clipboard.writeText(text); // not there without https
+              button.textContent = "Copied";
+            } catch {
+              getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
+              button.textContent = "Selected: copy it by hand";
+            }
+          },
+        },
+        "Copy",
+      ),
+      h("button", { type: "button", class: "button", onclick: close }, "Done"),
+    ),
   ]);
 }
 
 /** A table that folds into cards on a phone. */
 export function table(label, columns, rows, empty) {
   if (!rows.length) return h("p", { class: "nothing" }, empty);
-  return h("div", { class: "over" }, h("table", { class: "table fold", "aria-label": label },
-    h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))))),
-    h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell || [])))))));
+  return h(
+    "div",
+    { class: "over" },
+    h(
+      "table",
+      { class: "table fold", "aria-label": label },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        ...rows.map((cells) =>
+          h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell || []))),
+        ),
+      ),
+    ),
+  );
 }

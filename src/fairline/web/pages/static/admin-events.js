@@ -16,7 +16,10 @@ export class Events {
     this.hold = document.querySelector('[data-do="hold-events"]');
     this.all = [];
     this.pending = 0;
-    this.filter.append(h("option", { value: "" }, "Everything"), ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)));
+    this.filter.append(
+      h("option", { value: "" }, "Everything"),
+      ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)),
+    );
     this.filter.addEventListener("change", () => this.draw());
     this.hold.addEventListener("click", () => this.turn());
     this.draw();
@@ -54,7 +57,12 @@ export class Events {
   }
 
   leftOut({ at_least }) {
-    this.all.unshift({ id: `left-out-${Date.now()}`, at: new Date().toISOString(), type: "left_out", detail: at_least });
+    this.all.unshift({
+      id: `left-out-${Date.now()}`,
+      at: new Date().toISOString(),
+      type: "left_out",
+      detail: at_least,
+    });
     this.soon();
   }
 
@@ -64,7 +72,10 @@ export class Events {
       this.hold.textContent = `Show ${number(this.pending)} new`;
       return;
     }
-    this.timer ??= requestAnimationFrame(() => { this.timer = null; this.draw(); });
+    this.timer ??= requestAnimationFrame(() => {
+      this.timer = null;
+      this.draw();
+    });
   }
 
   turn() {
@@ -78,12 +89,39 @@ export class Events {
   draw() {
     const kind = this.filter.value;
     const found = this.all.filter((event) => !kind || kindOf(event.type) === kind).slice(0, SHOWN);
-    this.list.replaceChildren(...(found.length ? found.map((event) => this.line(event)) : [h("li", {}, h("span"), h("span"), h("span", { class: "note" }, "Nothing happened lately. What happens shows up here by itself."))]));
+    this.list.replaceChildren(
+      ...(found.length
+        ? found.map((event) => this.line(event))
+        : [
+            h(
+              "li",
+              {},
+              h("span"),
+              h("span"),
+              h("span", { class: "note" }, "Nothing happened lately. What happens shows up here by itself."),
+            ),
+          ]),
+    );
   }
 
   line(event) {
-    const words = event.type === "left_out" ? `A rush: ${number(event.detail)} events or more are not shown one by one` : eventWords(event);
-    const who = event.ticket ? h("button", { type: "button", onclick: () => this.open(event.ticket) }, event.label ?? this.queue.label(event.ticket)) : null;
-    return h("li", { "data-type": event.type }, h("time", { datetime: event.at }, timeExact(event.at)), h("i", { class: kindOf(event.type), "aria-hidden": "true" }), h("span", {}, who, who ? ` ${words}` : words));
+    const words =
+      event.type === "left_out"
+        ? `A rush: ${number(event.detail)} events or more are not shown one by one`
+        : eventWords(event);
+    const who = event.ticket
+      ? h(
+          "button",
+          { type: "button", onclick: () => this.open(event.ticket) },
+          event.label ?? this.queue.label(event.ticket),
+        )
+      : null;
+    return h(
+      "li",
+      { "data-type": event.type },
+      h("time", { datetime: event.at }, timeExact(event.at)),
+      h("i", { class: kindOf(event.type), "aria-hidden": "true" }),
+      h("span", {}, who, who ? ` ${words}` : words),
+    );
   }
 }

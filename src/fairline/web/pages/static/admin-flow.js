@@ -20,7 +20,8 @@ export function curve(least, most) {
   const low = Math.max(1, least);
   return {
     amount: (position) => (position <= 0 ? least : rounded(low * (most / low) ** (position / STEPS))),
-    position: (amount) => (amount <= least ? 0 : Math.max(1, Math.round((STEPS * Math.log(amount / low)) / Math.log(most / low)))),
+    position: (amount) =>
+      amount <= least ? 0 : Math.max(1, Math.round((STEPS * Math.log(amount / low)) / Math.log(most / low))),
   };
 }
 
@@ -36,10 +37,38 @@ class Slider {
     this.most = 10_000;
     this.changed = changed;
     const id = `slide-${name}`;
-    this.range = h("input", { type: "range", id, min: 0, max: STEPS, step: 1, "data-slide": name, "data-needs": "operator", oninput: () => this.set(this.curve.amount(Number(this.range.value)), this.range) });
-    this.exact = h("input", { type: "number", min: least, max: greatest, step: "any", "aria-label": `${label}, exactly`, "data-exact": name, "data-needs": "operator", oninput: () => this.exact.value !== "" && this.set(Number(this.exact.value), this.exact), onchange: () => this.shown() });
-    this.element = h("div", { class: "slide" },
-      h("div", { class: "row" }, h("label", { for: id }, label), h("span", { class: "amount" }, this.exact, h("span", { class: "unit" }, unit))), this.range);
+    this.range = h("input", {
+      type: "range",
+      id,
+      min: 0,
+      max: STEPS,
+      step: 1,
+      "data-slide": name,
+      "data-needs": "operator",
+      oninput: () => this.set(this.curve.amount(Number(this.range.value)), this.range),
+    });
+    this.exact = h("input", {
+      type: "number",
+      min: least,
+      max: greatest,
+      step: "any",
+      "aria-label": `${label}, exactly`,
+      "data-exact": name,
+      "data-needs": "operator",
+      oninput: () => this.exact.value !== "" && this.set(Number(this.exact.value), this.exact),
+      onchange: () => this.shown(),
+    });
+    this.element = h(
+      "div",
+      { class: "slide" },
+      h(
+        "div",
+        { class: "row" },
+        h("label", { for: id }, label),
+        h("span", { class: "amount" }, this.exact, h("span", { class: "unit" }, unit)),
+      ),
+      this.range,
+    );
   }
 
   get curve() {
@@ -71,20 +100,33 @@ export class Flow {
   constructor(queue) {
     this.queue = queue;
     this.ask = debounce(0.12, () => this.preview());
-    const changed = () => { this.mark(); this.ask(); };
+    const changed = () => {
+      this.mark();
+      this.ask();
+    };
     this.rate = new Slider("rate", "Let in", "a minute", 0, 6_000_000, changed);
     this.room = new Slider("room", "Room inside", "people", 1, 10_000_000, changed);
     this.said = h("p", { class: "then", "data-show": "preview" }, "–");
     this.more = h("p", { class: "note" });
     this.box = h("div", { class: "preview", "aria-live": "polite" }, this.said, this.more);
-    this.apply = h("button", { type: "button", class: "button", "data-do": "apply-flow", onclick: () => this.send() }, "Apply");
-    this.cancel = h("button", { type: "button", class: "button quiet", "data-do": "cancel-flow", onclick: () => this.back() }, "Cancel");
+    this.apply = h(
+      "button",
+      { type: "button", class: "button", "data-do": "apply-flow", onclick: () => this.send() },
+      "Apply",
+    );
+    this.cancel = h(
+      "button",
+      { type: "button", class: "button quiet", "data-do": "cancel-flow", onclick: () => this.back() },
+      "Cancel",
+    );
     this.tools = h("div", { class: "flow-tools", hidden: true }, this.cancel, this.apply);
     this.element = show("flow");
     this.element.append(this.rate.element, this.room.element, this.box, this.tools);
     if (!may("operator")) this.element.append(h("p", { class: "note" }, "With a viewer's key you can look, not turn."));
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && this.back());
-    setInterval(() => { if (!document.hidden && this.now && !this.dirty) this.ask(); }, 5000);
+    setInterval(() => {
+      if (!document.hidden && this.now && !this.dirty) this.ask();
+    }, 5000);
   }
 
   focus() {
@@ -92,12 +134,22 @@ export class Flow {
   }
 
   get dirty() {
-    return Boolean(this.now) && (Math.abs(this.rate.amount - this.now.rate) > 1e-6 || this.room.amount !== this.now.room);
+    return (
+      Boolean(this.now) && (Math.abs(this.rate.amount - this.now.rate) > 1e-6 || this.room.amount !== this.now.room)
+    );
   }
 
   told({ queue, stats }) {
-    const before = this.now, dirty = this.dirty;
-    this.now = { rate: queue.admission_rate * 60, room: queue.max_active, manual: queue.admission === "manual", full: stats.admitted + stats.active >= queue.max_active, waiting: stats.waiting, status: queue.status };
+    const before = this.now,
+      dirty = this.dirty;
+    this.now = {
+      rate: queue.admission_rate * 60,
+      room: queue.max_active,
+      manual: queue.admission === "manual",
+      full: stats.admitted + stats.active >= queue.max_active,
+      waiting: stats.waiting,
+      status: queue.status,
+    };
     if (!before || (!dirty && (before.rate !== this.now.rate || before.room !== this.now.room))) this.back();
     if (!before || before.status !== this.now.status || before.waiting !== this.now.waiting) this.ask();
     this.rate.element.hidden = this.now.manual;
@@ -117,7 +169,10 @@ export class Flow {
   }
 
   async preview() {
-    const asked = new URLSearchParams({ admission_rate: String(this.rate.amount / 60), max_active: String(Math.max(1, Math.round(this.room.amount))) });
+    const asked = new URLSearchParams({
+      admission_rate: String(this.rate.amount / 60),
+      max_active: String(Math.max(1, Math.round(this.room.amount))),
+    });
     try {
       const told = await get(this.queue.path(`/preview?${asked}`));
       this.say(told.now, told.then);
@@ -129,26 +184,43 @@ export class Flow {
 
   /** "At 300 a minute the last person waits about 12 minutes, now 31." */
   say(now, then) {
-    const dirty = this.dirty, wait = then.last_wait_seconds;
+    const dirty = this.dirty,
+      wait = then.last_wait_seconds;
     this.more.textContent = "";
     if (!this.now.waiting) {
-      this.said.textContent = dirty ? "Nobody waits just now; this holds for those who come." : "Nobody waits just now.";
+      this.said.textContent = dirty
+        ? "Nobody waits just now; this holds for those who come."
+        : "Nobody waits just now.";
     } else if (wait === null) {
       this.said.textContent = WHY[then.why] ?? "It is too early to say.";
     } else {
-      const at = this.now.manual ? "As staff call now" : `At ${number(Math.round(this.rate.amount * 10) / 10)} a minute`;
+      const at = this.now.manual
+        ? "As staff call now"
+        : `At ${number(Math.round(this.rate.amount * 10) / 10)} a minute`;
       const room = dirty && this.room.amount !== this.now.room ? ` with room for ${number(this.room.amount)}` : "";
-      this.said.replaceChildren(`${at}${room} the last person waits about `, h("b", {}, duration(wait)), dirty && now.last_wait_seconds !== null ? `, now ${duration(now.last_wait_seconds)}.` : ".");
-      const range = then.last_wait_range ? `Most likely ${duration(then.last_wait_range[0], true)} to ${duration(then.last_wait_range[1], true)}` : "";
-      const clears = then.clears_at ? `the line as it stands is in by ${new Date(then.clears_at) - Date.now() < 72_000_000 ? timeOfDay(then.clears_at) : dateTime(then.clears_at)}` : "";
-      const note = dirty && this.now.full && this.rate.amount > this.now.rate && this.room.amount <= this.now.room ? "The inside is full: room, not the rate, holds people back. " : "";
+      this.said.replaceChildren(
+        `${at}${room} the last person waits about `,
+        h("b", {}, duration(wait)),
+        dirty && now.last_wait_seconds !== null ? `, now ${duration(now.last_wait_seconds)}.` : ".",
+      );
+      const range = then.last_wait_range
+        ? `Most likely ${duration(then.last_wait_range[0], true)} to ${duration(then.last_wait_range[1], true)}`
+        : "";
+      const clears = then.clears_at
+        ? `the line as it stands is in by ${new Date(then.clears_at) - Date.now() < 72_000_000 ? timeOfDay(then.clears_at) : dateTime(then.clears_at)}`
+        : "";
+      const note =
+        dirty && this.now.full && this.rate.amount > this.now.rate && this.room.amount <= this.now.room
+          ? "The inside is full: room, not the rate, holds people back. "
+          : "";
       this.more.textContent = note + [range, clears].filter(Boolean).join("; ") + (range || clears ? "." : "");
     }
   }
 
   async send() {
     const changes = {};
-    if (!this.now.manual && Math.abs(this.rate.amount - this.now.rate) > 1e-6) changes.admission_rate = this.rate.amount / 60;
+    if (!this.now.manual && Math.abs(this.rate.amount - this.now.rate) > 1e-6)
+      changes.admission_rate = this.rate.amount / 60;
     if (this.room.amount !== this.now.room) changes.max_active = Math.max(1, Math.round(this.room.amount));
     this.apply.disabled = true;
     try {

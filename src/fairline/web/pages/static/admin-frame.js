@@ -26,7 +26,11 @@ export function connection(state, more) {
   document.body.classList.toggle("stale", state !== "live");
   if (state === "lost" && Date.now() - more.since > 2500) {
     const what = more.what === "store" ? "The store is away" : "No connection to the server";
-    banner("link", `${what} since ${timeExact(more.since)}. The figures are as they were then; nobody loses a place. Trying again by itself.`, "bad");
+    banner(
+      "link",
+      `${what} since ${timeExact(more.since)}. The figures are as they were then; nobody loses a place. Trying again by itself.`,
+      "bad",
+    );
   } else banner("link", null);
 }
 
@@ -40,7 +44,9 @@ export function guard(root = document) {
 }
 
 /** A page with keys of its own lists those. */
-export const listShortcuts = (keys) => { listed = keys; };
+export const listShortcuts = (keys) => {
+  listed = keys;
+};
 
 const shortcuts = new Map();
 /** What a key does on this page. */
@@ -61,21 +67,32 @@ function press(event) {
 function help() {
   dialog("Keyboard shortcuts", (close) => [
     h("h2", {}, "Keyboard shortcuts"),
-    h("dl", { class: "pair start" }, ...listed.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    h(
+      "dl",
+      { class: "pair start" },
+      ...listed.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)]),
+    ),
     h("div", { class: "tools" }, h("button", { type: "button", class: "button", onclick: close }, "Close")),
   ]);
 }
 
 function signedOut() {
   connection("ended");
-  banner("signed-out", "You are signed out: the session is over, or the key was taken away.", "bad", h("a", { href: location.pathname + location.hash }, "Sign in again"));
+  banner(
+    "signed-out",
+    "You are signed out: the session is over, or the key was taken away.",
+    "bad",
+    h("a", { href: location.pathname + location.hash }, "Sign in again"),
+  );
 }
 
 /** Make the frame live. */
 export function frame(streams) {
   addEventListener("keydown", press);
   shortcut("?", help);
-  shortcut("g q", () => { location.href = "/admin"; });
+  shortcut("g q", () => {
+    location.href = "/admin";
+  });
   document.querySelector('[data-do="shortcuts"]').addEventListener("click", help);
   onSignedOut(signedOut);
   guard();

@@ -1,12 +1,12 @@
 // One queue: its figures, its parts, and what holds for all of them.
 
 import { call, Live, page, queuePath } from "./admin-api.js";
-import { connection, guard, shortcut } from "./admin-frame.js";
-import { banner, confirm, h, show, toast, write } from "./admin-dom.js";
+import { Health, Message, Stock } from "./admin-aside.js";
 import { Charts } from "./admin-charts.js";
+import { banner, confirm, h, show, toast, write } from "./admin-dom.js";
 import { Events } from "./admin-events.js";
 import { Flow } from "./admin-flow.js";
-import { Health, Message, Stock } from "./admin-aside.js";
+import { connection, guard, shortcut } from "./admin-frame.js";
 import { History } from "./admin-history.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
@@ -52,20 +52,41 @@ export function start() {
   const events = new Events(queue, (ticket) => people.open(ticket));
   const flow = new Flow(queue);
   const message = new Message(queue);
-  queue.parts = [new Figures(queue), new Controls(queue), flow, message, new Stock(queue), new Charts(queue), new Health(), people, new Settings(queue, panel("settings")), new History(queue, panel("history")), new Passes(queue, panel("passes"))];
+  queue.parts = [
+    new Figures(queue),
+    new Controls(queue),
+    flow,
+    message,
+    new Stock(queue),
+    new Charts(queue),
+    new Health(),
+    people,
+    new Settings(queue, panel("settings")),
+    new History(queue, panel("history")),
+    new Passes(queue, panel("passes")),
+  ];
   tabs(queue);
   new Live(queue.path("/live"), {
     now: ({ glance, stats }) => queue.told({ queue: glance, stats }),
     event: (event) => events.add(event),
     leftOut: (more) => events.leftOut(more),
-    state: (state, more) => state === "ended" && more === "queue_not_found" ? gone() : connection(state, more),
+    state: (state, more) => (state === "ended" && more === "queue_not_found" ? gone() : connection(state, more)),
   });
   events.load();
   shortcut("p", () => document.querySelector('[data-do="pause"]').click());
   shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // not for those who may not
-  shortcut("/", () => { choose("people"); people.search.focus(); });
-  shortcut("r", () => { choose("now"); flow.focus(); });
-  shortcut("m", () => { choose("now"); message.focus(); });
+  shortcut("/", () => {
+    choose("people");
+    people.search.focus();
+  });
+  shortcut("r", () => {
+    choose("now");
+    flow.focus();
+  });
+  shortcut("m", () => {
+    choose("now");
+    message.focus();
+  });
   guard();
 }
 
@@ -86,10 +107,19 @@ class Figures {
     write(show("inside"), number(inside));
     write(show("done"), number(stats.completed));
     write(show("gone"), number(stats.expired));
-    write(show("waiting-under"), `${plural(stats.joins_per_minute, "join")} a minute · peak ${number(stats.peak_waiting)}`);
+    write(
+      show("waiting-under"),
+      `${plural(stats.joins_per_minute, "join")} a minute · peak ${number(stats.peak_waiting)}`,
+    );
     write(show("inside-under"), `of ${number(queue.max_active)} · ${number(stats.admitted)} on the way`);
-    const reasons = Object.entries(stats.expired_by_reason).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, 2);
-    write(show("gone-under"), reasons.map(([reason, count]) => `${number(count)} ${REASON[reason]}`).join(" · ") || "nobody yet");
+    const reasons = Object.entries(stats.expired_by_reason)
+      .filter(([, count]) => count)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 2);
+    write(
+      show("gone-under"),
+      reasons.map(([reason, count]) => `${number(count)} ${REASON[reason]}`).join(" · ") || "nobody yet",
+    );
     const share = Math.min(1, inside / queue.max_active);
     this.meter.style.width = `${(share * 100).toFixed(1)}%`;
     this.bar.classList.toggle("full", share >= 1);
@@ -99,7 +129,12 @@ class Figures {
   }
 
   lately(stats) {
-    write(show("done-under"), stats.last_admission_at ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}` : "nobody was let in yet");
+    write(
+      show("done-under"),
+      stats.last_admission_at
+        ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}`
+        : "nobody was let in yet",
+    );
   }
 }
 
@@ -116,13 +151,21 @@ class Controls {
   told({ queue }) {
     this.status = queue.status;
     write(show("name"), queue.name);
-    const shown = show("status"), { label, tone } = standing(queue);
+    const shown = show("status"),
+      { label, tone } = standing(queue);
     shown.hidden = false;
     shown.className = `badge ${tone}`;
     write(shown, label);
     write(this.pause, queue.status === "active" ? "Pause" : queue.status === "paused" ? "Resume" : "Open");
     this.close.hidden = queue.status === "maintenance";
-    banner("status", queue.status === "paused" ? "Paused: people can join, and nobody is let in." : queue.status === "maintenance" ? "Maintenance: nobody can join, and nobody is let in. Those in line keep their places." : null);
+    banner(
+      "status",
+      queue.status === "paused"
+        ? "Paused: people can join, and nobody is let in."
+        : queue.status === "maintenance"
+          ? "Maintenance: nobody can join, and nobody is let in. Those in line keep their places."
+          : null,
+    );
   }
 
   async turn(status) {
@@ -131,12 +174,25 @@ class Controls {
     const ask = {
       "maintenance active": ["Open the queue?", `From now on anyone can join, and ${comes}: ${line}.`, "Open", ""],
       "paused active": ["Resume?", `From now on ${comes} again: ${line}.`, "Resume", ""],
-      paused: ["Pause the queue?", `Nobody is let in until you resume. ${line} keep their places, and others can still join.`, "Pause", ""],
-      maintenance: ["Close for maintenance?", `Nobody can join, and nobody is let in. ${line} keep their places.`, "Close", "bad"],
+      paused: [
+        "Pause the queue?",
+        `Nobody is let in until you resume. ${line} keep their places, and others can still join.`,
+        "Pause",
+        "",
+      ],
+      maintenance: [
+        "Close for maintenance?",
+        `Nobody can join, and nobody is let in. ${line} keep their places.`,
+        "Close",
+        "bad",
+      ],
     };
     if (!(await confirm(...(ask[status] ?? ask[`${this.status} ${status}`])))) return;
     try {
-      await this.queue.change({ status }, { active: "The queue is open.", paused: "Paused.", maintenance: "Closed for maintenance." }[status]);
+      await this.queue.change(
+        { status },
+        { active: "The queue is open.", paused: "Paused.", maintenance: "Closed for maintenance." }[status],
+      );
     } catch (error) {
       toast(error.message, "bad");
     }
@@ -186,9 +242,14 @@ function tabs(queue) {
 async function gone() {
   connection("ended");
   const main = document.getElementById("main");
-  main.replaceChildren(h("div", { class: "empty" },
-    h("h1", {}, "This queue is no more"),
-    h("p", {}, "It was removed, with all its tickets. The audit log says by whom."),
-    h("a", { class: "button", href: "/admin" }, "To the queues")));
+  main.replaceChildren(
+    h(
+      "div",
+      { class: "empty" },
+      h("h1", {}, "This queue is no more"),
+      h("p", {}, "It was removed, with all its tickets. The audit log says by whom."),
+      h("a", { class: "button", href: "/admin" }, "To the queues"),
+    ),
+  );
   main.focus();
 }

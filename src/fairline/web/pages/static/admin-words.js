@@ -5,9 +5,20 @@ const fine = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
 const precise = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 4 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const exact = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const full = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const full = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
 
-export const number = (value) => (value === null || value === undefined ? "–" : Math.abs(value) < 10 && value % 1 ? fine.format(value) : whole.format(value));
+export const number = (value) =>
+  value === null || value === undefined
+    ? "–"
+    : Math.abs(value) < 10 && value % 1
+      ? fine.format(value)
+      : whole.format(value);
 export const plural = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 export const share = (value) => (value === null || value === undefined ? "–" : `${whole.format(value * 100)} %`);
 export const timeOfDay = (at) => clock.format(new Date(at));
@@ -52,7 +63,8 @@ export const STATUS = {
   maintenance: { label: "Maintenance", tone: "bad" },
 };
 /** How a queue stands: as it is set, and whether it takes anyone now. */
-export const standing = ({ status, takes_more: takesMore }) => (status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status]);
+export const standing = ({ status, takes_more: takesMore }) =>
+  status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status];
 
 export const STATE = {
   waiting: { label: "Waiting", tone: "info" },
@@ -89,30 +101,56 @@ export const kindOf = (type) => Object.keys(KINDS).find((kind) => KINDS[kind].ty
 export function eventWords(event) {
   const where = event.detail ? ` to ${event.detail}` : "";
   switch (event.type) {
-    case "joined": return "joined the line";
-    case "prioritised": return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
-    case "put_on_hold": return "was put aside";
-    case "released": return "was put back in line";
-    case "stepped_back": return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
-    case "moved": return "went on with another device";
-    case "reinstated": return "came after all";
-    case "transferred": return "went on to another queue";
-    case "admitted": return "was let in";
-    case "called": return `was called${where}`;
-    case "recalled": return `was called again${where}`;
-    case "returned": return "was put back in line";
-    case "put_on_hold": return "was put aside";
-    case "released": return "is back in line";
-    case "stepped_back": return event.detail === "1" ? "let someone pass" : `let ${event.detail ?? "others"} pass`;
-    case "reinstated": return `came after all${event.detail ? `, to ${event.detail}` : ""}`;
-    case "transferred": return event.detail ? `went on to ${event.detail.split(" ")[0]}` : "went on to another queue";
-    case "started": return "is inside";
-    case "completed": return "is done";
-    case "expired": return REASON[event.detail] ? `is gone: ${REASON[event.detail]}` : "is gone";
-    case "queue_created": return "The queue was made";
-    case "settings_changed": return "Settings changed";
-    case "clock_stopped": return event.detail ? `The queue's clock stood still for ${duration(Number(event.detail))}: nobody lost a place` : "The queue's clock stood still";
-    default: return event.type.replaceAll("_", " ");
+    case "joined":
+      return "joined the line";
+    case "prioritised":
+      return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
+    case "put_on_hold":
+      return "was put aside";
+    case "released":
+      return "was put back in line";
+    case "stepped_back":
+      return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
+    case "moved":
+      return "went on with another device";
+    case "reinstated":
+      return "came after all";
+    case "transferred":
+      return "went on to another queue";
+    case "admitted":
+      return "was let in";
+    case "called":
+      return `was called${where}`;
+    case "recalled":
+      return `was called again${where}`;
+    case "returned":
+      return "was put back in line";
+    case "put_on_hold":
+      return "was put aside";
+    case "released":
+      return "is back in line";
+    case "stepped_back":
+      return event.detail === "1" ? "let someone pass" : `let ${event.detail ?? "others"} pass`;
+    case "reinstated":
+      return `came after all${event.detail ? `, to ${event.detail}` : ""}`;
+    case "transferred":
+      return event.detail ? `went on to ${event.detail.split(" ")[0]}` : "went on to another queue";
+    case "started":
+      return "is inside";
+    case "completed":
+      return "is done";
+    case "expired":
+      return REASON[event.detail] ? `is gone: ${REASON[event.detail]}` : "is gone";
+    case "queue_created":
+      return "The queue was made";
+    case "settings_changed":
+      return "Settings changed";
+    case "clock_stopped":
+      return event.detail
+        ? `The queue's clock stood still for ${duration(Number(event.detail))}: nobody lost a place`
+        : "The queue's clock stood still";
+    default:
+      return event.type.replaceAll("_", " ");
   }
 }
 

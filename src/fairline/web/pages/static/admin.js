@@ -17,13 +17,17 @@ const PAGES = {
  *  a link. */
 async function signIn() {
   document.querySelector("form").action += location.hash; // a redirect keeps what follows the # in the address
-  const button = document.querySelector('[data-do="sign-in"]'), told = show("told");
+  const button = document.querySelector('[data-do="sign-in"]'),
+    told = show("told");
   let left = page.wait;
   if (left) {
     button.disabled = true;
     const timer = setInterval(() => {
       left -= 1;
-      write(told, left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.");
+      write(
+        told,
+        left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.",
+      );
       if (left <= 0) {
         clearInterval(timer);
         button.disabled = false;

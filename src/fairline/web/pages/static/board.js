@@ -4,31 +4,35 @@
  */
 
 const data = JSON.parse(document.getElementById("fairline").textContent);
-const {texts = {}, queues} = data;
+const { texts = {}, queues } = data;
 /** How the screen's own country writes the time, where its language is the board's. */
 const locale = navigator.languages.find((each) => each.split("-")[0] === data.lang) ?? data.lang;
 const numerals = data.lang === "ar" ? `${locale}-u-nu-latn` : locale;
 const plurals = new Intl.PluralRules(data.lang);
-const clock = new Intl.DateTimeFormat(numerals, {timeStyle: "short"});
+const clock = new Intl.DateTimeFormat(numerals, { timeStyle: "short" });
 
 /** Nothing heard for so long means that the connection is dead: the server says something every 15 s. */
 const SILENCE = 35_000;
 /** Known to be away for so long, or not heard for so long, and the screen says so. */
-const LOST = 5_000, UNHEARD = 20_000;
+const LOST = 5_000,
+  UNHEARD = 20_000;
 /** Milliseconds between tries: at first, at most while nobody answers, and while only the stream is refused. */
-const FIRST = 1_000, LONGEST = 15_000, REFUSED = 4_000;
+const FIRST = 1_000,
+  LONGEST = 15_000,
+  REFUSED = 4_000;
 /** A screen is loaded anew for a new version at most so often, whatever servers there are. */
 const RENEW = 10 * 60_000;
 /** A number that was just called stands out for so long. */
 const FRESH = 12_000;
 /** Numbers in the lists, and calls that may wait to be spoken. */
-const MOST_ROWS = 6, MOST_SPOKEN = 5;
+const MOST_ROWS = 6,
+  MOST_SPOKEN = 5;
 
 // Words: the rules of pages/languages.py again
 
 const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 export const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, texts.group);
-const count = (name, n, shown = number(n)) => fill(texts[name][plurals.select(n)] ?? texts[name].other, {n: shown});
+const count = (name, n, shown = number(n)) => fill(texts[name][plurals.select(n)] ?? texts[name].other, { n: shown });
 export const waiting = (n) => (n > 0 ? count("board_waiting", n) : texts.board_waiting_none);
 
 /** A wait in plain words, such as "about 10–15 minutes". */
@@ -51,12 +55,15 @@ export function parts(label) {
 }
 
 /** A label as one says it: "RDEMO-A0012" is "A 12". */
-export const spoken = (label) => parts(label)[1].replace(/^(\D*)0*(?=\d)/, (_, letters) => (letters ? `${letters} ` : ""));
+export const spoken = (label) =>
+  parts(label)[1].replace(/^(\D*)0*(?=\d)/, (_, letters) => (letters ? `${letters} ` : ""));
 
 // What is drawn
 
 const part = (within, name) => within.querySelector(`[data-show="${name}"]`);
-const say = (it, text) => { if (it.textContent !== text) it.textContent = text; };
+const say = (it, text) => {
+  if (it.textContent !== text) it.textContent = text;
+};
 const copy = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 const page = part(document, "boards");
 const sections = new Map(queues.map((queue) => [queue, page.appendChild(copy("board"))]));
@@ -65,13 +72,13 @@ function draw(board) {
   const section = sections.get(board.queue);
   if (!section) return;
   const [now, ...others] = board.serving;
-  const shown = new Set(board.serving.map(({label}) => label));
+  const shown = new Set(board.serving.map(({ label }) => label));
   say(part(section, "name"), board.name);
-  const stopped = {paused: texts.paused_title, maintenance: texts.maintenance_title}[board.status];
+  const stopped = { paused: texts.paused_title, maintenance: texts.maintenance_title }[board.status];
   say(part(section, "stopped"), stopped ?? (board.open ? "" : texts.closed_title));
   part(section, "stopped").hidden = !stopped && board.open;
   drawNow(section, now);
-  const past = board.called.filter(({label}) => !shown.has(label));
+  const past = board.called.filter(({ label }) => !shown.has(label));
   const rows = Math.max(2, MOST_ROWS - Math.min(2, past.length));
   drawList(section, "serving", others.slice(0, rows));
   drawList(section, "called", past.slice(0, MOST_ROWS - Math.min(others.length, rows)));
@@ -84,7 +91,8 @@ function draw(board) {
 }
 
 function drawNow(section, now) {
-  const call = part(section, "call"), [prefix, tail] = parts(now?.label ?? "");
+  const call = part(section, "call"),
+    [prefix, tail] = parts(now?.label ?? "");
   const [zeros] = tail.match(/^0*(?=\d)/) ?? [""];
   const shown = [prefix.replace(/-$/, ""), zeros, tail.slice(zeros.length)];
   call.querySelectorAll(".prefix, .number span").forEach((it, i) => say(it, shown[i]));
@@ -97,15 +105,18 @@ function drawNow(section, now) {
 }
 
 function drawList(section, name, rows) {
-  const list = part(section, name), drawn = JSON.stringify(rows);
+  const list = part(section, name),
+    drawn = JSON.stringify(rows);
   if (list.dataset.drawn === drawn) return;
   list.dataset.drawn = drawn;
-  list.replaceChildren(...rows.map(({label, desk}) => {
-    const row = copy("row");
-    row.firstElementChild.textContent = label;
-    row.lastElementChild.textContent = desk ?? "";
-    return row;
-  }));
+  list.replaceChildren(
+    ...rows.map(({ label, desk }) => {
+      const row = copy("row");
+      row.firstElementChild.textContent = label;
+      row.lastElementChild.textContent = desk ?? "";
+      return row;
+    }),
+  );
 }
 
 /** Only rows that fit are shown, those at the named_desks before those who are done. */
@@ -137,16 +148,18 @@ const missed = new Set();
 function hear(board) {
   const late = missed.delete(board.queue);
   const before = known.get(board.queue);
-  const calls = board.called.map((call) => ({...call, when: Date.parse(call.at)}));
-  const last = Math.max(before?.last ?? 0, ...calls.map(({when}) => when));
-  const of = (moment) => calls.filter(({when}) => when === moment).map(({label}) => label);
+  const calls = board.called.map((call) => ({ ...call, when: Date.parse(call.at) }));
+  const last = Math.max(before?.last ?? 0, ...calls.map(({ when }) => when));
+  const of = (moment) => calls.filter(({ when }) => when === moment).map(({ label }) => label);
   const same = before?.last === last ? [...new Set([...before.labels, ...of(last)])].slice(-100) : of(last);
-  known.set(board.queue, {last, labels: same});
+  known.set(board.queue, { last, labels: same });
   if (!before) return;
-  const due = board.serving.filter(({status}) => !late || status === "called");
-  const expected = new Set(due.map(({label}) => label));
-  const fresh = calls.filter(({label, when}) =>
-    (when > before.last || (when === before.last && !before.labels.includes(label))) && expected.has(label));
+  const due = board.serving.filter(({ status }) => !late || status === "called");
+  const expected = new Set(due.map(({ label }) => label));
+  const fresh = calls.filter(
+    ({ label, when }) =>
+      (when > before.last || (when === before.last && !before.labels.includes(label))) && expected.has(label),
+  );
   if (fresh.length) standOut(sections.get(board.queue));
   for (const call of fresh.reverse()) callOut(board, call);
 }
@@ -158,11 +171,14 @@ function standOut(section) {
   section.classList.remove("fresh");
   void section.offsetWidth; // begins the animation anew
   section.classList.add("fresh");
-  standing.set(section, setTimeout(() => section.classList.remove("fresh"), FRESH));
+  standing.set(
+    section,
+    setTimeout(() => section.classList.remove("fresh"), FRESH),
+  );
 }
 
-function callOut(board, {label, desk}) {
-  const words = (shown) => fill(desk ? texts.board_call : texts.board_call_here, {number: shown, desk: desk});
+function callOut(board, { label, desk }) {
+  const words = (shown) => fill(desk ? texts.board_call : texts.board_call_here, { number: shown, desk: desk });
   say(part(document, "announce"), words(label));
   const name = queues.length > 1 ? `${board.name}. ` : "";
   if (sound.on) sound.queue(name + words(spoken(label)));
@@ -171,8 +187,20 @@ function callOut(board, {label, desk}) {
 // Sound
 
 const KEPT = "fairline:board:sound";
-const remember = (on) => { try { localStorage.setItem(KEPT, on ? "on" : "off"); } catch { /* for this visit only */ } };
-const remembered = () => { try { return localStorage.getItem(KEPT) === "on"; } catch { return false; } };
+const remember = (on) => {
+  try {
+    localStorage.setItem(KEPT, on ? "on" : "off");
+  } catch {
+    /* for this visit only */
+  }
+};
+const remembered = () => {
+  try {
+    return localStorage.getItem(KEPT) === "on";
+  } catch {
+    return false;
+  }
+};
 
 /** A chime, then the call in words, one after the other. Browsers allow it once the page was pressed. */
 const sound = {
@@ -205,15 +233,22 @@ const sound = {
         this.chime();
         await rest(1_000);
         await this.speak(words);
-      } catch { /* a screen without a voice still shows the number */ }
+      } catch {
+        /* a screen without a voice still shows the number */
+      }
     }
     this.waiting = [];
     this.busy = false;
   },
 
   chime() {
-    [[660, 0], [880, 0.3]].forEach(([pitch, after]) => {
-      const tone = this.audio.createOscillator(), volume = this.audio.createGain(), at = this.audio.currentTime + after;
+    [
+      [660, 0],
+      [880, 0.3],
+    ].forEach(([pitch, after]) => {
+      const tone = this.audio.createOscillator(),
+        volume = this.audio.createGain(),
+        at = this.audio.currentTime + after;
       tone.frequency.value = pitch;
       volume.gain.setValueAtTime(0.3, at);
       volume.gain.exponentialRampToValueAtTime(0.001, at + 0.8);
@@ -229,7 +264,9 @@ const sound = {
     const utterance = new SpeechSynthesisUtterance(words);
     utterance.lang = data.lang;
     utterance.rate = 0.9;
-    const done = new Promise((resolve) => { utterance.onend = utterance.onerror = resolve; });
+    const done = new Promise((resolve) => {
+      utterance.onend = utterance.onerror = resolve;
+    });
     speechSynthesis.speak(utterance);
     await Promise.race([done, rest(10_000)]);
   },
@@ -252,14 +289,20 @@ async function offerSound() {
     if (on) sound.chime();
   });
   // A screen that was started to play sound by itself goes on with it; on any other the first press will do.
-  if (!remembered() || await sound.turn(true)) return;
-  const press = (pressed) => { if (remembered() && !sound.on && pressed.target !== button) sound.turn(true); };
-  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, press, {once: true});
+  if (!remembered() || (await sound.turn(true))) return;
+  const press = (pressed) => {
+    if (remembered() && !sound.on && pressed.target !== button) sound.turn(true);
+  };
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, press, { once: true });
 }
 
 // The connection
 
-let source, tries = 0, heardAt = Date.now(), awaySince = 0, retry;
+let source,
+  tries = 0,
+  heardAt = Date.now(),
+  awaySince = 0,
+  retry;
 
 function heard() {
   heardAt = Date.now();
@@ -271,16 +314,19 @@ function connect() {
   source?.close();
   clearTimeout(retry);
   retry = undefined;
-  const opened = source = new EventSource(`/api/v1/queues/${queues.join(",")}/board/stream`);
-  const on = (type, act) => opened.addEventListener(type, (event) => {
-    if (opened !== source) return;
-    heard();
-    act(JSON.parse(event.data));
-  });
-  on("hello", ({version}) => renew(version));
+  const opened = (source = new EventSource(`/api/v1/queues/${queues.join(",")}/board/stream`));
+  const on = (type, act) =>
+    opened.addEventListener(type, (event) => {
+      if (opened !== source) return;
+      heard();
+      act(JSON.parse(event.data));
+    });
+  on("hello", ({ version }) => renew(version));
   on("board", draw);
   on("alive", () => {});
-  opened.onerror = () => { if (opened === source) again(); };
+  opened.onerror = () => {
+    if (opened === source) again();
+  };
 }
 
 /** The stream has ended, as it does now and then: ask for what there is, and try again soon; later where nobody is there. */
@@ -297,7 +343,10 @@ async function again() {
 async function ask() {
   try {
     for (const queue of queues) {
-      const answer = await fetch(`/api/v1/queues/${queue}/board`, {cache: "no-store", signal: AbortSignal.timeout(8_000)});
+      const answer = await fetch(`/api/v1/queues/${queue}/board`, {
+        cache: "no-store",
+        signal: AbortSignal.timeout(8_000),
+      });
       if (answer.status === 404) return renew("");
       if (!answer.ok) throw new Error(String(answer.status));
       draw(await answer.json());
@@ -322,18 +371,20 @@ async function renew(version) {
   try {
     if (Date.now() - Number(sessionStorage.getItem(key)) < RENEW) return false;
     await rest(3_000 * Math.random());
-    const {status} = await fetch(location.href, {cache: "no-store", signal: AbortSignal.timeout(8_000)});
+    const { status } = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(8_000) });
     if (status !== 200 && (version || status !== 404)) return false;
     sessionStorage.setItem(key, String(Date.now()));
     location.reload();
-  } catch { /* not now: the next stream says it again */ }
+  } catch {
+    /* not now: the next stream says it again */
+  }
   return false;
 }
 
 function drawLink() {
   const now = Date.now();
   const lost = now - heardAt > UNHEARD || (awaySince && now - awaySince > LOST);
-  say(part(document, "lost"), lost ? fill(texts.board_lost, {time: clock.format(heardAt)}) : "");
+  say(part(document, "lost"), lost ? fill(texts.board_lost, { time: clock.format(heardAt) }) : "");
   document.body.classList.toggle("away", Boolean(lost));
 }
 
@@ -347,7 +398,7 @@ function tick() {
 /** There is no such queue yet, or the address is wrong: look now and then whether it is still so. */
 async function lookAgain() {
   await rest(data.again * 1_000 * (1 + 0.4 * Math.random()));
-  const {status} = await fetch(location.href, {cache: "no-store"}).catch(() => ({}));
+  const { status } = await fetch(location.href, { cache: "no-store" }).catch(() => ({}));
   if (status === 200) location.reload();
   else lookAgain();
 }
@@ -362,7 +413,9 @@ function begin() {
   setInterval(tick, 1_000);
   connect();
   addEventListener("resize", () => sections.forEach(fit));
-  addEventListener("online", () => { if (!source) connect(); });
+  addEventListener("online", () => {
+    if (!source) connect();
+  });
 }
 
 if (queues.length) begin();

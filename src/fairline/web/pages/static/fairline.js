@@ -49,7 +49,12 @@
  * Seconds: without a word on a stream, for an answer, between tries of streams that fail, at most between tries, and at
  * most where the server names a time and there is no place to lose.
  */
-const SILENCE = 45, FIRST_WORD = 10, ANSWER = 15, STREAM_AGAIN = 60, LONGEST = 30, LONGEST_TOLD = 3600;
+const SILENCE = 45,
+  FIRST_WORD = 10,
+  ANSWER = 15,
+  STREAM_AGAIN = 60,
+  LONGEST = 30,
+  LONGEST_TOLD = 3600;
 /** What a server of ours answers to someone who should come again; so should whoever was answered by something else. */
 const AGAIN = [408, 425, 429];
 const STATUSES = ["waiting", "admitted", "active", "completed", "expired"];
@@ -65,7 +70,11 @@ const random = () => {
 
 /** Storage may be forbidden; then what is kept lives as long as the page. */
 const recall = (/** @type {() => string|null} */ read) => {
-  try { return read(); } catch { return null; }
+  try {
+    return read();
+  } catch {
+    return null;
+  }
 };
 
 export class WaitingRoomClient {
@@ -76,13 +85,25 @@ export class WaitingRoomClient {
   /** @type {BroadcastChannel|undefined} */ #channel;
   /** @type {AbortController|undefined} */ #life;
   /** @type {Connection|undefined} */ #connection;
-  #base; #key; #cookies; #timer = 0; #busy = false; #leads = false; #known = true; #spoke = false;
-  #failures = 0; #streamFailures = 0; #streamAgain = 0; #message = ""; #heardAt = 0; #id = random();
+  #base;
+  #key;
+  #cookies;
+  #timer = 0;
+  #busy = false;
+  #leads = false;
+  #known = true;
+  #spoke = false;
+  #failures = 0;
+  #streamFailures = 0;
+  #streamAgain = 0;
+  #message = "";
+  #heardAt = 0;
+  #id = random();
   #others = new Set();
 
   /** @param {Options} options */
   constructor(options) {
-    this.#options = {stream: true, ...options};
+    this.#options = { stream: true, ...options };
     this.#base = (options.url ?? new URL(import.meta.url).origin).replace(/\/$/, "");
     this.#key = `fairline:${this.#base}:${options.queue}`;
     this.#cookies = !options.token && new URL(this.#base, location.href).origin === location.origin;
@@ -92,24 +113,32 @@ export class WaitingRoomClient {
   }
 
   /** The last answer. */
-  get answer() { return this.#last; }
+  get answer() {
+    return this.#last;
+  }
 
   /** When the server was last heard of, in milliseconds since 1970; 0 if never. */
-  get heardAt() { return this.#heardAt; }
+  get heardAt() {
+    return this.#heardAt;
+  }
 
   /** Take a place, or come back to the one held, and stay in touch. */
   start() {
     if (this.#life) return;
-    const {signal} = (this.#life = new AbortController());
+    const { signal } = (this.#life = new AbortController());
     for (const [target, type] of /** @type {[EventTarget, string][]} */ ([
-      [document, "visibilitychange"], [window, "focus"], [window, "online"], [window, "pageshow"],
-    ])) target.addEventListener(type, () => this.#wake(), {signal});
-    window.addEventListener("offline", () => this.#tell("offline"), {signal});
-    window.addEventListener("pagehide", () => this.#hide(), {signal});
+      [document, "visibilitychange"],
+      [window, "focus"],
+      [window, "online"],
+      [window, "pageshow"],
+    ]))
+      target.addEventListener(type, () => this.#wake(), { signal });
+    window.addEventListener("offline", () => this.#tell("offline"), { signal });
+    window.addEventListener("pagehide", () => this.#hide(), { signal });
     if ("BroadcastChannel" in window) {
       this.#channel = new BroadcastChannel(this.#key);
-      this.#channel.onmessage = ({data}) => this.#overhear(data);
-      this.#say({hello: this.#id});
+      this.#channel.onmessage = ({ data }) => this.#overhear(data);
+      this.#say({ hello: this.#id });
     }
     this.#takeTurn(signal);
   }
@@ -119,7 +148,7 @@ export class WaitingRoomClient {
     clearTimeout(this.#timer);
     this.#life?.abort();
     this.#source?.close();
-    this.#say({bye: this.#id});
+    this.#say({ bye: this.#id });
     this.#channel?.close();
     this.#life = this.#source = this.#channel = undefined;
     this.#leads = false;
@@ -128,17 +157,28 @@ export class WaitingRoomClient {
   /** Give the place up for good. */
   async leave() {
     this.stop();
-    await this.#call("/api/v1/leave", {final: true});
+    await this.#call("/api/v1/leave", { final: true });
     this.#forget();
   }
 
   /** One tab of a browser keeps in touch, and the others listen to it; when it goes, the next one takes over. */
   #takeTurn(/** @type {AbortSignal} */ signal) {
-    const lead = () => { this.#leads = true; return this.#beat(); };
+    const lead = () => {
+      this.#leads = true;
+      return this.#beat();
+    };
     if (!navigator.locks || !this.#channel) return void lead();
     this.#schedule(about(5));
     navigator.locks
-      .request(this.#key, {signal}, () => new Promise((done) => { signal.addEventListener("abort", done); lead(); }))
+      .request(
+        this.#key,
+        { signal },
+        () =>
+          new Promise((done) => {
+            signal.addEventListener("abort", done);
+            lead();
+          }),
+      )
       .catch(() => {}); // stopped before its turn came
   }
 
@@ -170,7 +210,7 @@ export class WaitingRoomClient {
     try {
       return await this.#call("/api/v1/heartbeat", {});
     } catch (error) {
-      const {status, code} = /** @type {ClientError} */ (error);
+      const { status, code } = /** @type {ClientError} */ (error);
       // Whoever went on on another device is not to take a second place here.
       if (status !== 401 || !code || code === "token_moved" || this.#options.join === false) throw error;
       // No cookie came though we have a token: this browser keeps none.
@@ -182,9 +222,9 @@ export class WaitingRoomClient {
 
   /** Whoever held a place is given the same one. @returns {Promise<Answer>} */
   async #join() {
-    const client = this.#cookies ? {} : {client_id: this.#clientId()};
+    const client = this.#cookies ? {} : { client_id: this.#clientId() };
     const path = `/api/v1/queues/${encodeURIComponent(this.#options.queue)}/join`;
-    const answer = await this.#call(path, {...client, ...this.#options.join});
+    const answer = await this.#call(path, { ...client, ...this.#options.join });
     this.#known = true;
     return answer;
   }
@@ -195,7 +235,7 @@ export class WaitingRoomClient {
       method: "POST",
       headers: {
         "Content-Type": "application/json",
-        ...(this.#token && !this.#cookies && {Authorization: `Bearer ${this.#token}`}),
+        ...(this.#token && !this.#cookies && { Authorization: `Bearer ${this.#token}` }),
       },
       body: JSON.stringify(body),
       credentials: this.#cookies ? "same-origin" : "omit",
@@ -232,8 +272,8 @@ export class WaitingRoomClient {
     }
     // Without a status the server was not reached, or said nothing in time. That is the browser's own error, and some of
     // those do not take a code.
-    const unreachable = {code: "unreachable", status: 0, retry: true};
-    const failed = error.status ? error : Object.assign(new Error(error.message, {cause: error}), unreachable);
+    const unreachable = { code: "unreachable", status: 0, retry: true };
+    const failed = error.status ? error : Object.assign(new Error(error.message, { cause: error }), unreachable);
     if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
     else this.stop();
     this.#tellSite("onError", failed);
@@ -245,7 +285,7 @@ export class WaitingRoomClient {
   /** The stream is the quicker way to hear, and an open one is a sign of life. @returns {number} */
   #open() {
     if (!this.#source) {
-      const query = this.#cookies ? {} : {token: this.#token ?? ""};
+      const query = this.#cookies ? {} : { token: this.#token ?? "" };
       const source = (this.#source = new EventSource(this.#url("/api/v1/stream", query)));
       this.#spoke = false;
       const on = (/** @type {string} */ type, /** @type {(data: any) => void} */ act) =>
@@ -258,10 +298,16 @@ export class WaitingRoomClient {
           act(event.data && JSON.parse(event.data));
         });
       for (const type of EVENTS) on(type, (answer) => this.#heard(answer));
-      on("message", ({text}) => this.#tellMessage(text));
-      on("recalled", (answer) => { this.#heard(answer); this.#tellSite("onRecalled", answer); });
-      on("moved", () => { this.#drop(); this.#schedule(0); });
-      on("alive", (news) => this.#last && this.#heard({...this.#last, ...news}));
+      on("message", ({ text }) => this.#tellMessage(text));
+      on("recalled", (answer) => {
+        this.#heard(answer);
+        this.#tellSite("onRecalled", answer);
+      });
+      on("moved", () => {
+        this.#drop();
+        this.#schedule(0);
+      });
+      on("alive", (news) => this.#last && this.#heard({ ...this.#last, ...news }));
       source.onerror = () => source === this.#source && this.#drop();
     }
     return FIRST_WORD;
@@ -278,7 +324,7 @@ export class WaitingRoomClient {
 
   #heard(/** @type {Answer} */ answer) {
     this.#heardAt = Date.now();
-    this.#say({answer, at: this.#heardAt});
+    this.#say({ answer, at: this.#heardAt });
     this.#take(answer);
   }
 
@@ -288,7 +334,13 @@ export class WaitingRoomClient {
     this.#tellSite("onState", answer);
     this.#tellMessage(answer.message ?? "");
     if (answer.status === "waiting") {
-      this.#tellSite("onPositionUpdate", answer.position ?? 0, answer.queue_length, answer.estimated_wait_seconds, answer);
+      this.#tellSite(
+        "onPositionUpdate",
+        answer.position ?? 0,
+        answer.queue_length,
+        answer.estimated_wait_seconds,
+        answer,
+      );
     } else if (answer.status === "admitted") {
       if (answer.redirect_url) this.stop();
       this.#tellSite("onAdmitted", answer.redirect_url ?? "", answer.session_token ?? "", answer);
@@ -310,29 +362,43 @@ export class WaitingRoomClient {
   #tell(/** @type {Connection} */ connection) {
     if (connection === this.#connection) return;
     this.#connection = connection;
-    this.#say({connection});
+    this.#say({ connection });
     this.#tellSite("onConnection", connection);
   }
 
   /** A mistake in what the site does with the news is reported as one of its own: the place is kept all the same. */
   #tellSite(/** @type {`on${string}`} */ name, /** @type {any[]} */ ...news) {
-    try { /** @type {any} */ (this.#options)[name]?.(...news); } catch (error) { setTimeout(() => { throw error; }); }
+    try {
+      /** @type {any} */ (this.#options)[name]?.(...news);
+    } catch (error) {
+      setTimeout(() => {
+        throw error;
+      });
+    }
   }
 
   // The other tabs
 
-  #say(/** @type {object} */ what) { this.#channel?.postMessage(what); }
+  #say(/** @type {object} */ what) {
+    this.#channel?.postMessage(what);
+  }
 
   #overhear(/** @type {any} */ said) {
     if (said.hello || said.here) this.#others.add(said.hello ?? said.here);
     this.#others.delete(said.bye);
     if (said.hello) {
-      this.#say({here: this.#id});
-      if (this.#leads && this.#last) this.#say({answer: this.#last, at: this.#heardAt, connection: this.#connection});
+      this.#say({ here: this.#id });
+      if (this.#leads && this.#last) this.#say({ answer: this.#last, at: this.#heardAt, connection: this.#connection });
     }
     if (this.#leads || !this.#life) return;
-    if (said.connection) { this.#connection = said.connection; this.#tellSite("onConnection", said.connection); }
-    if (said.at) { this.#heardAt = said.at; this.#schedule(about(SILENCE)); }
+    if (said.connection) {
+      this.#connection = said.connection;
+      this.#tellSite("onConnection", said.connection);
+    }
+    if (said.at) {
+      this.#heardAt = said.at;
+      this.#schedule(about(SILENCE));
+    }
     if (said.answer) this.#take(said.answer);
   }
 
@@ -341,7 +407,8 @@ export class WaitingRoomClient {
   /** The tab is looked at again, or the network is back: what was slept through is asked for. */
   #wake() {
     if (document.visibilityState === "hidden" || !this.#life) return;
-    if ((this.#leads && !this.#source) || this.#connection !== "live" || Date.now() - this.#heardAt > 20_000) this.#schedule(about(0.2));
+    if ((this.#leads && !this.#source) || this.#connection !== "live" || Date.now() - this.#heardAt > 20_000)
+      this.#schedule(about(0.2));
   }
 
   /** The page goes away. A reload comes back in time, another tab stays; otherwise the place is free after the grace. */
@@ -351,10 +418,10 @@ export class WaitingRoomClient {
     this.#source?.close();
     this.#source = undefined;
     if (this.#last?.status === "waiting" && !this.#others.size && this.#options.join !== false) {
-      const body = {final: false, ...(this.#cookies ? {} : {token: this.#token})};
+      const body = { final: false, ...(this.#cookies ? {} : { token: this.#token }) };
       navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
     }
-    this.#say({bye: this.#id});
+    this.#say({ bye: this.#id });
   }
 
   #schedule(/** @type {number} */ seconds) {
@@ -364,7 +431,7 @@ export class WaitingRoomClient {
   }
 
   #url(/** @type {string} */ path, query = {}) {
-    return `${this.#base}${path}?${new URLSearchParams({queue: this.#options.queue, ...query})}`;
+    return `${this.#base}${path}?${new URLSearchParams({ queue: this.#options.queue, ...query })}`;
   }
 
   #keep(/** @type {string} */ token) {

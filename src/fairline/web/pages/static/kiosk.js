@@ -5,24 +5,29 @@
  */
 
 /** Seconds: a number is shown; another language stays without a touch; the start is looked at anew; for an answer. */
-const SHOWN = 20, STAYS = 40, FRESH = 20, ANSWER = 10;
+const SHOWN = 20,
+  STAYS = 40,
+  FRESH = 20,
+  ANSWER = 10;
 /** Seconds between two tries of a press. */
 const AGAIN = 1.5;
 const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
-const key = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const key = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 const at = document.body.dataset.home;
 
 let start = document.documentElement.dataset.state === "start" ? copy(document) : undefined;
-let busy = false, timer = 0;
+let busy = false,
+  timer = 0;
 
 /** A page as it is, to be shown again without the network. */
 function copy(page) {
-  const {lang, dir, dataset} = page.documentElement;
-  return {lang, dir, state: dataset.state ?? "", title: page.title, body: page.body.cloneNode(true)};
+  const { lang, dir, dataset } = page.documentElement;
+  return { lang, dir, state: dataset.state ?? "", title: page.title, body: page.body.cloneNode(true) };
 }
 
-function show({lang, dir, state, title, body}) {
-  Object.assign(document.documentElement, {lang, dir});
+function show({ lang, dir, state, title, body }) {
+  Object.assign(document.documentElement, { lang, dir });
   document.documentElement.dataset.state = state;
   document.title = title;
   document.body.replaceWith(body.cloneNode(true));
@@ -31,9 +36,12 @@ function show({lang, dir, state, title, body}) {
 
 /** What a page needs once it is there: times in the reader's manner, the way to print, the way home. */
 function settle() {
-  const {lang, dataset} = document.documentElement;
+  const { lang, dataset } = document.documentElement;
   for (const time of document.querySelectorAll("time[datetime]")) {
-    time.textContent = new Intl.DateTimeFormat(lang === "ar" ? "ar-u-nu-latn" : lang, {dateStyle: "medium", timeStyle: "short"}).format(new Date(time.dateTime));
+    time.textContent = new Intl.DateTimeFormat(lang === "ar" ? "ar-u-nu-latn" : lang, {
+      dateStyle: "medium",
+      timeStyle: "short",
+    }).format(new Date(time.dateTime));
   }
   for (const button of document.querySelectorAll('[data-do="print"]')) button.hidden = false;
   const taken = dataset.state === "taken";
@@ -47,7 +55,7 @@ function offline(is) {
 
 /** A page of ours; throws where none came, or only that we are in trouble. */
 async function load(url, options = {}) {
-  const response = await fetch(url, {...options, cache: "no-store", signal: AbortSignal.timeout(ANSWER * 1000)});
+  const response = await fetch(url, { ...options, cache: "no-store", signal: AbortSignal.timeout(ANSWER * 1000) });
   const state = response.headers.get("X-Fairline-State");
   if (!state || state === "trouble") throw new Error(`HTTP ${response.status}`);
   // The colours are there already, and what came with another page's nonce would be refused.
@@ -85,7 +93,7 @@ async function take(form, submitter) {
   for (const button of form.querySelectorAll("button")) button.disabled = true;
   for (;;) {
     try {
-      const page = await load(form.action, {method: "POST", body});
+      const page = await load(form.action, { method: "POST", body });
       busy = false;
       show(page);
       return;
@@ -102,14 +110,27 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href]"), what = event.target.closest?.("[data-do]")?.dataset.do;
+  const link = event.target.closest?.("a[href]"),
+    what = event.target.closest?.("[data-do]")?.dataset.do;
   if (what === "print") print();
-  if (what === "home" && start) { event.preventDefault(); show(start); home(); }
-  else if (link?.hreflang) {
+  if (what === "home" && start) {
     event.preventDefault();
-    if (!busy) load(link.href).then((page) => { show(page); offline(false); }, () => offline(true));
+    show(start);
+    home();
+  } else if (link?.hreflang) {
+    event.preventDefault();
+    if (!busy)
+      load(link.href).then(
+        (page) => {
+          show(page);
+          offline(false);
+        },
+        () => offline(true),
+      );
   }
 });
-document.addEventListener("pointerdown", () => { if (!busy && document.documentElement.dataset.state === "start") goHome(STAYS); });
+document.addEventListener("pointerdown", () => {
+  if (!busy && document.documentElement.dataset.state === "start") goHome(STAYS);
+});
 addEventListener("afterprint", () => goHome(SHOWN / 2));
 settle();

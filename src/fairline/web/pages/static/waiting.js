@@ -12,17 +12,27 @@ const page = document.documentElement;
 /** Seconds between two announcements to someone who listens to the page rather than looks at it. */
 const QUIET = 60;
 /** A wait has grown when it is so many times, and so many seconds, longer than it should be by now. */
-const GROWN = 1.25, GROWN_SECONDS = 60;
+const GROWN = 1.25,
+  GROWN_SECONDS = 60;
 /** A page that looks again within so many seconds is one that waits for staff, for so many seconds at most. */
-const SOON = 2, LIKELY = 600;
+const SOON = 2,
+  LIKELY = 600;
 /** Codes of refusals that have a page of their own. */
-const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found", "user_token_missing", "user_token_invalid", "user_token_expired"];
+const PAGES = [
+  "queue_full",
+  "queue_maintenance",
+  "queue_closed",
+  "queue_not_found",
+  "user_token_missing",
+  "user_token_invalid",
+  "user_token_expired",
+];
 
 // Words: the rules of pages/languages.py again
 
 const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 export const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, texts.group);
-const count = (name, n, shown = number(n)) => fill(texts[name][plurals.select(n)] ?? texts[name].other, {n: shown});
+const count = (name, n, shown = number(n)) => fill(texts[name][plurals.select(n)] ?? texts[name].other, { n: shown });
 
 /** A wait in plain words, such as "about 10–15 minutes". */
 export function wait(range) {
@@ -44,8 +54,14 @@ export const behind = (n) => (n > 0 ? count("behind", n) : texts.behind_none);
 
 const all = (name, kind = "show") => document.querySelectorAll(`[data-${kind}="${name}"]`);
 const each = (name, act) => all(name).forEach(act);
-const show = (name, shown = true) => each(name, (it) => { it.hidden = !shown; });
-const say = (name, text) => each(name, (it) => { if (it.textContent !== text) it.textContent = text; });
+const show = (name, shown = true) =>
+  each(name, (it) => {
+    it.hidden = !shown;
+  });
+const say = (name, text) =>
+  each(name, (it) => {
+    if (it.textContent !== text) it.textContent = text;
+  });
 const later = (seconds, act) => setTimeout(act, seconds * 1000);
 const reload = () => location.reload();
 
@@ -54,7 +70,7 @@ function localise() {
   for (const time of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
     const near = Math.abs(moment - Date.now()) < 12 * 3600_000;
-    const form = near ? {timeStyle: "short"} : {dateStyle: "long", timeStyle: "short"};
+    const form = near ? { timeStyle: "short" } : { dateStyle: "long", timeStyle: "short" };
     time.textContent = new Intl.DateTimeFormat(numerals, form).format(moment);
   }
 }
@@ -71,7 +87,8 @@ function drawLine(answer) {
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
   show("step-back", !answer.on_hold && answer.position < answer.queue_length);
-  if (answer.on_hold) show("note", false); // whatever it says is of the line
+  if (answer.on_hold)
+    show("note", false); // whatever it says is of the line
   else if (was === "admitted") {
     say("note", texts.back_in_line);
     show("note");
@@ -102,14 +119,16 @@ function drawOnHold() {
 }
 
 /** How far someone has come since they joined: the first position is remembered with the ticket it belongs to. */
-function drawProgress({label, position}) {
+function drawProgress({ label, position }) {
   const key = `fairline:first:${data.queue}`;
   let first = position;
   try {
     const kept = JSON.parse(localStorage.getItem(key) ?? "{}");
     if (kept.label === label) first = kept.first;
-    else localStorage.setItem(key, JSON.stringify({label, first}));
-  } catch { /* without storage, progress begins with this page */ }
+    else localStorage.setItem(key, JSON.stringify({ label, first }));
+  } catch {
+    /* without storage, progress begins with this page */
+  }
   const done = first > 1 ? Math.round(Math.max(0, (first - position) / first) * 100) : 0;
   each("bar", (bar) => {
     bar.hidden = first < 2;
@@ -118,7 +137,9 @@ function drawProgress({label, position}) {
   });
 }
 
-let promised, before, grown = false;
+let promised,
+  before,
+  grown = false;
 
 function forget() {
   promised = before = undefined;
@@ -127,7 +148,8 @@ function forget() {
 
 /** A wait that grew is owned up to, with the reason. */
 function noteGrowth(answer, paused) {
-  const now = Date.now() / 1000, seconds = answer.estimated_wait_seconds;
+  const now = Date.now() / 1000,
+    seconds = answer.estimated_wait_seconds;
   const passed = before && answer.position > before;
   before = answer.position;
   if (paused || seconds === null) promised = undefined;
@@ -141,7 +163,7 @@ function noteGrowth(answer, paused) {
     show("note", false);
     grown = false;
   }
-  if (seconds !== null && (!promised || slower || seconds < due)) promised = {seconds, at: now};
+  if (seconds !== null && (!promised || slower || seconds < due)) promised = { seconds, at: now };
 }
 
 let announced = 0;
@@ -152,7 +174,7 @@ function announce(answer) {
   if (Date.now() - announced < pause * 1000) return;
   announced = Date.now();
   const told = wait(answer.estimated_wait_range);
-  say("announce", told ? fill(texts.announce, {n: number(answer.position), wait: told}) : ahead(answer.position));
+  say("announce", told ? fill(texts.announce, { n: number(answer.position), wait: told }) : ahead(answer.position));
 }
 
 let connection = "polling";
@@ -160,9 +182,11 @@ let connection = "polling";
 function drawHeard(client) {
   const seconds = Math.round((Date.now() - client.heardAt) / 1000);
   const ago = seconds < 60 ? count("heard_seconds", seconds) : count("heard_minutes", Math.floor(seconds / 60));
-  const known = {live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline};
+  const known = { live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline };
   say("heard", known[connection] ?? (client.heardAt ? ago : ""));
-  each("heard", (it) => { it.dataset.live = {live: "yes", lost: "no", offline: "no"}[connection] ?? ""; });
+  each("heard", (it) => {
+    it.dataset.live = { live: "yes", lost: "no", offline: "no" }[connection] ?? "";
+  });
 }
 
 // The turn
@@ -181,13 +205,14 @@ function called(answer) {
   was = page.dataset.state = "admitted";
   show("line", false);
   show("turn");
-  const where = answer.desk ? fill(texts.desk, {desk: answer.desk}) : texts.admitted_called;
+  const where = answer.desk ? fill(texts.desk, { desk: answer.desk }) : texts.admitted_called;
   say("desk", where);
   document.title = `★ ${texts.admitted_title} · ${where}`;
   const until = answer.claim_before ?? "";
   each("go-before", (it) => {
     if (!until) return it.replaceChildren();
-    const [first, last] = texts.go_before.split("{time}"), time = document.createElement("time");
+    const [first, last] = texts.go_before.split("{time}"),
+      time = document.createElement("time");
     time.dateTime = until;
     it.replaceChildren(first ?? "", time, last ?? "");
   });
@@ -207,24 +232,33 @@ function depart(url, until) {
   show("turn");
   page.dataset.state = "admitted";
   document.title = `★ ${texts.admitted_title}`;
-  for (const link of all("go", "do")) { link.href = url; link.hidden = false; }
+  for (const link of all("go", "do")) {
+    link.href = url;
+    link.hidden = false;
+  }
   const go = () => location.replace(url);
   if (!document.hidden) return void later(1.5, go);
   chime();
   const left = until ? (new Date(until) - Date.now()) / 2000 : 60;
   later(Math.max(10, left), go);
-  document.addEventListener("visibilitychange", () => later(0.5, go), {once: true});
+  document.addEventListener("visibilitychange", () => later(0.5, go), { once: true });
 }
 
-let audio, wanted = data.walk_in === true;
+let audio,
+  wanted = data.walk_in === true;
 
 /** Two soft notes. Browsers allow sound once the page was touched, which the press of the button is. */
 function chime() {
   if (!wanted) return;
   audio ??= new AudioContext();
   audio.resume();
-  [[660, 0], [880, 0.25]].forEach(([pitch, after]) => {
-    const tone = audio.createOscillator(), volume = audio.createGain(), at = audio.currentTime + after;
+  [
+    [660, 0],
+    [880, 0.25],
+  ].forEach(([pitch, after]) => {
+    const tone = audio.createOscillator(),
+      volume = audio.createGain(),
+      at = audio.currentTime + after;
     tone.frequency.value = pitch;
     volume.gain.setValueAtTime(0.2, at);
     volume.gain.exponentialRampToValueAtTime(0.001, at + 0.6);
@@ -249,11 +283,11 @@ function offerSound() {
 // What the page does
 
 async function waitInLine() {
-  const {WaitingRoomClient} = await import(data.client);
+  const { WaitingRoomClient } = await import(data.client);
   const client = new WaitingRoomClient({
     queue: data.queue,
-    ...(data.walk_in ? {join: false} : {}),
-    ...(data.state === "joining" ? {ticket: false} : {}),
+    ...(data.walk_in ? { join: false } : {}),
+    ...(data.state === "joining" ? { ticket: false } : {}),
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
       if (data.walk_in) called(answer);
@@ -261,15 +295,27 @@ async function waitInLine() {
       else if (page.dataset.state !== "admitted") reload();
     },
     onRecalled: ring,
-    onState: ({status}) => { if (["active", "completed"].includes(status) && status !== data.status) reload(); },
+    onState: ({ status }) => {
+      if (["active", "completed"].includes(status) && status !== data.status) reload();
+    },
     onExpired: reload,
-    onMessage: (text) => { say("message", text); show("message-box", !!text); },
-    onConnection: (state) => { connection = state; drawHeard(client); },
-    onError: ({code}) => {
-      if (PAGES.includes(code)) { client.stop(); later(1 + 2 * Math.random(), reload); }
-      else if (code.startsWith("token_")) reload();
-      else if (code === "already_in_line") { show("dots", false); say("text", texts.elsewhere_text); }
-      else if (code === "rate_limited") say("text", texts.limited_text);
+    onMessage: (text) => {
+      say("message", text);
+      show("message-box", !!text);
+    },
+    onConnection: (state) => {
+      connection = state;
+      drawHeard(client);
+    },
+    onError: ({ code }) => {
+      if (PAGES.includes(code)) {
+        client.stop();
+        later(1 + 2 * Math.random(), reload);
+      } else if (code.startsWith("token_")) reload();
+      else if (code === "already_in_line") {
+        show("dots", false);
+        say("text", texts.elsewhere_text);
+      } else if (code === "rate_limited") say("text", texts.limited_text);
     },
   });
   if (data.ticket) drawLine(data.ticket);
@@ -284,12 +330,14 @@ function lookAgain(seconds) {
   later(seconds, async () => {
     let retry = Math.min(seconds, 60);
     try {
-      const {headers} = await fetch(location.href, {method: "HEAD", cache: "no-store"});
+      const { headers } = await fetch(location.href, { method: "HEAD", cache: "no-store" });
       const state = headers.get("X-Fairline-State");
       if (state && state !== data.state) return reload();
       retry = Number(headers.get("Retry-After")) || seconds;
       if (data.retry < SOON && performance.now() < LIKELY * 1000) return lookAgain(data.retry);
-    } catch { /* not reached: look later */ }
+    } catch {
+      /* not reached: look later */
+    }
     lookAgain(retry * (1.02 + 0.4 * Math.random()));
   });
 }
