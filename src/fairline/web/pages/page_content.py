@@ -229,7 +229,7 @@ class PageContent:
         return self.words("desk", desk=self.desk_name) if self.desk_name else ""
 
     @property
-    def passes(self) -> bool:
+    def steps_back(self) -> bool:
         """Whether there is anyone whom one could let go first."""
         ticket = self.ticket
         return bool(self.walk_in and ticket and ticket.position and ticket.position < ticket.queue_length)

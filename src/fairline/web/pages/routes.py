@@ -68,7 +68,7 @@ def _waiting(waiting: WaitingPages) -> list[Operation]:
         ),
         _page(
             "POST /q/{queue}",
-            "The forms of the waiting page: `do` is `join`, `pass` or `leave`.",
+            "The forms of the waiting page: `do` is `join`, `step_back` or `leave`.",
             slow=waiting.act,
             answers={303: None},
             sends={303: {"Location": "The waiting page.", **TOKEN_COOKIE}},

@@ -1,4 +1,4 @@
-// The operators' calls, with the cookie in the place of a key; and one stream of what happens.
+// The operators' API, with the session cookie in place of a key, and one stream of live events.
 
 const BASE = "/api/v1/admin";
 
@@ -7,10 +7,10 @@ const ORDER = ["viewer", "operator", "admin"];
 export const may = (role) => ORDER.indexOf(page.staff?.role) >= ORDER.indexOf(role);
 export const why = (role) => `Your key has the role ${page.staff?.role}; this needs the role ${role}.`;
 
-/** A call that was refused, or that never arrived. */
+/** The server refused a call, or did not answer. */
 export class Refused extends Error {
   constructor(status, problem) {
-    super(problem.detail ?? problem.title ?? "The server did not answer. Look at the connection and try again.");
+    super(problem.detail ?? problem.title ?? "The server did not answer. Check the connection and try again.");
     this.status = status;
     this.code = problem.code ?? "unreachable";
     this.field = problem.field;
@@ -18,10 +18,10 @@ export class Refused extends Error {
 }
 
 const listeners = new Set();
-/** Hear of calls that were refused because the session is over. */
+/** Call a function when a call is refused because the session has ended. */
 export const onSignedOut = (call) => listeners.add(call);
 
-/** Make a call. Answers `{data, version}`, or throws Refused. */
+/** Make a call. Returns `{data, version}`, or throws Refused. */
 export async function call(method, path, body, headers = {}) {
   let answer;
   try {
@@ -113,7 +113,7 @@ export class Live {
     this.source = null;
   }
 
-  /** A stream that was refused does not say why: a plain call does. */
+  /** A refused stream does not say why it was refused; a plain call does. */
   async ask() {
     this.close();
     try {

@@ -1,4 +1,4 @@
-// Beside the charts: the message to all, the stock, and how the server is.
+// The cards next to the charts: the message to everyone, the stock, and the health of the server.
 
 import { get, may, post } from "./admin-api.js";
 import { confirm, h, show, toast, write } from "./admin-dom.js";
@@ -6,8 +6,8 @@ import { duration, number } from "./admin-words.js";
 
 const LONGEST = 2000;
 
-/** A button that works on something, and says so when it cannot. */
-function sends(button, work) {
+/** Make a button run `work`: disabled meanwhile, with a message if it fails. */
+function runs(button, work) {
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
@@ -24,7 +24,7 @@ export class Message {
   constructor(queue) {
     this.queue = queue;
     this.shown = h("p", { class: "shown", "data-show": "message-now", hidden: true });
-    this.none = h("p", { class: "note" }, "Nothing is shown now.");
+    this.none = h("p", { class: "note" }, "No message is shown.");
     this.text = h("textarea", {
       id: "message-text",
       maxlength: LONGEST,
@@ -32,19 +32,19 @@ export class Message {
       placeholder: "Doors open at eight. Thank you for waiting.",
       "data-needs": "operator",
     });
-    this.send = sends(
+    this.send = runs(
       h(
         "button",
         { type: "button", class: "button", "data-do": "send-message", "data-needs": "operator" },
-        "Show to all",
+        "Show to everyone",
       ),
       () => this.say(this.text.value.trim()),
     );
-    this.clear = sends(
+    this.clear = runs(
       h(
         "button",
         { type: "button", class: "button quiet", "data-do": "clear-message", "data-needs": "operator", hidden: true },
-        "Take away",
+        "Remove",
       ),
       () => this.say(""),
     );
@@ -69,10 +69,10 @@ export class Message {
   async say(text) {
     await post(this.queue.path("/message"), { text });
     if (text) this.text.value = "";
-    toast(text ? "Everyone who waits sees it now." : "The message is gone.");
+    toast(text ? "Everyone in line sees it now." : "Message removed.");
   }
 
-  told({ queue }) {
+  update({ queue }) {
     this.shown.hidden = this.clear.hidden = !queue.message;
     this.none.hidden = Boolean(queue.message);
     write(this.shown, queue.message);
@@ -89,26 +89,26 @@ export class Stock {
       min: 0,
       max: 1_000_000_000,
       step: 1,
-      placeholder: "without end",
+      placeholder: "Unlimited",
       "data-needs": "operator",
     });
-    this.send = sends(
+    this.send = runs(
       h("button", { type: "button", class: "button quiet", "data-do": "set-stock", "data-needs": "operator" }, "Set"),
       async () => {
-        if (!this.total.reportValidity()) return; // what is no number reads as empty, and empty is without end
+        if (!this.total.reportValidity()) return; // what is not a number reads as empty, and empty means unlimited
         const text = this.total.value.trim();
         if (
           text === "" &&
           !(await confirm(
-            "Sell without end?",
-            "Nothing more holds people back because all is sold.",
-            "Sell without end",
+            "Sell an unlimited number?",
+            "People are let in even when the stock would be sold out.",
+            "Set to unlimited",
           ))
         )
           return;
         await post(this.queue.path("/stock"), { total: text === "" ? null : Number(text) });
         this.total.value = "";
-        toast(text === "" ? "The stock has no limit now." : `There are ${number(Number(text))} to sell in all.`);
+        toast(text === "" ? "The stock is unlimited now." : `${number(Number(text))} to sell in total.`);
       },
     );
     show("stock").append(
@@ -116,23 +116,23 @@ export class Stock {
         "div",
         { class: "stack" },
         this.facts,
-        h("label", { for: "stock-total" }, "To sell in all, what is sold among it"),
+        h("label", { for: "stock-total" }, "Total to sell, including what is sold"),
         h("div", { class: "row" }, h("span", { class: "grow" }, this.total), this.send),
       ),
     );
   }
 
-  told({ queue, stats }) {
+  update({ queue, stats }) {
     const facts =
       queue.stock === null
         ? [
-            ["Sells", "without end"],
+            ["Total", "Unlimited"],
             ["Sold", number(stats.completed)],
           ]
         : [
-            ["In all", number(queue.stock)],
+            ["Total", number(queue.stock)],
             ["Sold", number(stats.completed)],
-            ["Held by people inside", number(stats.admitted + stats.active)],
+            ["Reserved for people inside", number(stats.admitted + stats.active)],
             ["Left", number(queue.stock_left)],
           ];
     const text = JSON.stringify(facts);
@@ -142,21 +142,22 @@ export class Stock {
   }
 }
 
-/** Workers and store, looked at every few seconds. */
+/** The state of the workers and the store, read every few seconds. */
 export class Health {
   constructor() {
     this.element = show("health");
-    this.look();
+    this.load();
     setInterval(() => {
-      if (!document.hidden) this.look();
+      if (!document.hidden) this.load();
     }, 5000);
   }
 
-  async look() {
+  async load() {
     try {
       this.draw(await get("/health"));
     } catch (error) {
-      if (error.status !== 401) this.element.replaceChildren(h("p", { class: "wrong" }, `Not known: ${error.message}`));
+      if (error.status !== 401)
+        this.element.replaceChildren(h("p", { class: "wrong" }, `Couldn't load: ${error.message}`));
     }
   }
 
@@ -175,7 +176,7 @@ export class Health {
         h("dd", {}, tone(store.round_trip_ms > 250, `answers in ${number(store.round_trip_ms)} ms`)),
         h("dt", {}, "Serving people"),
         h("dd", {}, tone(!web.length, `${number(web.length)} ${web.length === 1 ? "worker" : "workers"}`)),
-        h("dt", {}, "Letting in"),
+        h("dt", {}, "Admission"),
         h(
           "dd",
           {},
@@ -190,14 +191,18 @@ export class Health {
         ),
       ),
       ...(silent.length
-        ? [h("p", { class: "wrong" }, `Not heard of lately: ${silent.map((worker) => worker.name).join(", ")}`)]
+        ? [h("p", { class: "wrong" }, `No recent heartbeat from: ${silent.map((worker) => worker.name).join(", ")}`)]
         : []),
       ...(store.cautions.length && may("operator")
         ? [
             h(
               "details",
               {},
-              h("summary", { class: "note" }, `${number(store.cautions.length)} to look at in the store's set-up`),
+              h(
+                "summary",
+                { class: "note" },
+                `${number(store.cautions.length)} to check in the set-up of the database`,
+              ),
               h(
                 "ul",
                 { class: "stack" },

@@ -1,4 +1,4 @@
-// Charts by hand: lines over time with axes, a crosshair that reads them out, and the same figures as a table.
+// Charts: lines over time with axes, a crosshair that shows the values, and the same numbers as a table.
 
 import { h, svg, write } from "./admin-dom.js";
 import { timeOfDay } from "./admin-words.js";
@@ -9,7 +9,7 @@ const LEFT = 46,
   BOTTOM = 20,
   HEIGHT = 168;
 
-/** A round number at or above the largest, and the steps to it. */
+/** The top of an axis, a round number at or above the largest value, and its ticks. */
 export function scale(largest, wanted = 4) {
   const rough = Math.max(largest, 1) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -21,7 +21,7 @@ export function scale(largest, wanted = 4) {
   return { top: steps * step, ticks: Array.from({ length: steps + 1 }, (_, i) => i * step) };
 }
 
-/** The same for durations, where 60 is round. */
+/** The same for durations, where multiples of 60 are round. */
 export function timeScale(largest, wanted = 4) {
   const rough = Math.max(largest, 4) / wanted;
   const step =
@@ -31,7 +31,7 @@ export function timeScale(largest, wanted = 4) {
   return { top: steps * step, ticks: Array.from({ length: steps + 1 }, (_, i) => i * step) };
 }
 
-/** A path through values; where there is none, it is broken. */
+/** A path through values. It has a gap where a value is missing. */
 export function path(values, x, y) {
   let pen = false;
   return values
@@ -47,7 +47,7 @@ export function path(values, x, y) {
     .join("");
 }
 
-/** Which points stand at a round time by the reader's clock, not more of them than there is room for. */
+/** The indexes of points at a round time by the reader's clock: at most `most`, so that their labels fit. */
 export function roundTimes(points, most) {
   const minutes = points.map(({ at }) => {
     const time = new Date(at);
@@ -210,7 +210,7 @@ export class Chart {
     );
   }
 
-  /** Show the values at one moment; the newest ones where none is pointed at. */
+  /** Show the values at one point; the newest ones if the pointer is elsewhere. */
   read(i) {
     if (!this.points.length || !this.hair) return;
     this.at = i !== null && i < this.points.length ? i : null;
@@ -250,7 +250,7 @@ export class Chart {
   }
 }
 
-/** A line without axes, for a card. */
+/** A small line without axes, for a card. */
 export function spark(values) {
   const width = 120,
     height = 32,

@@ -12,13 +12,13 @@ export class Charts {
   constructor(queue) {
     this.queue = queue;
     this.range = "hour";
-    const a = (name) => (point) => ((point[name] ?? null) === null ? null : point[name] * this.perMinute);
+    const rate = (name) => (point) => ((point[name] ?? null) === null ? null : point[name] * this.perMinute);
     this.charts = [
       new Chart({
         title: "In line and inside",
         format: number,
         short: compact,
-        empty: "Nobody was here in this time.",
+        empty: "No people in this period.",
         lines: [
           { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
           { label: "Inside", tone: "two", of: (point) => point.inside },
@@ -30,8 +30,8 @@ export class Charts {
         short: compact,
         empty: "Nobody joined or was let in.",
         lines: [
-          { label: "Joined", tone: "one", of: a("joined") },
-          { label: "Let in", tone: "two", area: true, of: a("admitted") },
+          { label: "Joined", tone: "one", of: rate("joined") },
+          { label: "Let in", tone: "two", area: true, of: rate("admitted") },
         ],
       }),
       new Chart({
@@ -41,8 +41,8 @@ export class Charts {
         scaleOf: timeScale,
         empty: "Nobody was let in.",
         lines: [
-          { label: "Half within", tone: "one", of: (point) => point.wait_p50_seconds },
-          { label: "9 of 10 within", tone: "three", of: (point) => point.wait_p90_seconds },
+          { label: "Median", tone: "one", of: (point) => point.wait_p50_seconds },
+          { label: "90th percentile", tone: "three", of: (point) => point.wait_p90_seconds },
         ],
       }),
     ];
@@ -97,11 +97,11 @@ export class Charts {
       this.points = series.points;
       this.draw();
     } catch {
-      // The state of the connection says so already; the next look follows.
+      // The page already shows that the connection is lost. The next interval tries again.
     }
   }
 
-  /** The present moment is known better than the last sample says. */
+  /** Draw, with the live numbers in place of the last sample, which is older. */
   draw() {
     const now = this.queue.now?.stats;
     const points = this.points.slice();
@@ -110,7 +110,7 @@ export class Charts {
     for (const chart of this.charts) chart.show(points);
   }
 
-  told() {
+  update() {
     if (this.points && !document.hidden) this.draw();
   }
 }

@@ -1,4 +1,4 @@
-// My desk: chosen once and remembered by this browser, open or closed.
+// My desk: chosen once, remembered by this browser; open or closed.
 
 import { may } from "./admin-api.js";
 import { badge, h, show } from "./admin-dom.js";
@@ -13,12 +13,12 @@ export class MyDesk {
     this.facts = "";
   }
 
-  /** Whether someone was called to this desk. */
+  /** Whether a ticket was called to this desk. */
   has(ticket) {
     return Boolean(this.name) && ticket.desk === this.name;
   }
 
-  told({ named_desks, desks }) {
+  update({ named_desks, desks }) {
     if (this.name && named_desks.length && !named_desks.includes(this.name)) this.leave();
     const facts = JSON.stringify([this.name, this.choosing, named_desks, desks.map(({ name, open }) => [name, open])]);
     if (facts === this.facts) return;
@@ -29,7 +29,7 @@ export class MyDesk {
 
   draw() {
     if (!may("operator"))
-      this.element.replaceChildren(h("p", { class: "note" }, "With a viewer's key you can look, not call."));
+      this.element.replaceChildren(h("p", { class: "note" }, "View only: your key cannot call people."));
     else if (this.choosing) this.choose(this.last);
     else this.show(this.last);
   }
@@ -96,7 +96,7 @@ export class MyDesk {
                 this.take(typed.value.trim());
               },
             },
-            h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people are told it"),
+            h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people see it"),
             h("span", { class: "grow" }, typed),
             h("button", { class: "button", "data-do": "take-desk" }, "Use"),
           ),
@@ -128,13 +128,13 @@ export class MyDesk {
     try {
       localStorage.setItem(this.place, name);
     } catch {
-      // It is chosen again on the next visit.
+      // Without storage, staff choose it again on the next visit.
     }
     this.draw();
     this.on.chosen();
   }
 
-  /** The desk is not one of the queue's any more. */
+  /** The queue no longer has this desk: choose another one. */
   leave() {
     this.name = "";
     this.choosing = true;

@@ -1,13 +1,13 @@
-// People as staff see them: a card for who is at my desk, a row for everyone else.
+// Tickets as staff see them: a card for the person at my desk, a row for everyone else.
 
 import { may } from "./admin-api.js";
 import { badge, h, isolated, write } from "./admin-dom.js";
 import { duration } from "./admin-words.js";
 
-/** What staff can do, in their words: the label, the key of the keyboard, the path of the call, what is said after. */
+/** What staff can do: the label, the key on the keyboard, the path of the call, and what to say afterwards. */
 export const ACTS = {
   call: { label: "Call", said: (t) => `${name(t)} was called to ${t.desk}.` },
-  recall: { label: "Recall", key: "R", said: (t) => `${name(t)} was called once more.` },
+  recall: { label: "Recall", key: "R", said: (t) => `${name(t)} was called again.` },
   start: { label: "Serve", key: "S", main: true, said: (t) => `${name(t)} is being served.` },
   complete: { label: "Done", key: "D", said: (t) => `${name(t)} is done.` },
   done_next: { label: "Done and next", key: "F", main: true },
@@ -16,7 +16,7 @@ export const ACTS = {
     key: "X",
     path: "no-show",
     tone: "bad",
-    said: (t) => `${name(t)} did not come. U takes it back.`,
+    said: (t) => `${name(t)} is a no-show. Press U to undo.`,
   },
   return: {
     label: "Return",
@@ -25,7 +25,7 @@ export const ACTS = {
   },
   hold: { label: "Hold", key: "H", said: (t) => `${name(t)} is on hold.` },
   release: {
-    label: "Back to the line",
+    label: "Back in line",
     said: (t) => `${name(t)} is back in line${t.position ? `, at position ${t.position}` : ""}.`,
   },
   reinstate: {
@@ -33,22 +33,23 @@ export const ACTS = {
     key: "U",
     said: (t) => `${name(t)} came after all, and is called to ${t.desk ?? "the desk"} again.`,
   },
-  pass: {
-    label: "Let one pass",
+  step_back: {
+    label: "Let next go first",
+    path: "step-back",
     body: (t) => ({ places: 1, ...(t.position && { position: t.position }) }),
-    said: (t) => `${name(t)} lets one pass, and is at position ${t.position}.`,
+    said: (t) => `${name(t)} lets the next person go first, and is at position ${t.position}.`,
   },
   prioritise: { label: "Move up", said: (t) => `${name(t)} was moved up to position ${t.position}.` },
   transfer: {
     label: "Transfer",
     key: "T",
     said: (t) =>
-      `${name(t)} was sent on${t.transferred_to ? ` to ${t.transferred_to.queue}, as ${t.transferred_to.label}` : ""}.`,
+      `${name(t)} was transferred${t.transferred_to ? ` to ${t.transferred_to.queue}, as ${t.transferred_to.label}` : ""}.`,
   },
-  cancel: { label: "Take out", tone: "bad", said: (t) => `${name(t)} was taken out of the line.` },
+  cancel: { label: "Remove", tone: "bad", said: (t) => `${name(t)} was removed from the line.` },
 };
 
-/** What can be done with someone, by where they are; the first ones are at hand, the others behind "More". */
+/** What can be done with a ticket, by where it is: buttons in the row, and those behind "More". */
 const AT_HAND = { line: ["call"], on_hold: ["release"], missed: ["reinstate"], called: [], serving: [] };
 const MORE = {
   line: ["hold", "step_back", "prioritise", "transfer", "cancel"],
@@ -62,7 +63,7 @@ const CARD = {
   serving: ["done_next", "complete", "transfer"],
 };
 
-/** Who it is, in few words, as part of a sentence. */
+/** The label and name of a person, as part of a sentence. */
 export const name = (ticket) => [ticket.label, ticket.name].filter(Boolean).map(isolated).join(" ");
 export const whereIs = (ticket) =>
   ticket.on_hold
@@ -72,7 +73,7 @@ export const whereIs = (ticket) =>
 const watch = (seconds) =>
   `${Math.floor(Math.max(0, seconds) / 60)}:${String(Math.floor(Math.max(0, seconds)) % 60).padStart(2, "0")}`;
 
-/** Everything of a ticket that a row or card shows; positions are written without making it anew. */
+/** Everything of a ticket that a row or card shows, apart from the position, which `tick` writes. */
 export const factsOf = (ticket) =>
   JSON.stringify([
     ticket.label,
@@ -110,14 +111,14 @@ function button(act, ticket, press, extra = "") {
   );
 }
 
-/** A label in one line, whatever it begins with: the longer, the smaller. */
+/** A label on one line: the longer, the smaller. */
 function bigLabel(label) {
   const element = h("p", { class: "label-big" }, label);
   element.style.setProperty("--letters", String(label.length));
   return element;
 }
 
-/** The one at my desk: who, since when, how long they have to come, and all that can be done. */
+/** The person at my desk: who it is, since when, the time left to come, and every action. */
 export function card(ticket, about, press) {
   const where = whereIs(ticket),
     waited = (new Date(ticket.admitted_at) - new Date(ticket.joined_at)) / 1000;
@@ -173,7 +174,7 @@ export function card(ticket, about, press) {
   );
 }
 
-/** Someone in a list. What is less often done is behind "More". */
+/** A person in a list. The less common actions are behind "More". */
 export function row(ticket, about, press, more) {
   const where = whereIs(ticket);
   const at = where === "missed" ? ticket.ended_at : ticket.joined_at;
@@ -234,7 +235,7 @@ export function row(ticket, about, press, more) {
   );
 }
 
-/** Write what passes by itself: positions, times since, times left. `now` is the server's clock. */
+/** Update what changes with time: positions, elapsed times, remaining times. `now` is by the server's clock. */
 export function tick(root, now, positions, claimSeconds, deadlines) {
   for (const element of root.querySelectorAll("[data-rank]"))
     write(element, String(positions.get(Number(element.closest("[data-ticket]").dataset.ticket)) ?? ""));
@@ -245,7 +246,7 @@ export function tick(root, now, positions, claimSeconds, deadlines) {
   for (const element of root.querySelectorAll("[data-left]")) {
     const due = deadlines.get(Number(element.closest("[data-ticket]").dataset.ticket));
     const left = (new Date(due) - now) / 1000;
-    write(element, left > 0 ? `${watch(left)} left to come` : "Time is up: a no-show in a moment");
+    write(element, left > 0 ? `${watch(left)} left to come` : "Time is up: marked as a no-show in a moment");
     element.previousSibling.firstChild.style.width = `${Math.min(100, Math.max(0, (100 * left) / claimSeconds)).toFixed(1)}%`;
     element.parentElement.classList.toggle("late", left < Math.min(30, claimSeconds / 4));
   }

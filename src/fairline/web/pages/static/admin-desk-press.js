@@ -1,20 +1,20 @@
-// One press at a time, answered once: what has no answer is tried again without ever being done twice.
+// Sends one press of a button at a time. A press without an answer is sent again, and is never done twice.
 
 import { get, post, queuePath } from "./admin-api.js";
 
-/** A press that was left without an answer by a closed page is tried again for so long. */
+/** A press that had no answer when the page was closed is sent again within this time. */
 const REMEMBERED_SECONDS = 120;
 const LONGEST_PAUSE_SECONDS = 4;
 
-/** Whether nobody can say if it was done. Everything else is an answer. */
+/** Whether it is unknown if the press was done. Every other error is an answer. */
 const unanswered = (error) => [0, 502, 504].includes(error.status) || error.code === "store_unavailable";
 
 export const newKey = () =>
   crypto.randomUUID?.() ??
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** What a press changes of a ticket. Signs of life change none of it. */
-export const traits = (ticket) =>
+/** What a press can change of a ticket. Heartbeats change none of it. */
+export const changeable = (ticket) =>
   JSON.stringify([
     ticket.status,
     ticket.on_hold,
@@ -39,7 +39,7 @@ export class Presses {
     addEventListener("online", () => this.hurry());
   }
 
-  /** The press that the page was closed on, if it is not too long ago. */
+  /** The press that had no answer when the page was closed; `late` if that is too long ago to send it again. */
   left() {
     const kept = this.read();
     if (!kept) return null;
@@ -47,7 +47,7 @@ export class Presses {
     return { ...kept, late: Date.now() - kept.at > REMEMBERED_SECONDS * 1000 };
   }
 
-  /** Make a press; null while another is under way. Answers what came, or throws the refusal. */
+  /** Send a press; null while another is under way. Returns the answer, or throws the refusal. */
   async send(press, again = false) {
     if (this.now) return null;
     this.now = { ...press, at: press.at ?? Date.now() };
@@ -80,7 +80,7 @@ export class Presses {
   async once(press, again) {
     if (again && press.ticket) {
       const ticket = await get(queuePath(this.queue, `/tickets/${press.ticket}`));
-      if (traits(ticket) !== press.seen) return { data: ticket, again };
+      if (changeable(ticket) !== press.seen) return { data: ticket, again };
     }
     const data = await post(
       queuePath(this.queue, press.path),
@@ -90,13 +90,13 @@ export class Presses {
     return { data, again };
   }
 
-  /** Give up on the press under way: whether it was done, the line says. */
+  /** Stop trying. The line shows whether the press was done. */
   stop() {
     this.stopped = true;
     this.hurry();
   }
 
-  /** The connection is back: do not wait any longer. */
+  /** The connection is back: try again now. */
   hurry() {
     this.wake?.();
   }
@@ -111,13 +111,13 @@ export class Presses {
     });
   }
 
-  // A tablet that is reloaded, or runs out of power for a moment, still has the key of its press.
+  // A tablet that is reloaded, or loses power for a moment, still has the key of its press.
   keep(press) {
     try {
       if (press) sessionStorage.setItem(this.place, JSON.stringify(press));
       else sessionStorage.removeItem(this.place);
     } catch {
-      // Without storage the press is remembered by this page alone.
+      // Without storage only this page remembers the press.
     }
   }
 

@@ -1,19 +1,19 @@
-// The desk: one member of staff calls, serves and sends on; what the others do shows up by itself.
+// The desk: a member of staff calls, serves and transfers people. What others do appears automatically.
 
 import { get, Live, may, page, queuePath } from "./admin-api.js";
-import { Kept } from "./admin-desk-list.js";
+import { KeyedList } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
-import { newKey, Presses, traits } from "./admin-desk-press.js";
+import { changeable, newKey, Presses } from "./admin-desk-press.js";
 import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
 import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
-import { languageField, number, standing } from "./admin-words.js";
+import { languageField, number, queueBadge } from "./admin-words.js";
 
 const SOME = 50;
 const MANY = 500;
-/** A second tap of a finger that meant one: so soon after an answer nobody calls the next on purpose. */
+/** A call this soon after an answer is a double tap, and does nothing. */
 const DOUBLE_TAP_MS = 600;
-/** A rush of joins is read together. */
+/** Changes within this time are read together. */
 const REST_MS = 150;
 const SHORTCUTS = [
   ["n", "Call next"],
@@ -23,7 +23,7 @@ const SHORTCUTS = [
   ["f", "Done, and call the next"],
   ["x", "No-show"],
   ["u", "Undo the last no-show"],
-  ["b", "Back to the line, at the old place"],
+  ["b", "Back in line, at the old place"],
   ["h", "Hold"],
   ["t", "Transfer to another queue"],
   ["a", "Add someone"],
@@ -59,9 +59,10 @@ class Desk {
     });
     const press = (act, ticket) => this.act(act, ticket),
       open = (ticket) => this.toggle(ticket);
-    const rows = (where) => new Kept(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
+    const rows = (where) =>
+      new KeyedList(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
     this.lists = {
-      mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf),
+      mine: new KeyedList(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf),
       line: rows("line"),
       elsewhere: rows("elsewhere"),
       on_hold: rows("on_hold"),
@@ -91,7 +92,7 @@ class Desk {
             "gone",
             "This queue was removed, with all its tickets.",
             "bad",
-            h("a", { href: "/admin" }, "To the queues"),
+            h("a", { href: "/admin" }, "Back to the queues"),
           );
       },
     });
@@ -101,7 +102,7 @@ class Desk {
 
   // Reading
 
-  /** Read who is where; while one reading is under way, one more follows it. */
+  /** Read where everyone is. A call while another reading is under way makes one more follow it. */
   async read() {
     if (this.reading) {
       this.again = true;
@@ -111,11 +112,11 @@ class Desk {
     const epoch = this.epoch;
     try {
       const floor = await get(queuePath(this.queue, `/floor?limit=${this.limit}`));
-      // What was read before a press was answered may not know of it yet.
-      if (epoch === this.epoch) this.told(floor);
+      // What was read before a press was answered may not include that press yet.
+      if (epoch === this.epoch) this.update(floor);
       else this.again = true;
     } catch {
-      // The stream says what is wrong, and reads again when it is back.
+      // The stream shows what is wrong, and causes a new reading when it is back.
     }
     setTimeout(() => {
       this.reading = false;
@@ -126,7 +127,7 @@ class Desk {
     }, REST_MS);
   }
 
-  told(floor) {
+  update(floor) {
     const called = new Set(
       (this.floor?.called ?? []).filter((ticket) => this.mine.has(ticket)).map((ticket) => ticket.ticket),
     );
@@ -134,12 +135,12 @@ class Desk {
     floor.missed.sort((one, other) => new Date(other.ended_at) - new Date(one.ended_at));
     this.floor = floor;
     this.offset = new Date(floor.at) - Date.now();
-    this.mine.told(floor);
+    this.mine.update(floor);
     this.draw();
-    if (late) this.say(`${name(late)} did not come in time: a no-show. Press U to undo it.`);
+    if (late) this.say(`${name(late)} did not come in time and is a no-show. Press U to undo.`);
   }
 
-  /** Tickets as a press answered them: they are where they are now, before the next reading says so too. */
+  /** Show tickets as the answer to a press has them, without waiting for the next reading. */
   moved(tickets) {
     this.epoch += 1;
     if (!this.floor) return;
@@ -149,7 +150,7 @@ class Desk {
       floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
     for (const ticket of tickets) {
       const where = whereIs(ticket);
-      // The line is listed from its head on, so a place in the list is the position.
+      // The list starts at the head of the line, so the index in the list is the position.
       if (where === "line")
         floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
       else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where)
@@ -186,10 +187,10 @@ class Desk {
     const first = floor.line[0];
     write(
       show("next-who"),
-      first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody waits",
+      first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody is waiting",
     );
-    write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody waits");
-    write(show("put-aside"), number(floor.on_hold_count));
+    write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody is waiting");
+    write(show("on-hold-count"), number(floor.on_hold_count));
     this.status(floor);
     guard(this.root);
     this.mark();
@@ -206,7 +207,7 @@ class Desk {
   status(floor) {
     const element = show("status"),
       { name: shown, status } = floor,
-      { label, tone } = standing(floor);
+      { label, tone } = queueBadge(floor);
     element.hidden = false;
     element.className = `badge ${tone}`;
     write(element, label);
@@ -214,13 +215,13 @@ class Desk {
     banner(
       "status",
       {
-        paused: "Paused: people can join, and nobody can be called.",
+        paused: "Paused: people can join, but nobody can be called.",
         maintenance: "Maintenance: nobody can join, and nobody can be called.",
       }[status] ?? null,
     );
   }
 
-  /** What someone came for, by the series of their label; null where the queue does not say. */
+  /** What a person came for, from the series of their label; null if the queue has no text for it. */
   about({ label }) {
     const [, series] = label.match(/([^-]*[A-Z])\d+$/) ?? [];
     return this.floor.series_texts[series] ?? null;
@@ -233,7 +234,7 @@ class Desk {
     tick(this.root, Date.now() + this.offset, positions, this.floor.claim_seconds, deadlines);
   }
 
-  /** While a press is under way nothing else can be pressed; a button keeps its focus all the same. */
+  /** While a press is under way no other button works. They keep their focus, so they are not `disabled`. */
   mark() {
     const busy = Boolean(this.presses.now);
     for (const button of this.root.querySelectorAll("[data-press]")) button.setAttribute("aria-disabled", String(busy));
@@ -243,7 +244,7 @@ class Desk {
     write(show("next-word"), busy && this.presses.now.title === "Call next" ? "Calling …" : "Call next");
   }
 
-  /** Only one row shows all that can be done with someone; none after something was done. */
+  /** Show all actions of one row, and hide those of every other row; with null, hide all. */
   toggle(ticket) {
     const left = document.activeElement?.closest(".extra")?.closest("li");
     for (const row_ of this.root.querySelectorAll("li[data-ticket]")) {
@@ -256,7 +257,7 @@ class Desk {
     }
   }
 
-  /** What happened, in plain words. */
+  /** Say what happened, in the status line. */
   say(text, tone = "", ...more) {
     const element = show("said");
     element.className = `said ${tone}`;
@@ -264,9 +265,9 @@ class Desk {
   }
 
   trouble(press, error, tries) {
-    const why = error.code === "store_unavailable" ? "The store is away" : "No answer from the server";
+    const why = error.code === "store_unavailable" ? "Database unavailable" : "No answer from the server";
     this.say(
-      `${why}: it is not known yet whether “${press.title}” was done. Trying again; it is never done twice.`,
+      `${why}: we don't know yet whether “${press.title}” was done. Trying again; it is never done twice.`,
       "bad",
       h(
         "button",
@@ -279,7 +280,7 @@ class Desk {
 
   // Pressing
 
-  /** Make a press and say what came of it. Answers the tickets it is about, or null where nothing was done. */
+  /** Send a press and say what it did. Returns the tickets it changed, or null if nothing was done. */
   async press(press, tell, again = false) {
     const sent = this.presses.send(press, again);
     try {
@@ -287,7 +288,7 @@ class Desk {
       if (!answer) return null;
       if (answer.stopped) {
         this.say(
-          `Stopped trying: it is not known whether “${press.title}” was done. The line shows it when the connection is back.`,
+          `Stopped trying: we don't know whether “${press.title}” was done. The line shows it when the connection is back.`,
           "bad",
         );
         this.read();
@@ -305,7 +306,7 @@ class Desk {
     }
   }
 
-  /** `meant` is a call that no second tap can have made. */
+  /** With `meant` the call cannot be a double tap, and is not ignored as one. */
   async callNext(meant = false) {
     if (!may("operator") || this.presses.now) return;
     if (!this.mine.name) {
@@ -342,9 +343,9 @@ class Desk {
           path: `/tickets/${ticket.ticket}/${path}`,
           body: values,
           ticket: act === "transfer" ? undefined : ticket.ticket,
-          seen: traits(ticket),
+          seen: changeable(ticket),
         },
-        (now) => told(act, now),
+        (now) => outcome(act, now),
       );
     if (act === "call") {
       if (!this.mine.name) {
@@ -373,7 +374,11 @@ class Desk {
     if (act === "transfer") return this.transfer(ticket, send);
     if (
       act === "cancel" &&
-      !(await confirm(`Take ${name(ticket)} out of the line?`, "The ticket ends, and the place is lost.", "Take out"))
+      !(await confirm(
+        `Remove ${name(ticket)} from the line?`,
+        "The ticket ends, and the person loses their place.",
+        "Remove",
+      ))
     )
       return;
     return send(body?.(ticket) ?? {});
@@ -391,7 +396,7 @@ class Desk {
       const others = queues
         .filter((queue) => queue.id !== this.queue)
         .map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
-      if (!others.length) this.say("There is no other queue to send anyone to.", "bad");
+      if (!others.length) this.say("There is no other queue to transfer anyone to.", "bad");
       else
         this.choose(
           `Transfer: ${name(ticket)}`,
@@ -409,7 +414,7 @@ class Desk {
       { title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } },
       ({ desks }) => {
         this.floor = { ...this.floor, desks };
-        this.mine.told(this.floor);
+        this.mine.update(this.floor);
         return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
       },
     );
@@ -454,7 +459,7 @@ class Desk {
     );
   }
 
-  /** What was typed wrong is said in the form; once the network is at fault, the page goes on trying and says so. */
+  /** A mistake in what was typed is shown in the form. If the network fails, the page keeps trying and says so. */
   async join({ name: who, phone, email, language, party_size: size, series, priority }, key) {
     const body = {
       ...(who && { name: who }),
@@ -487,12 +492,11 @@ class Desk {
     ]);
   }
 
-  /** A press that the page was closed on before its answer came. */
+  /** Send again the press whose answer had not come when the page was closed. */
   async goOn() {
     const left = this.presses.left();
     if (!left) return;
-    if (left.late)
-      this.say(`“${left.title}” had no answer before this page was closed. See below how things are.`, "bad");
+    if (left.late) this.say(`“${left.title}” had no answer before this page was closed. Check the lists below.`, "bad");
     else
       await this.press(
         left,
@@ -502,7 +506,7 @@ class Desk {
             : left.path === "/join"
               ? joinedWords(data)
               : left.act
-                ? told(left.act, data)
+                ? outcome(left.act, data)
                 : "Done.",
         true,
       );
@@ -535,18 +539,20 @@ class Desk {
       const missed = this.floor?.missed ?? [],
         ticket = missed.find((each) => this.mine.has(each)) ?? missed[0];
       if (ticket) this.act("reinstate", ticket);
-      else this.say("There is no no-show of today to undo.");
+      else this.say("There is no no-show to undo today.");
     });
   }
 }
 
 const calledWords = ({ tickets }) =>
-  tickets.length ? `Called: ${tickets.map(name).join(", ")}.` : "Nobody was called: nobody waits, or there is no room.";
+  tickets.length
+    ? `Called: ${tickets.map(name).join(", ")}.`
+    : "Nobody was called: nobody is waiting, or it is full inside.";
 const joinedWords = ({ label, position }) =>
   `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
 
-/** What came of an action; where someone else was quicker, how it is now. */
-function told(act, ticket) {
+/** What an action did, in words; if someone else was quicker, that the ticket was changed. */
+function outcome(act, ticket) {
   const reached = {
     call: ["called"],
     recall: ["called"],
@@ -557,12 +563,12 @@ function told(act, ticket) {
     hold: ["on_hold"],
     release: ["line"],
     reinstate: ["called"],
-    pass: ["line"],
+    step_back: ["line"],
     prioritise: ["line"],
     transfer: ["missed"],
     cancel: ["missed"],
   }[act];
   return reached.includes(whereIs(ticket))
     ? ACTS[act].said(ticket)
-    : `${name(ticket)} was changed meanwhile: see where they are now.`;
+    : `${name(ticket)} was changed meanwhile by someone else: see where they are now.`;
 }

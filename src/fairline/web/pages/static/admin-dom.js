@@ -1,8 +1,8 @@
-// Small means of making and finding elements. Text is only ever text: nothing that comes from people becomes markup.
+// Helpers that make and find elements. Text is always set as text: nothing that people wrote becomes markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: attributes, `on` handlers, then children, which are elements or text. */
+/** Make an element from its attributes, its `on` handlers and its children, which are elements or text. */
 export function h(name, props = {}, ...children) {
   return fill(document.createElement(name), props, children);
 }
@@ -24,12 +24,12 @@ function fill(element, props, children) {
 
 export const show = (name, root = document) => root.querySelector(`[data-show="${name}"]`);
 
-/** Write text only where it differs, so that nothing is announced or selected anew. */
+/** Set text only if it differs, so that a screen reader does not repeat it and a selection is not lost. */
 export function write(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
-/** What people wrote of themselves, as part of a sentence of ours: whichever way it is read, it turns nothing around it. */
+/** Text that people wrote, as part of our own sentence: its direction does not change that of the text around it. */
 export const isolated = (text) => `\u2068${text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
 
 export const badge = ({ label, tone }) => h("span", { class: `badge ${tone}` }, label);
@@ -42,14 +42,14 @@ export function debounce(seconds, call) {
   };
 }
 
-/** A short word at the foot of the page, also said by screen readers. */
+/** A short message at the foot of the page. Screen readers say it too. */
 export function toast(text, tone = "") {
   const element = h("p", { class: `toast ${tone}` }, text);
   show("toasts").append(element);
   setTimeout(() => element.remove(), tone === "bad" ? 9000 : 4000);
 }
 
-/** A line across the page that stays until `text` is null. */
+/** A banner across the page. It stays until `text` is null. */
 export function banner(name, text, tone = "warn", ...more) {
   const all = show("banners"),
     there = all.querySelector(`[data-banner="${name}"]`);
@@ -66,7 +66,7 @@ export function banner(name, text, tone = "warn", ...more) {
     );
 }
 
-/** Open a dialog; it is taken away when it closes. `build(close)` makes what is in it. */
+/** Open a dialog, and remove it when it closes. `build(close)` makes its content. */
 export function dialog(label, build, kind = "") {
   const element = h("dialog", { class: kind, "aria-label": label });
   const close = () => element.close();
@@ -78,7 +78,7 @@ export function dialog(label, build, kind = "") {
   return element;
 }
 
-/** Ask before something that cannot be taken back; answers whether it was confirmed. */
+/** Ask before an action that cannot be undone. Resolves to whether it was confirmed. */
 export function confirm(title, text, action, tone = "bad") {
   return new Promise((answer) => {
     let sure = false;
@@ -109,7 +109,7 @@ export function confirm(title, text, action, tone = "bad") {
   });
 }
 
-/** A form in a dialog: fields by name, what the button says, and what it does with the values. */
+/** A form in a dialog: its fields, the label of its button, and the function that gets the values. */
 export function ask(title, fields, action, send, note = "") {
   return dialog(title, (close) => {
     const told = h("p", { class: "wrong", role: "alert", hidden: true });
@@ -182,7 +182,7 @@ function read(field, element) {
   return element.value;
 }
 
-/** A secret that is shown this once. */
+/** Show a secret. It is not shown again. */
 export function secret(title, text, note) {
   return dialog(title, (close) => [
     h("h2", {}, title),
@@ -203,7 +203,7 @@ export function secret(title, text, note) {
               button.textContent = "Copied";
             } catch {
               getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
-              button.textContent = "Selected: copy it by hand";
+              button.textContent = "Selected: please copy it yourself";
             }
           },
         },

@@ -1,4 +1,4 @@
-// Who changed which settings, and the way back.
+// The history of the settings: who changed what, with buttons that restore an earlier version.
 
 import { get, post } from "./admin-api.js";
 import { badge, confirm, h, table, toast } from "./admin-dom.js";
@@ -9,7 +9,7 @@ export class History {
   constructor(queue, panel) {
     this.queue = queue;
     this.panel = panel;
-    this.body = h("div", {}, h("p", { class: "note" }, "Looking …"));
+    this.body = h("div", {}, h("p", { class: "note" }, "Loading …"));
     this.more = h(
       "button",
       { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) },
@@ -22,7 +22,7 @@ export class History {
     this.load();
   }
 
-  told(_now, newer) {
+  update(_now, newer) {
     if (newer && !this.panel.hidden) this.load();
   }
 
@@ -44,7 +44,7 @@ export class History {
         made = revision.version === this.revisions.at(-1).version && this.cursor === null;
       const changes =
         revision.changes === null
-          ? [h("p", { class: "note" }, "What it changed is no longer kept.")]
+          ? [h("p", { class: "note" }, "The details of this change have been deleted.")]
           : Object.entries(revision.changes).map(([name, { from, to }]) =>
               h(
                 "p",
@@ -78,9 +78,9 @@ export class History {
                 class: "button small quiet",
                 "data-do": "restore",
                 "data-needs": "operator",
-                onclick: () => this.restore(revision, "Go back to these settings?"),
+                onclick: () => this.restore(revision, "Restore these settings?"),
               },
-              "Go back to this",
+              "Restore this version",
             );
       return [
         dateTime(revision.at),
@@ -92,15 +92,17 @@ export class History {
             ? h(
                 "p",
                 { class: "note" },
-                changes.length ? "Made, with other settings than usual:" : "Made, with the usual settings.",
+                changes.length
+                  ? "Created, with these settings changed from the defaults:"
+                  : "Created, with the default settings.",
               )
             : null,
           ...(changes.length || made ? changes : [h("p", { class: "note" }, "Nothing changed.")]),
         ),
-        undo ?? (i === 0 ? badge({ label: "As it is now", tone: "good" }) : ""),
+        undo ?? (i === 0 ? badge({ label: "Current", tone: "good" }) : ""),
       ];
     });
-    this.body.replaceChildren(table("Changes", ["When", "By", "What", ""], rows, "Nothing was changed yet."));
+    this.body.replaceChildren(table("Changes", ["When", "By", "What", ""], rows, "No changes yet."));
     guard(this.body);
   }
 
@@ -108,16 +110,16 @@ export class History {
     if (
       !(await confirm(
         question,
-        `Everything is set as it was from ${dateTime(at)} on. This is a change like any other, and can be undone.`,
-        "Go back",
+        `All settings go back to the version of ${dateTime(at)}. This is a change like any other, and can be undone.`,
+        "Restore",
         "",
       ))
     )
       return;
     try {
-      // What was looked at is what is undone: where someone was quicker, the server says so.
+      // The version on the page is the one to replace: if someone changed it meanwhile, the server refuses.
       await post(this.queue.path(`/history/${version}/restore`), {}, { "If-Match": `"${this.revisions[0].version}"` });
-      toast(`As it was from ${dateTime(at)} on.`);
+      toast(`Restored the version of ${dateTime(at)}.`);
       await this.load();
     } catch (error) {
       toast(error.message, "bad");

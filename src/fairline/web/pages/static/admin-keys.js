@@ -1,4 +1,4 @@
-// Admin keys: who may do what.
+// Admin keys, and the role of each.
 
 import { get, page, post, remove } from "./admin-api.js";
 import { ask, badge, confirm, h, secret, show, table, toast } from "./admin-dom.js";
@@ -7,7 +7,7 @@ import { dateTime } from "./admin-words.js";
 const ROLES = [
   ["viewer", "Viewer: sees everything, changes nothing"],
   ["operator", "Operator: runs queues and acts on people"],
-  ["admin", "Admin: also makes queues, keys and webhooks"],
+  ["admin", "Admin: also creates queues, keys and webhooks"],
 ];
 const content = show("content");
 
@@ -27,7 +27,7 @@ async function load() {
         { class: "card", "aria-label": "Keys" },
         table(
           "Keys",
-          ["Name", "Role", "Id", "Made", ""],
+          ["Name", "Role", "ID", "Created", ""],
           keys.map((key) => [
             h("span", {}, key.name || "–", key.id === page.staff.id ? " (yours)" : ""),
             badge({ label: key.role, tone: key.role === "admin" ? "warn" : key.role === "operator" ? "info" : "" }),
@@ -36,7 +36,7 @@ async function load() {
             h(
               "button",
               { type: "button", class: "button small quiet bad", "data-key": key.id, onclick: () => take(key) },
-              "Take away",
+              "Revoke",
             ),
           ]),
           "There are no keys.",
@@ -56,13 +56,13 @@ function create() {
       { name: "name", label: "Who or what it is for", longest: 100, required: true },
       { name: "role", label: "Role", choices: ROLES, value: "viewer" },
     ],
-    "Make it",
+    "Create",
     async (values) => {
-      const made = await post("/keys", values);
+      const created = await post("/keys", values);
       secret(
-        `The key of ${made.name || made.id}`,
-        made.key,
-        "Hand it over safely. It is shown this once, and kept only as a digest.",
+        `Key for ${created.name || created.id}`,
+        created.key,
+        "Pass it on safely. It is shown only once; the server keeps only a hash of it.",
       );
       load();
     },
@@ -70,18 +70,18 @@ function create() {
 }
 
 async function take(key) {
-  const own = key.id === page.staff.id ? " It is the one you are signed in with: you will be signed out." : "";
+  const own = key.id === page.staff.id ? " You are signed in with this key, so you will be signed out." : "";
   if (
     !(await confirm(
-      `Take away the key of ${key.name || key.id}?`,
-      `It is refused from the next call on, and everyone who signed in with it is signed out.${own}`,
-      "Take away",
+      `Revoke the key of ${key.name || key.id}?`,
+      `It stops working at once, and everyone signed in with it is signed out.${own}`,
+      "Revoke",
     ))
   )
     return;
   try {
     await remove(`/keys/${encodeURIComponent(key.id)}`);
-    toast("Taken away.");
+    toast("Revoked.");
     load();
   } catch (error) {
     toast(error.message, "bad");

@@ -1,4 +1,4 @@
-// Priority passes: who may go ahead of others.
+// Priority passes, which let people move ahead in line.
 
 import { get, post, remove } from "./admin-api.js";
 import { ask, confirm, h, secret, table, toast } from "./admin-dom.js";
@@ -17,7 +17,7 @@ export class Passes {
         h(
           "p",
           { class: "note grow" },
-          "A person who joins with a pass moves ahead, as far as the queue's policy allows.",
+          "A person who joins with a pass moves ahead, as far as the queue's settings allow.",
         ),
         h(
           "button",
@@ -45,7 +45,7 @@ export class Passes {
       this.body.replaceChildren(
         table(
           "Passes",
-          ["Pass", "Level", "Used", "Until", ""],
+          ["Pass", "Level", "Used", "Expires", ""],
           passes.map((pass) => [
             h("code", {}, pass.id),
             number(pass.level),
@@ -62,7 +62,7 @@ export class Passes {
               "Withdraw",
             ),
           ]),
-          "No pass is good at the moment.",
+          "There are no valid passes.",
         ),
       );
       guard(this.body);
@@ -87,7 +87,7 @@ export class Passes {
         },
         {
           name: "uses",
-          label: "How often it can be used",
+          label: "Number of uses",
           kind: "number",
           min: 1,
           max: 1_000_000,
@@ -96,7 +96,7 @@ export class Passes {
         },
         {
           name: "hours",
-          label: "Good for how many hours",
+          label: "Valid for (hours)",
           kind: "number",
           min: 1,
           max: 8760,
@@ -106,12 +106,12 @@ export class Passes {
       ],
       "Issue",
       async ({ level, uses, hours }) => {
-        const made = await post(this.queue.path("/passes"), {
+        const issued = await post(this.queue.path("/passes"), {
           level: Number(level),
           uses,
           expires_in_seconds: hours * 3600,
         });
-        secret("The pass", made.pass, "Give it to the person who should move ahead. It is shown only this once.");
+        secret("The pass", issued.pass, "Give it to the person who should move ahead. It is shown only once.");
         this.load();
       },
     );
@@ -121,7 +121,7 @@ export class Passes {
     if (
       !(await confirm(
         "Withdraw this pass?",
-        "It is useless at once. People who have used it keep their places.",
+        "It stops working at once. People who have used it keep their places.",
         "Withdraw",
       ))
     )

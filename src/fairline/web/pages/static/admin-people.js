@@ -1,4 +1,4 @@
-// People: look someone up, act on one, call the next, put someone in line.
+// The People tab: find a person, act on their ticket, call the next, put someone in line.
 
 import { get, page, post } from "./admin-api.js";
 import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
@@ -8,14 +8,14 @@ import { ago, dateTime, languageField, number, plural, REASON, STATE } from "./a
 const PAGE = 50;
 const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
 
-/** What staff can do to someone, in the order shown. What ends a stay is asked about first. */
+/** What staff can do with a ticket, in the order shown. An action with `ends` ends the ticket, so the page asks first. */
 const ACTS = {
-  call: { label: "Call", main: true, fields: [{ name: "desk", label: "Where to, such as Desk 2", longest: 60 }] },
+  call: { label: "Call", main: true, fields: [{ name: "desk", label: "Desk, for example Desk 2", longest: 60 }] },
   start: { label: "Has come in", main: true },
-  complete: { label: "Done", main: true, ends: "The stay ends as done, and the room is free at once." },
+  complete: { label: "Done", main: true, ends: "The visit ends, and the next person can come in at once." },
   recall: { label: "Call again" },
   return: { label: "Back in line" },
-  hold: { label: "Put aside" },
+  hold: { label: "Hold" },
   release: { label: "Back in line", main: true },
   reinstate: { label: "Came after all", main: true },
   prioritise: {
@@ -36,21 +36,21 @@ const ACTS = {
   no_show: {
     label: "Did not show up",
     path: "no-show",
-    ends: "The ticket ends, and the room is free for the next person.",
+    ends: "The ticket ends, and the next person can come in.",
   },
-  cancel: { label: "Cancel", ends: "The ticket ends, and the place is lost." },
-  terminate: { label: "End the session", ends: "The stay ends now, and the room is free for the next person." },
+  cancel: { label: "Remove from the line", ends: "The ticket ends, and the person loses their place." },
+  terminate: { label: "End the session", ends: "The session ends now, and the next person can come in." },
   revoke: {
     label: "Revoke",
-    ends: "The ticket and its pass stop working at once, and stay so.",
+    ends: "The ticket and its session token stop working at once and for good.",
     fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }],
   },
 };
 
-const ON_HOLD = { label: "Put aside", tone: "warn" };
+const ON_HOLD = { label: "On hold", tone: "warn" };
 const stateOf = (ticket) => (ticket.on_hold ? ON_HOLD : STATE[ticket.status]);
 
-/** Whether something can be done to someone as they are; the server has the last word. */
+/** Whether an action is possible for a ticket as it is now. The server checks again. */
 const can = (ticket, name) =>
   page.actions[ticket.on_hold ? "on_hold" : ticket.status].includes(name) &&
   (name !== "reinstate" || page.reinstated.includes(ticket.reason));
@@ -62,7 +62,7 @@ export class People {
     this.search = h("input", {
       type: "search",
       id: "search",
-      placeholder: "Ticket, name, phone or user id",
+      placeholder: "Ticket, name, phone or user ID",
       "aria-label": "Search for a person",
       oninput: debounce(0.25, () => this.load()),
     });
@@ -72,7 +72,7 @@ export class People {
       ...STATES.map(([value, label]) => h("option", { value }, label)),
     );
     this.rows = h("tbody");
-    this.told_ = h("p", { class: "note", role: "status" });
+    this.summary = h("p", { class: "note", role: "status" });
     this.more = h(
       "button",
       { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) },
@@ -126,7 +126,7 @@ export class People {
       h(
         "section",
         { class: "card", "aria-label": "People found" },
-        this.told_,
+        this.summary,
         h("div", { class: "over" }, this.table),
         this.more,
       ),
@@ -138,7 +138,7 @@ export class People {
     this.load();
   }
 
-  told() {
+  update() {
     if (!this.panel.hidden && !document.hidden) this.refresh();
   }
 
@@ -159,13 +159,13 @@ export class People {
       this.more.hidden = !found.cursor;
       const many = this.rows.children.length;
       this.table.hidden = !many;
-      this.told_.textContent = many
+      this.summary.textContent = many
         ? `${plural(many, "person", "people")}${found.cursor ? ", and more" : ""}`
         : query.has("search")
-          ? "Nobody is found. Try a ticket's number, or a part of a name, phone or user id."
-          : "Nobody is here.";
+          ? "No match. Try a ticket number, or part of a name, phone number or user ID."
+          : "No people.";
     } catch (error) {
-      this.told_.textContent = error.message;
+      this.summary.textContent = error.message;
     }
   }
 
@@ -202,9 +202,9 @@ export class People {
     );
   }
 
-  /** All that is kept of someone, and what can be done. */
+  /** Open a dialog with everything known about a ticket, and what can be done with it. */
   open(number_) {
-    const body = h("div", {}, h("p", { class: "note" }, "Looking …"));
+    const body = h("div", {}, h("p", { class: "note" }, "Loading …"));
     this.side = dialog(
       "One person",
       (close) => [h("button", { type: "button", class: "button quiet small close", onclick: close }, "Close"), body],
@@ -220,7 +220,7 @@ export class People {
     } catch (error) {
       body.replaceChildren(
         h("h2", {}, this.queue.label(number_)),
-        h("p", { class: "note" }, error.status === 404 ? "Its record is no longer kept." : error.message),
+        h("p", { class: "note" }, error.status === 404 ? "This record has been deleted." : error.message),
       );
     }
   }
@@ -228,25 +228,25 @@ export class People {
   draw(ticket, body) {
     const facts = [
       ["Position", ticket.position && number(ticket.position)],
-      ["Why", ticket.reason && REASON[ticket.reason]],
-      ["Revoked for", ticket.revoked_reason],
+      ["Reason", ticket.reason && REASON[ticket.reason]],
+      ["Revoked because", ticket.revoked_reason],
       ["Name", ticket.name],
       ["Phone", ticket.phone],
       ["E-mail", ticket.email],
-      ["User id", ticket.user_id],
+      ["User ID", ticket.user_id],
       ["People", ticket.party_size > 1 && number(ticket.party_size)],
       ["Priority", ticket.priority ? `level ${ticket.priority}` : null],
-      ["Counter", ticket.desk],
-      ["Went on to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
+      ["Desk", ticket.desk],
+      ["Transferred to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
       ["Joined", dateTime(ticket.joined_at)],
       ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)],
       ["Came in", ticket.started_at && dateTime(ticket.started_at)],
       ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
-      [ticket.ended_at ? "Record kept until" : "Lapses", ticket.deadline && dateTime(ticket.deadline)],
+      [ticket.ended_at ? "Record kept until" : "Expires", ticket.deadline && dateTime(ticket.deadline)],
       ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
       ["Page views", ticket.page_views ? number(ticket.page_views) : null],
       ["Browser", ticket.user_agent],
-      ["Address, as a digest", ticket.address],
+      ["IP address (hashed)", ticket.address],
       ["More", ticket.metadata && JSON.stringify(ticket.metadata)],
     ].filter(([, value]) => value);
     const acts = Object.entries(ACTS).filter(([name]) => can(ticket, name));
@@ -270,7 +270,7 @@ export class People {
                 act.label,
               ),
             )
-          : [h("p", { class: "note" }, "The stay is over: there is nothing more to do.")]),
+          : [h("p", { class: "note" }, "The visit is over: there is nothing more to do.")]),
       ),
       h("dl", { class: "pair start" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     );
@@ -304,7 +304,7 @@ export class People {
       "Call next",
       [
         { name: "count", label: "How many", kind: "number", min: 1, max: 100, value: 1, required: true },
-        { name: "desk", label: "Where to, such as Desk 2", longest: 60, value: this.desk },
+        { name: "desk", label: "Desk, for example Desk 2", longest: 60, value: this.desk },
       ],
       "Call",
       async ({ count, desk }) => {
@@ -313,11 +313,11 @@ export class People {
         toast(
           tickets.length
             ? `Called: ${tickets.map((ticket) => ticket.label).join(", ")}`
-            : "Nobody was called: nobody waits, or there is no room.",
+            : "Nobody was called: nobody is waiting, or it is full inside.",
         );
         this.load();
       },
-      "The next in line, by hand; room and stock still hold, the rate does not.",
+      "Calls the next in line. Capacity and stock limits apply; the rate limit doesn't.",
     );
   }
 
@@ -355,7 +355,7 @@ export class People {
         toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
         this.load();
       },
-      "Staff are not held to the limits of joining.",
+      "The limits on joining do not apply to staff.",
     );
   }
 }

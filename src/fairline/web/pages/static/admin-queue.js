@@ -1,4 +1,4 @@
-// One queue: its figures, its parts, and what holds for all of them.
+// The page of one queue: its numbers, its tabs, and what they share.
 
 import { call, Live, page, queuePath } from "./admin-api.js";
 import { Health, Message, Stock } from "./admin-aside.js";
@@ -11,11 +11,11 @@ import { History } from "./admin-history.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
 import { Settings } from "./admin-settings.js";
-import { ago, number, plural, REASON, standing } from "./admin-words.js";
+import { ago, number, plural, queueBadge, REASON } from "./admin-words.js";
 
 const TABS = ["now", "people", "settings", "history", "passes"];
 
-/** What the parts of the page have in common. */
+/** What the parts of the page share: the queue, its latest snapshot, and its calls. */
 class Queue {
   constructor(id) {
     this.id = id;
@@ -23,7 +23,7 @@ class Queue {
     this.parts = [];
   }
 
-  /** A ticket's number as people have it on their page. */
+  /** The label of a ticket, as its holder sees it. */
   label(ticket) {
     return this.now ? `R${this.now.queue.ticket_prefix}-${String(ticket).padStart(6, "0")}` : `#${ticket}`;
   }
@@ -32,17 +32,17 @@ class Queue {
     return queuePath(this.id, rest);
   }
 
-  /** Change settings. Only those given, and whatever others changed meanwhile stays. */
+  /** Change only the settings given, so that what others changed in the meantime stays. */
   async change(changes, done) {
     const { data } = await call("PATCH", this.path(), changes);
     if (done) toast(done);
     return data;
   }
 
-  told(now) {
+  update(now) {
     const newer = this.now?.queue.version !== now.queue.version;
     this.now = now;
-    for (const part of this.parts) part.told?.(now, newer);
+    for (const part of this.parts) part.update?.(now, newer);
   }
 }
 
@@ -67,14 +67,14 @@ export function start() {
   ];
   tabs(queue);
   new Live(queue.path("/live"), {
-    now: ({ glance, stats }) => queue.told({ queue: glance, stats }),
+    now: ({ glance, stats }) => queue.update({ queue: glance, stats }),
     event: (event) => events.add(event),
     leftOut: (more) => events.leftOut(more),
     state: (state, more) => (state === "ended" && more === "queue_not_found" ? gone() : connection(state, more)),
   });
   events.load();
   shortcut("p", () => document.querySelector('[data-do="pause"]').click());
-  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // not for those who may not
+  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // does nothing where the button is disabled
   shortcut("/", () => {
     choose("people");
     people.search.focus();
@@ -92,7 +92,7 @@ export function start() {
 
 const panel = (name) => document.getElementById(`panel-${name}`);
 
-/** Large numbers. */
+/** The large numbers at the top. */
 class Figures {
   constructor() {
     this.meter = h("span");
@@ -101,7 +101,7 @@ class Figures {
     setInterval(() => this.last && this.lately(this.last), 1000);
   }
 
-  told({ queue, stats }) {
+  update({ queue, stats }) {
     const inside = stats.admitted + stats.active;
     write(show("waiting"), number(stats.waiting));
     write(show("inside"), number(inside));
@@ -133,12 +133,12 @@ class Figures {
       show("done-under"),
       stats.last_admission_at
         ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}`
-        : "nobody was let in yet",
+        : "nobody let in yet",
     );
   }
 }
 
-/** Pause, resume, maintenance; and what the state means, across the page. */
+/** The buttons that pause, resume and close the queue, and the banner that says what its status means. */
 class Controls {
   constructor(queue) {
     this.queue = queue;
@@ -148,11 +148,11 @@ class Controls {
     this.close.addEventListener("click", () => this.turn(this.status === "maintenance" ? "active" : "maintenance"));
   }
 
-  told({ queue }) {
+  update({ queue }) {
     this.status = queue.status;
     write(show("name"), queue.name);
     const shown = show("status"),
-      { label, tone } = standing(queue);
+      { label, tone } = queueBadge(queue);
     shown.hidden = false;
     shown.className = `badge ${tone}`;
     write(shown, label);
@@ -161,9 +161,9 @@ class Controls {
     banner(
       "status",
       queue.status === "paused"
-        ? "Paused: people can join, and nobody is let in."
+        ? "Paused: people can join, but nobody is let in."
         : queue.status === "maintenance"
-          ? "Maintenance: nobody can join, and nobody is let in. Those in line keep their places."
+          ? "Maintenance: nobody can join, and nobody is let in. People in line keep their places."
           : null,
     );
   }
@@ -172,8 +172,8 @@ class Controls {
     const line = `${plural(this.queue.now?.stats.waiting ?? 0, "person", "people")} in line`;
     const comes = this.queue.now?.queue.admission === "manual" ? "you can call the next" : "people are let in";
     const ask = {
-      "maintenance active": ["Open the queue?", `From now on anyone can join, and ${comes}: ${line}.`, "Open", ""],
-      "paused active": ["Resume?", `From now on ${comes} again: ${line}.`, "Resume", ""],
+      "maintenance active": ["Open the queue?", `People can join again, and ${comes}. ${line}.`, "Open", ""],
+      "paused active": ["Resume?", `From now on ${comes} again. ${line}.`, "Resume", ""],
       paused: [
         "Pause the queue?",
         `Nobody is let in until you resume. ${line} keep their places, and others can still join.`,
@@ -199,10 +199,10 @@ class Controls {
   }
 }
 
-/** Show a part of the page. */
+/** Show one tab. `tabs` sets it. */
 let choose;
 
-/** The parts of the page, one at a time; the address says which. */
+/** The tabs. The address says which one is open. */
 function tabs(queue) {
   const buttons = TABS.map((name) => document.getElementById(`tab-${name}`));
   buttons.forEach((button, i) => {
@@ -229,7 +229,7 @@ function tabs(queue) {
     });
     for (const part of queue.parts) if (part.panel === panel(name)) part.opened?.();
   };
-  // At once, not when the browser tells of the new address: what is hidden until then cannot take the focus.
+  // At once, and not on `hashchange`: an element that is still hidden cannot take the focus.
   choose = (name) => {
     location.hash = name;
     follow();
@@ -238,7 +238,7 @@ function tabs(queue) {
   follow();
 }
 
-/** The queue was removed while someone looked at it. */
+/** The queue was removed while its page was open. */
 async function gone() {
   connection("ended");
   const main = document.getElementById("main");
@@ -246,9 +246,9 @@ async function gone() {
     h(
       "div",
       { class: "empty" },
-      h("h1", {}, "This queue is no more"),
-      h("p", {}, "It was removed, with all its tickets. The audit log says by whom."),
-      h("a", { class: "button", href: "/admin" }, "To the queues"),
+      h("h1", {}, "This queue was removed"),
+      h("p", {}, "All its tickets were removed with it. The audit log shows who removed it."),
+      h("a", { class: "button", href: "/admin" }, "Back to the queues"),
     ),
   );
   main.focus();

@@ -1,10 +1,10 @@
-// All queues at a glance.
+// The list of all queues.
 
 import { get, Live, post, queuePath } from "./admin-api.js";
 import { spark } from "./admin-chart.js";
 import { ask, badge, h, show, toast } from "./admin-dom.js";
 import { connection, guard } from "./admin-frame.js";
-import { number, plural, standing } from "./admin-words.js";
+import { number, plural, queueBadge } from "./admin-words.js";
 
 const cards = show("cards");
 const sparks = new Map();
@@ -42,7 +42,7 @@ function draw(queues) {
         h(
           "p",
           {},
-          "A queue holds people back before a site, or at a desk. Make the first one; its settings can be changed at any time.",
+          "A queue lets people wait for a website or a desk. Create the first one; you can change its settings at any time.",
         ),
       ),
     );
@@ -72,7 +72,7 @@ function fill(card, queue) {
     h(
       "div",
       { class: "card-body" },
-      h("h2", {}, h("span", {}, queue.name), badge(standing(queue))),
+      h("h2", {}, h("span", {}, queue.name), badge(queueBadge(queue))),
       h("code", {}, queue.id),
       h(
         "dl",
@@ -88,11 +88,7 @@ function fill(card, queue) {
       h(
         "p",
         { class: "under" },
-        queue.stock === null
-          ? ""
-          : queue.stock_left > 0
-            ? `${plural(queue.stock_left, "piece")} left to sell`
-            : "Sold out",
+        queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "item")} left` : "Sold out",
       ),
     ),
     line ?? sparks.get(queue.id) ?? spark([0, 0]),
@@ -109,7 +105,7 @@ async function load(id) {
     sparks.set(id, line);
     drawn.get(id)?.querySelector("svg")?.replaceWith(line);
   } catch {
-    // The card is complete without it.
+    // The card is fine without its chart.
   }
 }
 
@@ -119,15 +115,15 @@ function create() {
     [
       {
         name: "id",
-        label: "Id, as in addresses",
+        label: "ID, used in addresses",
         required: true,
         pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}",
-        note: "Letters, digits, . _ and -; it cannot be changed.",
+        note: "Letters, digits, . _ and -. It cannot be changed later.",
       },
-      { name: "name", label: "Name people read", longest: 200 },
+      { name: "name", label: "Display name", longest: 200 },
       {
         name: "target_url",
-        label: "Address behind the line",
+        label: "Destination URL",
         kind: "url",
         note: "Where people go when they are let in.",
       },
@@ -135,19 +131,19 @@ function create() {
         name: "admission",
         label: "How people are let in",
         choices: [
-          ["auto", "By itself, at a rate"],
+          ["auto", "Automatically, at a set rate"],
           ["manual", "Called by staff"],
         ],
         value: "auto",
       },
       { name: "rate", label: "People a minute", kind: "number", min: 0, max: 6_000_000, value: 600 },
-      { name: "max_active", label: "Room inside", kind: "number", min: 1, max: 10_000_000, value: 1000 },
+      { name: "max_active", label: "Capacity inside", kind: "number", min: 1, max: 10_000_000, value: 1000 },
     ],
-    "Make it",
+    "Create",
     async ({ rate, ...settings }) => {
-      const made = await post("/queues", { ...settings, admission_rate: (rate ?? 600) / 60 });
-      toast(`${made.name || made.id} is there.`);
-      location.href = `/admin${queuePath(made.id)}`;
+      const created = await post("/queues", { ...settings, admission_rate: (rate ?? 600) / 60 });
+      toast(`Created ${created.name || created.id}.`);
+      location.href = `/admin${queuePath(created.id)}`;
     },
   );
 }

@@ -1,4 +1,4 @@
-// All settings of a queue, in groups. What others change meanwhile is shown, never overwritten unseen.
+// All settings of a queue, in groups. A change that someone else makes meanwhile is shown before it can be overwritten.
 
 import { call, may, page, remove, why } from "./admin-api.js";
 import { confirm, h, toast } from "./admin-dom.js";
@@ -56,7 +56,7 @@ export class Settings {
     if (!this.base) this.load();
   }
 
-  /** A tab is also named by the address, so a jump must not change it. */
+  /** Scroll to a group. The address names the open tab, so it must not change. */
   jump(event, title) {
     event.preventDefault();
     const group = document.getElementById(`group-${slug(title)}`);
@@ -84,16 +84,16 @@ export class Settings {
     }
   }
 
-  /** Someone else changed something: take it over where nothing is being edited here, or else show it. */
-  async told(_now, newer) {
+  /** Someone else changed a setting: take the new value, and show the change if something is being edited here. */
+  async update(_now, newer) {
     if (this.failed && !this.panel.hidden) return this.load();
     if (!newer || !this.base) return;
     const { data, version } = await call("GET", this.queue.path()).catch(() => ({}));
     if (!data || version === this.version) return;
-    this.takeOver(data, version);
+    this.merge(data, version);
   }
 
-  takeOver(data, version) {
+  merge(data, version) {
     const mine = this.edits(),
       before = this.base;
     const changed = Object.keys(mine).length
@@ -115,7 +115,7 @@ export class Settings {
                 "div",
                 {},
                 h("b", {}, "Changed by someone else meanwhile. "),
-                "Look at it, then save: yours stay as you wrote them.",
+                "Check it, then save. Your own changes are kept.",
                 ...changed.map((name) =>
                   h(
                     "p",
@@ -175,7 +175,7 @@ export class Settings {
       this.base = data;
       this.version = version;
       this.fill();
-      toast("Saved. The history has the old values, to go back to.");
+      toast("Saved. You can restore the old values from the history.");
     } catch (error) {
       if (error.code === "settings_changed") await this.conflict();
       else this.wrong(error);
@@ -185,9 +185,9 @@ export class Settings {
 
   async conflict() {
     const { data, version } = await call("GET", this.queue.path());
-    if (!this.takeOver(data, version).length) return this.send();
+    if (!this.merge(data, version).length) return this.send();
     this.theirs.scrollIntoView({ block: "center" });
-    toast("Nothing was saved: someone else changed the settings meanwhile.", "bad");
+    toast("Not saved: someone else changed the settings meanwhile.", "bad");
     return undefined;
   }
 
@@ -221,7 +221,7 @@ export class Settings {
       about = `${id}-about`;
     const [input, get, set] = control(field, { id, "aria-describedby": about, name: field.name });
     const said = h("p", { class: "wrong", role: "alert", hidden: true });
-    const hint = [plain(field.about), usual(field)].filter(Boolean).join(" ");
+    const hint = [plain(field.about), defaultOf(field)].filter(Boolean).join(" ");
     const unit = field.unit ? h("span", { class: "unit" }) : null;
     if (unit)
       input.addEventListener("input", () => {
@@ -261,7 +261,11 @@ export class Settings {
       h(
         "div",
         { class: "row" },
-        h("p", { class: "note grow" }, "With all its tickets, figures and settings. People in line lose their places."),
+        h(
+          "p",
+          { class: "note grow" },
+          "This also removes its tickets, statistics and settings. People in line lose their places.",
+        ),
         h(
           "button",
           {
@@ -272,7 +276,7 @@ export class Settings {
               if (
                 !(await confirm(
                   "Remove this queue?",
-                  `${this.queue.id} goes with all its tickets, figures and settings. This cannot be taken back.`,
+                  `${this.queue.id} is removed with all its tickets, statistics and settings. This cannot be undone.`,
                   "Remove",
                 ))
               )
@@ -297,12 +301,12 @@ const plain = (text) => {
   const said = text.replaceAll("`", "");
   return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:]$/.test(said) ? "" : "."}`;
 };
-const usual = ({ default: usually, kind }) =>
-  usually === null || usually === "" || kind === "object" || (Array.isArray(usually) && !usually.length)
+const defaultOf = ({ default: byDefault, kind }) =>
+  byDefault === null || byDefault === "" || kind === "object" || (Array.isArray(byDefault) && !byDefault.length)
     ? ""
-    : `Usually ${kind === "numbers" ? usually.join(", ") : words(usually)}.`;
+    : `Default: ${kind === "numbers" ? byDefault.join(", ") : words(byDefault)}.`;
 
-/** The control of a field: its element, how it is read, and how it is set. */
+/** The control of a field: its element, a function that reads it, and one that sets it. */
 function control(field, props) {
   const { kind, optional } = field;
   if (kind === "choice") {

@@ -1,4 +1,4 @@
-// Webhooks and mail: who is told of what happens, what is on its way, and what did not arrive.
+// Webhooks and e-mail: where they go, what is still to be sent, and what could not be delivered.
 
 import { call, get, may, page, post, remove } from "./admin-api.js";
 import { ask, badge, confirm, dialog, h, secret, show, table, toast } from "./admin-dom.js";
@@ -59,7 +59,7 @@ function draw(hooks, mail) {
       "div",
       { class: "row" },
       button("Test", "operator", () => ping(hook)),
-      button(hook.active ? "Pause" : "Go on", "admin", () => change(hook, { active: !hook.active })),
+      button(hook.active ? "Pause" : "Resume", "admin", () => change(hook, { active: !hook.active })),
       button("Remove", "admin", () => take(hook), "bad"),
     ),
   ]);
@@ -69,25 +69,25 @@ function draw(hooks, mail) {
       { class: "card", "aria-label": "Webhooks" },
       table(
         "Webhooks",
-        ["Where to", "State", "To be sent", "Dead letters", ""],
+        ["URL", "State", "Pending", "Dead letters", ""],
         rows,
-        "Nobody is told yet. A webhook posts what happens to an address of yours.",
+        "No webhooks yet. A webhook posts events to your own address.",
       ),
     ),
-    post_office(mail),
+    mailCard(mail),
   );
   guard(content);
 }
 
-/** Notices by e-mail have one outbox for all queues. */
-function post_office(mail) {
+/** The card for e-mail. All queues share one outbox of e-mails. */
+function mailCard(mail) {
   if (!mail.set_up && !mail.pending && !mail.dead) return "";
   const row = [
     h(
       "div",
       {},
       h("p", {}, mail.sender || "E-mail"),
-      h("p", { class: "note" }, "Notices to those who left an address"),
+      h("p", { class: "note" }, "Notices to people who gave an e-mail address"),
     ),
     badge(mail.set_up ? { label: "On", tone: "good" } : { label: "Not set up", tone: "warn" }),
     number(mail.pending),
@@ -98,22 +98,22 @@ function post_office(mail) {
     "section",
     { class: "card", "aria-label": "E-mail" },
     h("h2", {}, "E-mail"),
-    table("E-mail", ["From", "State", "To be sent", "Dead letters", ""], [row], ""),
+    table("E-mail", ["From", "State", "Pending", "Dead letters", ""], [row], ""),
   );
 }
 
 function tryMail() {
-  ask("Send a test letter", [{ name: "to", label: "To", kind: "email", required: true }], "Send", async ({ to }) =>
-    told("letter", await post("/mail/test", { to })),
+  ask("Send a test e-mail", [{ name: "to", label: "To", kind: "email", required: true }], "Send", async ({ to }) =>
+    reportTest("e-mail", await post("/mail/test", { to })),
   );
 }
 
 const dead = (box, path, whom) =>
   box.dead ? h("button", { type: "button", class: "open", onclick: () => letters(path, whom) }, number(box.dead)) : "0";
 
-const told = (what, { delivered, error, seconds }) =>
+const reportTest = (what, { delivered, error, seconds }) =>
   toast(
-    delivered ? `The ${what} was taken in ${number(seconds)} s.` : `The ${what} was not taken: ${error}`,
+    delivered ? `The ${what} was accepted in ${number(seconds)} s.` : `The ${what} was not accepted: ${error}`,
     delivered ? "" : "bad",
   );
 
@@ -124,18 +124,18 @@ function create() {
   ask(
     "New webhook",
     [
-      { name: "url", label: "Address", kind: "url", required: true, value: "https://" },
-      { name: "queue", label: "Queue, or empty for all" },
+      { name: "url", label: "URL", kind: "url", required: true, value: "https://" },
+      { name: "queue", label: "Queue (empty: all queues)" },
       {
         name: "events",
-        label: "Events, or empty for all of them",
-        note: `notice posts what people are told. With commas between: ${page.events.join(", ")}.`,
+        label: "Events (empty: all events)",
+        note: `Separate them with commas: ${page.events.join(", ")}. "notice" posts the messages that people get.`,
       },
-      { name: "include_person", label: "Send name, phone, e-mail and user id too", kind: "check" },
+      { name: "include_person", label: "Include name, phone, e-mail and user ID", kind: "check" },
     ],
-    "Make it",
+    "Create",
     async ({ url, queue, events, include_person }) => {
-      const made = await post("/webhooks", {
+      const created = await post("/webhooks", {
         url,
         queue: queue.trim() || null,
         events: events
@@ -144,7 +144,7 @@ function create() {
           .filter(Boolean),
         include_person,
       });
-      secret("The signing secret", made.secret, "The receiver checks signatures with it. It is shown this once.");
+      secret("The signing secret", created.secret, "The receiver checks signatures with it. It is shown only once.");
       load();
     },
   );
@@ -152,7 +152,7 @@ function create() {
 
 async function ping(hook) {
   try {
-    told("ping", await post(at(hook, "/test")));
+    reportTest("test event", await post(at(hook, "/test")));
   } catch (error) {
     toast(error.message, "bad");
   }
@@ -169,11 +169,7 @@ async function change(hook, changes) {
 
 async function take(hook) {
   if (
-    !(await confirm(
-      "Remove this webhook?",
-      `${hook.url} is told nothing more, and what was still to be sent is gone.`,
-      "Remove",
-    ))
+    !(await confirm("Remove this webhook?", `${hook.url} gets no more events, and pending ones are dropped.`, "Remove"))
   )
     return;
   try {
@@ -185,7 +181,7 @@ async function take(hook) {
   }
 }
 
-/** What was given up, to be sent again. */
+/** The dead letters of a webhook or of e-mail, with buttons that send them again. */
 async function letters(box, whom) {
   let deliveries, cursor;
   try {
@@ -197,7 +193,7 @@ async function letters(box, whom) {
   const again = (path, close) => async () => {
     try {
       const { replayed } = await post(box + path);
-      toast(`${number(replayed)} sent again.`);
+      toast(`${number(replayed)} resent.`);
       close();
       load();
     } catch (error) {
@@ -209,7 +205,7 @@ async function letters(box, whom) {
     h("p", { class: "note" }, `To ${whom}. They are kept for a week.`),
     table(
       "Dead letters",
-      ["What", "When", "Tries", "Why", ""],
+      ["Event", "When", "Attempts", "Error", ""],
       deliveries.map((each) => [
         `${each.notice ?? each.type}${each.ticket ? ` #${number(each.ticket)}` : ""}`,
         h("span", { title: dateTime(each.at) }, ago(each.at)),
@@ -229,13 +225,13 @@ async function letters(box, whom) {
       ]),
       "None.",
     ),
-    cursor ? h("p", { class: "note" }, "And more.") : "",
+    cursor ? h("p", { class: "note" }, "There are more.") : "",
     h(
       "div",
       { class: "tools" },
       h("button", { type: "button", class: "button quiet", onclick: close }, "Close"),
       may("operator")
-        ? h("button", { type: "button", class: "button", onclick: again("/replay", close) }, "Send all again")
+        ? h("button", { type: "button", class: "button", onclick: again("/replay", close) }, "Resend all")
         : "",
     ),
   ]);

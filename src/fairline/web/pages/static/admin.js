@@ -1,4 +1,4 @@
-// The dashboard: which page this is, and what the pages without a frame do.
+// Starts the dashboard: loads the script of the page, and runs the two pages without a frame.
 
 import { may, page } from "./admin-api.js";
 import { show, write } from "./admin-dom.js";
@@ -34,7 +34,7 @@ async function signIn() {
       }
     }, 1000);
   } else if (!told && !document.referrer.startsWith(location.origin)) {
-    // A link from elsewhere does not bring the cookie along; a step from this page does.
+    // The browser sends the cookie with a call from this page, though not with a link from another site.
     const answer = await fetch("/api/v1/admin/session", { cache: "no-store" }).catch(() => null);
     if (answer?.ok && location.pathname !== "/admin/sign-in") location.replace(location.href);
   }
@@ -45,7 +45,7 @@ function notice() {
   let left = page.retry;
   setInterval(() => {
     left -= 1;
-    write(show("retry"), left > 0 ? `Looking again in ${left} s.` : "Looking again.");
+    write(show("retry"), left > 0 ? `Trying again in ${left} s.` : "Trying again.");
     if (left === 0) location.reload();
   }, 1000);
 }

@@ -115,7 +115,7 @@ function drawLine(answer) {
 function drawOnHold() {
   if (!data.walk_in) show("place", false);
   forget();
-  document.title = `${texts.held_title} · ${data.name}`;
+  document.title = `${texts.on_hold_title} · ${data.name}`;
 }
 
 /** How far someone has come since they joined: the first position is remembered with the ticket it belongs to. */
