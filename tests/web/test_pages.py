@@ -362,6 +362,14 @@ def test_only_an_address_with_the_right_digest_is_kept_for_ever(access: PageAcce
         assert access.someone().get(other).headers["cache-control"] == "public, max-age=300"
 
 
+def test_a_script_imports_another_one_by_an_address_that_is_kept_for_ever(access: PageAccess) -> None:
+    page = access.someone().get(f"/q/{access.queue()}").text
+    (script,) = re.findall(r'src="(/static/waiting\.js\?v=\w+)"', page)
+    (imported,) = re.findall(r'from "\.(/format\.js\?v=\w+)"', access.someone().get(script).text)
+    assert f'rel="modulepreload" href="/static{imported}"' in page
+    assert "immutable" in access.someone().get(f"/static{imported}").headers["cache-control"]
+
+
 def test_the_client_is_small(access: PageAccess) -> None:
     packed = access.someone().get("/static/fairline.js", headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"

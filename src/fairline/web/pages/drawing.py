@@ -125,6 +125,7 @@ class Drawing:
             "css": self._assets.url("waiting.css"),
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
+            "format_script": self._assets.url("format.js"),
             "form_script": self._assets.url("form.js"),
             "client": script["client"],
             "data": script,

@@ -47,7 +47,7 @@ export async function call(method, path, body, headers = {}) {
     data = { detail: "The server's answer was not JSON." };
   }
   if (!answer.ok) {
-    if (answer.status === 401) listeners.forEach((each) => each());
+    if (answer.status === 401) for (const listener of listeners) listener();
     throw new Refused(answer.status, data ?? {});
   }
   return { data, version: answer.headers.get("etag") };
@@ -62,8 +62,8 @@ const SILENT_SECONDS = 13;
 const HIDDEN_SECONDS = 60;
 
 /**
- * One stream. It comes back by itself, and is let go while nobody looks at the page. `on.now` and `on.event` hear what is
- * told, `on.state` hears "live", "lost" (with since when) or "ended" (with the code of the refusal).
+ * A stream of live events. It reconnects automatically, and closes while the page is hidden. `on.now` and `on.event`
+ * get the messages; `on.state` gets "live", "lost" (with the time since when) or "ended" (with the code of the refusal).
  */
 export class Live {
   constructor(path, on) {

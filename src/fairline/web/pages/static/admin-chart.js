@@ -204,10 +204,8 @@ export class Chart {
     if (to === undefined) return;
     event.preventDefault();
     this.read(Math.max(0, Math.min(last, to)));
-    write(
-      this.said,
-      `${timeOfDay(this.points[this.at].at)}: ${this.lines.map((line, n) => `${line.label} ${this.format(this.series[n][this.at])}`).join(", ")}`,
-    );
+    const values = this.lines.map((line, n) => `${line.label} ${this.format(this.series[n][this.at])}`);
+    write(this.said, `${timeOfDay(this.points[this.at].at)}: ${values.join(", ")}`);
   }
 
   /** Show the values at one point; the newest ones if the pointer is elsewhere. */
@@ -216,7 +214,9 @@ export class Chart {
     this.at = i !== null && i < this.points.length ? i : null;
     const at = this.at ?? this.points.length - 1;
     write(this.when, this.at === null ? "" : timeOfDay(this.points[at].at));
-    this.lines.forEach((_, n) => write(this.values[n], this.format(this.series[n][at])));
+    this.lines.forEach((_, n) => {
+      write(this.values[n], this.format(this.series[n][at]));
+    });
     this.hair.replaceChildren(
       ...(this.at === null
         ? []

@@ -43,11 +43,12 @@ export const ACTS = {
   transfer: {
     label: "Transfer",
     key: "T",
-    said: (t) =>
-      `${name(t)} was transferred${t.transferred_to ? ` to ${t.transferred_to.queue}, as ${t.transferred_to.label}` : ""}.`,
+    said: (t) => `${name(t)} was transferred${newTicket(t.transferred_to)}.`,
   },
   cancel: { label: "Remove", tone: "bad", said: (t) => `${name(t)} was removed from the line.` },
 };
+
+const newTicket = (ticket) => (ticket ? ` to ${ticket.queue}, as ${ticket.label}` : "");
 
 /** What can be done with a ticket, by where it is: buttons in the row, and those behind "More". */
 const AT_HAND = { line: ["call"], on_hold: ["release"], missed: ["reinstate"], called: [], serving: [] };
@@ -247,7 +248,8 @@ export function tick(root, now, positions, claimSeconds, deadlines) {
     const due = deadlines.get(Number(element.closest("[data-ticket]").dataset.ticket));
     const left = (new Date(due) - now) / 1000;
     write(element, left > 0 ? `${watch(left)} left to come` : "Time is up: marked as a no-show in a moment");
-    element.previousSibling.firstChild.style.width = `${Math.min(100, Math.max(0, (100 * left) / claimSeconds)).toFixed(1)}%`;
+    const percent = Math.min(100, Math.max(0, (100 * left) / claimSeconds));
+    element.previousSibling.firstChild.style.width = `${percent.toFixed(1)}%`;
     element.parentElement.classList.toggle("late", left < Math.min(30, claimSeconds / 4));
   }
 }

@@ -27,8 +27,8 @@ export const changeable = (ticket) =>
   ]);
 
 /**
- * A press is `{title, path, body}`, and either `key` (the server knows a repeated press by it), or `ticket` and `seen` (a
- * repeated press is made only if the ticket is still as it was seen), or neither where repeating changes nothing.
+ * A press is `{title, path, body}`, and either `key` (by which the server knows a repeated press), or `ticket` and `seen`
+ * (the press is repeated only if the ticket has not changed since), or neither if a repeat changes nothing.
  */
 export class Presses {
   constructor(queue, on) {

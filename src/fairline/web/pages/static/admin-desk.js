@@ -288,7 +288,7 @@ class Desk {
       if (!answer) return null;
       if (answer.stopped) {
         this.say(
-          `Stopped trying: we don't know whether “${press.title}” was done. The line shows it when the connection is back.`,
+          `Stopped trying. The line shows whether “${press.title}” was done when the connection is back.`,
           "bad",
         );
         this.read();

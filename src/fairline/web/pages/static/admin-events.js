@@ -38,7 +38,8 @@ export class Events {
     }
   }
 
-  /** The events just before the newest. The API lists them oldest first, so start a little before: ids are times or numbers. */
+  /** The events just before the newest. The API lists the oldest first, so start a little before: ids are times or
+   *  numbers. */
   async before(newest) {
     const [first, timed] = [Number(newest.split("-")[0]), newest.includes("-")];
     for (const back of timed ? [600_000, 60_000, 10_000, 1000] : [150]) {

@@ -15,6 +15,9 @@ const WHY = {
   stays_unknown: "They do not all fit inside, and nobody has left yet: we can't say how long the last person waits.",
 };
 
+/** The time of day, with the date if it is more than 20 hours away. */
+const nearTime = (at) => (new Date(at) - Date.now() < 72_000_000 ? timeOfDay(at) : dateTime(at));
+
 /** The curve of a slider, from position to amount and back: fine steps at the low end, large ones at the high end. */
 export function curve(least, most) {
   const low = Math.max(1, least);
@@ -206,9 +209,7 @@ export class Flow {
       const range = then.last_wait_range
         ? `Most likely ${duration(then.last_wait_range[0], true)} to ${duration(then.last_wait_range[1], true)}`
         : "";
-      const clears = then.clears_at
-        ? `the current line clears by ${new Date(then.clears_at) - Date.now() < 72_000_000 ? timeOfDay(then.clears_at) : dateTime(then.clears_at)}`
-        : "";
+      const clears = then.clears_at ? `the current line clears by ${nearTime(then.clears_at)}` : "";
       const note =
         dirty && this.now.full && this.rate.amount > this.now.rate && this.capacity.amount <= this.now.capacity
           ? "It is full inside: capacity, not the rate, is the limit. "

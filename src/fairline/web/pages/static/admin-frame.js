@@ -28,7 +28,7 @@ export function connection(state, more) {
     const what = more.what === "store" ? "Database unavailable" : "No connection to the server";
     banner(
       "link",
-      `${what} since ${timeExact(more.since)}. The numbers are from then; nobody loses a place. Reconnecting automatically.`,
+      `${what} since ${timeExact(more.since)}. The numbers are from then. Nobody loses a place. Reconnecting …`,
       "bad",
     );
   } else banner("link", null);

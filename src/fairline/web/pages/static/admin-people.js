@@ -8,7 +8,7 @@ import { ago, dateTime, languageField, number, plural, REASON, STATE } from "./a
 const PAGE = 50;
 const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
 
-/** What staff can do with a ticket, in the order shown. An action with `ends` ends the ticket, so the page asks first. */
+/** What staff can do with a ticket, in the order shown. An action with `ends` ends the ticket: the page asks first. */
 const ACTS = {
   call: { label: "Call", main: true, fields: [{ name: "desk", label: "Desk, for example Desk 2", longest: 60 }] },
   start: { label: "Has come in", main: true },
@@ -143,14 +143,15 @@ export class People {
   }
 
   async load(cursor) {
-    const asked = (this.asked = {});
+    const request = {};
+    this.request = request;
     const query = new URLSearchParams({ limit: String(PAGE) });
     if (this.state.value) query.set("status", this.state.value);
     if (this.search.value.trim()) query.set("search", this.search.value.trim());
     if (cursor) query.set("cursor", cursor);
     try {
       const found = await get(this.queue.path(`/tickets?${query}`));
-      if (asked !== this.asked) return;
+      if (request !== this.request) return; // a newer one was sent
       this.cursor = found.cursor;
       this.cursorUsed = Boolean(cursor);
       const rows = found.tickets.map((ticket) => this.row(ticket));

@@ -74,7 +74,7 @@ export function start() {
   });
   events.load();
   shortcut("p", () => document.querySelector('[data-do="pause"]').click());
-  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // does nothing where the button is disabled
+  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // nothing if it is disabled
   shortcut("/", () => {
     choose("people");
     people.search.focus();

@@ -42,7 +42,7 @@ function draw(queues) {
         h(
           "p",
           {},
-          "A queue lets people wait for a website or a desk. Create the first one; you can change its settings at any time.",
+          "A queue lets people wait for a website or a desk. Create the first one; its settings can be changed later.",
         ),
       ),
     );

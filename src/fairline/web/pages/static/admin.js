@@ -13,8 +13,8 @@ const PAGES = {
   audit: () => import("./admin-audit.js"),
 };
 
-/** Keep the tab of the address, count down to the next try, and look whether someone is signed in already who came here by
- *  a link. */
+/** Keep the part of the address after #, count down to the next attempt, and check whether someone who came by a link
+ *  is signed in already. */
 async function signIn() {
   document.querySelector("form").action += location.hash; // a redirect keeps what follows the # in the address
   const button = document.querySelector('[data-do="sign-in"]'),
