@@ -337,7 +337,7 @@ def test_every_text_an_operator_may_set_is_in_the_catalogue() -> None:
 @pytest.mark.parametrize(
     ("span", "words"),
     [
-        (None, "hard to say right now"),
+        (None, "We’ll show a wait time soon"),
         ((5, 40), "less than a minute"),
         ((20, 100), "about 1–2 minutes"),
         ((550, 880), "about 10–15 minutes"),
