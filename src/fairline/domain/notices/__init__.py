@@ -1,6 +1,6 @@
-"""Notices: what people are told of their place when they do not look: by text message, by e-mail.
+"""Notices: text messages and e-mails that tell people about their place while they are not looking at the page.
 
-A notice is made of an event. It goes out while it is still true, and not after.
+A notice is made from an event. It is sent only while it is still true.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTICE = "notice"
 
 
 class NoticeKind(StrEnum):
-    """What people can be told. `called` is told again at a recall, and also says that someone was let in."""
+    """The kinds of notices. `called` is sent again for a recall, and also when a person is let in."""
 
     JOINED = "joined"
     NEARLY = "nearly"
@@ -28,7 +28,7 @@ class NoticeKind(StrEnum):
     TRANSFERRED = "transferred"
 
 
-#: Which events are told.
+#: The notice for each event that has one.
 KIND_OF: dict[EventType, NoticeKind] = {
     EventType.JOINED: NoticeKind.JOINED,
     EventType.NEARLY: NoticeKind.NEARLY,
@@ -41,7 +41,7 @@ KIND_OF: dict[EventType, NoticeKind] = {
 
 
 class Recipient(Struct, frozen=True, kw_only=True):
-    """Whom to tell, as they said when they joined."""
+    """The person who gets a notice, as they described themselves when they joined."""
 
     name: str | None
     phone: str | None
@@ -54,7 +54,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     """One notice, as it is sent."""
 
     id: str
-    """The same in every try: whoever has seen it drops the repeat."""
+    """The same in every attempt, so that a receiver can drop a repeat."""
     type: str = NOTICE
     notice: NoticeKind
     queue: str
@@ -65,13 +65,13 @@ class Notice(Struct, frozen=True, kw_only=True):
     desk: str | None
     subject: str
     text: str
-    """All there is to say, in the person's language, the link with it."""
+    """The whole notice in the person's language, with the link."""
     url: str | None
-    """Where they see their ticket."""
+    """The address of their ticket."""
     to: Recipient | None
 
     def packed(self) -> str:
-        """As it is kept, and posted."""
+        """The notice as JSON, as it is stored and posted."""
         return msgspec.json.encode(self).decode()
 
 
@@ -79,9 +79,8 @@ unpacked = msgspec.json.Decoder(Notice).decode
 
 
 def is_true(notice: Notice, ticket: Ticket | None) -> bool:
-    """Whether there is still a point in telling someone: nobody is told that it is nearly their turn once they were
-    called, nor called to a desk that they have been to; and nobody what was meant for the one who had the number in a
-    queue that was deleted."""
+    """Whether a notice is still true. It is not if the person has been called since a notice that their turn is near,
+    or has already been to the desk, or if the number belonged to someone else in a deleted queue of the same name."""
     at = round(notice.at.timestamp() * 1000)
     if ticket is None or ticket.joined > at:
         return False
@@ -93,7 +92,7 @@ def is_true(notice: Notice, ticket: Ticket | None) -> bool:
         case NoticeKind.RETURNED:
             return ticket.status is Status.WAITING
         case NoticeKind.CALLED:
-            # Called again since, they are told so by the notice of that.
+            # If they were called again since, the notice of that call says so.
             return ticket.status is Status.ADMITTED and ticket.admitted <= at
         case NoticeKind.TRANSFERRED:
             return ticket.went is not None

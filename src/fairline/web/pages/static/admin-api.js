@@ -63,7 +63,7 @@ const HIDDEN_SECONDS = 60;
 
 /**
  * A stream of live events. It reconnects automatically, and closes while the page is hidden. `on.now` and `on.event`
- * get the messages; `on.state` gets "live", "lost" (with the time since when) or "ended" (with the code of the refusal).
+ * get the messages. `on.state` gets "live", "lost" (with the time since when) or "ended" (with a code).
  */
 export class Live {
   constructor(path, on) {

@@ -27,8 +27,8 @@ export const changeable = (ticket) =>
   ]);
 
 /**
- * A press is `{title, path, body}`, and either `key` (by which the server knows a repeated press), or `ticket` and `seen`
- * (the press is repeated only if the ticket has not changed since), or neither if a repeat changes nothing.
+ * A press is `{title, path, body}`, and either `key` (by which the server knows a repeated press), or `ticket` and
+ * `seen` (it is repeated only if the ticket has not changed since), or neither if a repeat changes nothing.
  */
 export class Presses {
   constructor(queue, on) {

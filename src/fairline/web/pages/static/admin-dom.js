@@ -112,7 +112,7 @@ export function confirm(title, text, action, tone = "bad") {
 /** A form in a dialog: its fields, the label of its button, and the function that gets the values. */
 export function ask(title, fields, action, send, note = "") {
   return dialog(title, (close) => {
-    const told = h("p", { class: "wrong", role: "alert", hidden: true });
+    const mistake = h("p", { class: "wrong", role: "alert", hidden: true });
     const inputs = fields.map((field) => [field, input(field)]);
     const button = h("button", { class: "button", "data-do": "confirm" }, action);
     const form = h(
@@ -122,13 +122,13 @@ export function ask(title, fields, action, send, note = "") {
         onsubmit: async (event) => {
           event.preventDefault();
           button.disabled = true;
-          told.hidden = true;
+          mistake.hidden = true;
           try {
             await send(Object.fromEntries(inputs.map(([field, element]) => [field.name, read(field, element)])));
             close();
           } catch (error) {
-            told.textContent = error.message;
-            told.hidden = false;
+            mistake.textContent = error.message;
+            mistake.hidden = false;
           }
           button.disabled = false;
         },
@@ -138,7 +138,7 @@ export function ask(title, fields, action, send, note = "") {
         element,
         field.note ? h("p", { class: "note" }, field.note) : null,
       ]),
-      told,
+      mistake,
       h(
         "div",
         { class: "tools" },

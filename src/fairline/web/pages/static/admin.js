@@ -18,14 +18,14 @@ const PAGES = {
 async function signIn() {
   document.querySelector("form").action += location.hash; // a redirect keeps what follows the # in the address
   const button = document.querySelector('[data-do="sign-in"]'),
-    told = show("told");
+    message = show("told");
   let left = page.wait;
   if (left) {
     button.disabled = true;
     const timer = setInterval(() => {
       left -= 1;
       write(
-        told,
+        message,
         left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.",
       );
       if (left <= 0) {
@@ -33,7 +33,7 @@ async function signIn() {
         button.disabled = false;
       }
     }, 1000);
-  } else if (!told && !document.referrer.startsWith(location.origin)) {
+  } else if (!message && !document.referrer.startsWith(location.origin)) {
     // The browser sends the cookie with a call from this page, though not with a link from another site.
     const answer = await fetch("/api/v1/admin/session", { cache: "no-store" }).catch(() => null);
     if (answer?.ok && location.pathname !== "/admin/sign-in") location.replace(location.href);
