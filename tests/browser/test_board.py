@@ -117,12 +117,12 @@ def test_every_call_is_heard_once_and_only_after_someone_turned_sound_on(venue: 
     assert [words for words, _ in spoken(page, 5)] == [
         "Number 3, Desk 2",
         "Number 3, Desk 2",
-        "Number 2, please come forward",
-        "Number 4, please come forward",
-        "Number 2, please come forward",
+        "Number 2, please come to the desk",
+        "Number 4, please come to the desk",
+        "Number 2, please come to the desk",
     ]
     assert page.evaluate("heard.chimes") == tried + 2 * 5
-    expect(page.locator('[data-show="announce"]')).to_have_text("Number RCH-000002, please come forward")
+    expect(page.locator('[data-show="announce"]')).to_have_text("Number RCH-000002, please come to the desk")
 
     # Remembered: a screen that may play sound by itself goes on after a reload, any other with the next press.
     page.reload()

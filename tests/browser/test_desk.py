@@ -43,7 +43,7 @@ def test_everything_one_does_is_seen_by_the_other(office: Queue, venue: Venue, s
     soon(row(other, "elsewhere", 1).get_by_text("called to Desk 1"))
     gone_soon(row(other, "line", 1))
     press(one, "recall")
-    said(one).to_contain_text("called once more")
+    said(one).to_contain_text("was called again")
     press(one, "start")
     soon(row(other, "elsewhere", 1).get_by_text("served at Desk 1"))
     press(one, "done_next")
@@ -63,7 +63,7 @@ def test_everything_one_does_is_seen_by_the_other(office: Queue, venue: Venue, s
     expect(mine(one, 2)).to_be_visible()
     press(one, "hold")
     soon(row(other, "on_hold", 2))
-    row(other, "on_hold", 2).get_by_role("button", name="Back to the line").click()
+    row(other, "on_hold", 2).get_by_role("button", name="Back in line").click()
     gone_soon(row(one, "on_hold", 2))
     soon(row(one, "line", 2))
 
@@ -72,11 +72,11 @@ def test_everything_one_does_is_seen_by_the_other(office: Queue, venue: Venue, s
     press(one, "transfer")
     one.get_by_label("To which queue").select_option(other_queue.name)
     one.locator('dialog [data-do="confirm"]').click()
-    said(one).to_contain_text("sent on to")
+    said(one).to_contain_text("was transferred to")
     gone_soon(row(other, "elsewhere", 4))
     assert other_queue.waiting() == 1
 
-    for action, words in (("pass", "lets one pass"), ("hold", "is on hold")):
+    for action, words in (("step_back", "lets the next person go first"), ("hold", "is on hold")):
         row(one, "line", 2).get_by_role("button", name=re.compile("^More")).click()
         row(one, "line", 2).locator(f'[data-act="{action}"]').click()
         said(one).to_contain_text(words)
@@ -234,7 +234,7 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
     page.keyboard.press("n")
     expect(mine(page, 1)).to_be_visible()
     for key, words in (
-        ("r", "called once more"),
+        ("r", "was called again"),
         ("x", "did not come"),
         ("u", "came after all"),
         ("S", "being served"),

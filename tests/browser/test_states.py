@@ -84,7 +84,7 @@ def test_without_javascript_a_button_joins_and_the_page_refreshes_itself(venue: 
     assert queue.waiting() == 1, "looking does not join"
     page.get_by_role("button", name="Join the line").click()
     shows(page, "position").to_have_text("2")
-    shows(page, "heard").to_have_text("This page refreshes by itself.", use_inner_text=True)
+    shows(page, "heard").to_have_text("This page refreshes automatically.", use_inner_text=True)
     queue.call()
     shows(page, "position").to_have_text("1")
     page.get_by_text("Leave the line").click()
@@ -112,7 +112,7 @@ def test_someone_who_listens_is_not_told_every_step(venue: Venue, come: NewPerso
     queue = venue.queue()
     queue.others(12)
     page = come().tab(queue.url)
-    shows(page, "announce").to_have_text("Place 13. Estimated wait: hard to say right now.")
+    shows(page, "announce").to_have_text("Place 13. Estimated wait: We’ll show a wait time soon.")
     for left in (12, 11):
         queue.call()
         shows(page, "position").to_have_text(str(left))

@@ -14,7 +14,7 @@ from tests.backends import PATIENCE_SECONDS
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
 
-LOST = "Connection lost. Your place is kept; trying again."
+LOST = "Connection lost. Reconnecting; your place is kept for a while."
 
 
 def without_streams(someone: Person, queue: Queue, *, refused: bool = False) -> Page:
@@ -162,13 +162,13 @@ def test_a_server_restarted_under_the_page_changes_nothing(venue: Venue, come: N
     queue = venue.queue()
     queue.others(1)
     page = come().tab(queue.url)
-    shows(page, "heard").to_have_text("Live")
+    shows(page, "heard").to_have_text("Up to date")
     stopping = threading.Thread(target=venue.server.stop)
     stopping.start()
     shows(page, "heard").to_have_text(LOST)
     stopping.join()
     venue.server.start()
-    shows(page, "heard").to_have_text("Live")
+    shows(page, "heard").to_have_text("Up to date")
     shows(page, "position").to_have_text("2")
     queue.call(2)
     page.wait_for_url(f"{venue.site.url}/**")
@@ -212,7 +212,7 @@ def test_in_a_hidden_tab_the_turn_is_called_by_title_and_sound(venue: Venue, com
         };
     """)
     page = me.tab(queue.url)
-    shows(page, "heard").to_have_text("Live")
+    shows(page, "heard").to_have_text("Up to date")
     page.get_by_role("button", name="Sound when it is my turn").click()
     tried = page.evaluate("window.notes")
     page.evaluate("looksAway(true)")

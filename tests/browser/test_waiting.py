@@ -21,12 +21,12 @@ def test_from_joining_to_the_site_with_a_session_token_that_works(venue: Venue, 
     shows(page, "position").to_have_text("3")
     shows(page, "behind").to_have_text("2 people behind you")
     assert page.locator("[role=progressbar]").get_attribute("aria-valuenow") == "25"
-    shows(page, "heard").to_have_text("Live")
+    shows(page, "heard").to_have_text("Up to date")
     queue.call(2)
     shows(page, "title").to_have_text("You are next")
     (called,) = queue.call()
     expect(page.get_by_role("heading", name="It is your turn")).to_be_visible()
-    expect(page.get_by_role("link", name="Go in now")).to_be_visible()
+    expect(page.get_by_role("link", name="Continue")).to_be_visible()
     page.wait_for_url(f"{venue.site.url}/**")
     assert page.text_content("body") == f"Welcome, ticket {called['ticket']}"
     assert queue.ticket(called["ticket"])["status"] == "active"
@@ -64,7 +64,7 @@ def test_a_reload_keeps_the_place(venue: Venue, come: NewPerson) -> None:
     queue.others(1)
     for _ in range(3):
         page.reload()
-        shows(page, "heard").to_have_text("Live")
+        shows(page, "heard").to_have_text("Up to date")
         shows(page, "position").to_have_text("2")
     # Longer than the grace: what the closing of the page began, the coming back has ended.
     other = queue.others(1)[0]["ticket"]
@@ -78,7 +78,7 @@ def test_closing_the_tab_frees_the_place_after_the_grace(venue: Venue, come: New
     me = come()
     page = me.tab(queue.url)
     shows(page, "position").to_have_text("1")
-    shows(page, "heard").to_have_text("Live")
+    shows(page, "heard").to_have_text("Up to date")
     assert queue.waiting() == 1
     with page.expect_event("close"):  # it is only asked to: what comes of it goes on while we wait
         page.close(run_before_unload=True)
@@ -93,7 +93,7 @@ def test_two_tabs_share_one_ticket_and_one_stream(venue: Venue, come: NewPerson)
     first, second = me.tab(queue.url), me.tab(queue.url)
     for page in (first, second):
         shows(page, "position").to_have_text("3")
-        shows(page, "heard").to_have_text("Live")
+        shows(page, "heard").to_have_text("Up to date")
     assert queue.waiting() == 3
     queue.call()
     for page in (first, second):
@@ -102,7 +102,7 @@ def test_two_tabs_share_one_ticket_and_one_stream(venue: Venue, come: NewPerson)
     first.close(run_before_unload=True)
     queue.call()
     shows(second, "position").to_have_text("1")
-    shows(second, "heard").to_have_text("Live")
+    shows(second, "heard").to_have_text("Up to date")
     assert queue.waiting() == 1
     queue.call()
     second.wait_for_url(f"{venue.site.url}/**")
@@ -139,7 +139,7 @@ def test_leaving_takes_two_presses_of_a_key_and_coming_back_one(venue: Venue, co
 def test_what_the_operator_says_is_shown_at_once_and_taken_back(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue()
     page = come().tab(queue.url)
-    shows(page, "heard").to_have_text("Live")
+    shows(page, "heard").to_have_text("Up to date")
     queue.admin("POST", "/message", json={"text": "Doors open at <b>eight</b>."})
     shows(page, "message").to_have_text("Doors open at <b>eight</b>.")
     expect(page.get_by_text("From the organiser")).to_be_visible()
@@ -154,7 +154,7 @@ def test_a_pause_is_told_and_its_end(venue: Venue, come: NewPerson) -> None:
     shows(page, "title").to_have_text("You are in line")
     queue.set(status="paused")
     shows(page, "title").to_have_text("The line is paused")
-    shows(page, "wait").to_have_text("hard to say right now")
+    shows(page, "wait").to_have_text("We’ll show a wait time soon")
     queue.set(status="active")
     shows(page, "title").to_have_text("You are in line")
 

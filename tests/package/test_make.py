@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -55,6 +56,20 @@ def test_nothing_is_installed_twice(checkout: Path) -> None:
     touch(checkout, ".dev", 2_000)
     for target in ("run", "test", "check", "dist"):
         assert "pip install" not in would_do(checkout, target), target
+
+
+def test_biome_is_installed_for_the_check_alone_and_again_only_for_another_version(checkout: Path) -> None:
+    for made in ("bin/python", ".run", ".dev"):
+        touch(checkout, made, 2_000)
+    assert "@biomejs/biome@" not in would_do(checkout, "test")
+    commands = would_do(checkout, "check")
+    (version,) = re.findall(r"@biomejs/biome@(\S+)", commands)
+    assert "--no-package-lock" in commands
+    touch(checkout, f".biome-{version}", 2_000)
+    assert "@biomejs/biome@" not in would_do(checkout, "check")
+    makefile = checkout / "Makefile"
+    makefile.write_text(makefile.read_text(encoding="utf-8").replace(version, "9.9.9"), encoding="utf-8")
+    assert "@biomejs/biome@9.9.9" in would_do(checkout, "check")
 
 
 @pytest.mark.parametrize("name", CHANGED)

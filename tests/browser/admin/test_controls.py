@@ -53,10 +53,10 @@ def test_events_come_as_they_happen_and_can_be_filtered(night: Night, come: Come
     joined = night.join()
     mine = shown(page, "events").locator("li", has_text=joined["label"])
     expect(mine).to_contain_text("joined the line")
-    shown(page, "event-filter").select_option("Done and gone")
+    shown(page, "event-filter").select_option("Done and left")
     expect(mine).to_have_count(0)
     night.api.post(f"/queues/{SALE}/tickets/{joined['ticket']}/cancel")
-    expect(mine).to_contain_text("is gone: cancelled")
+    expect(mine).to_contain_text("left: cancelled")
 
 
 def test_health_names_the_workers_and_the_store(come: Come) -> None:
@@ -76,7 +76,7 @@ def test_pause_resume_and_maintenance_take_effect_at_once(night: Night, come: Co
     soon(lambda: night.told(someone)["queue_status"] == "paused", "people are told that it is paused")
     seen_soon(shown(page, "status"), "Paused")
     admitted = night.queue("/stats")["admitted_total"]
-    expect(page.get_by_text("Paused: people can join, and nobody is let in.")).to_be_visible()
+    expect(page.get_by_text("Paused: people can join, but nobody is let in.")).to_be_visible()
     do(page, "maintenance").click()
     page.keyboard.press("Escape")  # thought better of it
     assert night.queue()["status"] == "paused"
@@ -208,7 +208,7 @@ def test_someone_is_found_and_acted_on(night: Night, come: Come) -> None:
         "revoke",
     ]
     act("hold")
-    expect(side.locator(".badge")).to_have_text("Put aside")
+    expect(side.locator(".badge")).to_have_text("On hold")
     expect(side.locator('[data-act="call"]')).to_have_count(0)
     act("release")
     expect(side.locator(".badge")).to_have_text("Waiting")
@@ -217,7 +217,7 @@ def test_someone_is_found_and_acted_on(night: Night, come: Come) -> None:
     do(page, "confirm").click()
     soon(lambda: night.queue(f"/tickets/{joined['ticket']}")["position"] == 1, "moved up")
     act("call")
-    page.get_by_label("Where to").fill("Desk 2")
+    page.get_by_label("Desk, for example").fill("Desk 2")
     do(page, "confirm").click()
     soon(lambda: state() == "admitted", "called")
     act("no_show")
@@ -290,4 +290,4 @@ def test_a_priority_pass_is_issued_used_and_withdrawn(night: Night, come: Come) 
     page.get_by_role("button", name="Done").click()
     page.get_by_role("button", name="Withdraw").click()
     do(page, "confirm").click()
-    expect(page.get_by_text("No pass is good at the moment.")).to_be_visible()
+    expect(page.get_by_text("There are no valid passes.")).to_be_visible()

@@ -334,7 +334,7 @@ async def test_who_is_sent_on_is_told_where_to(service: Fairline, queue: QueueId
             await Desk(service).transfer(queue, 1, other)
             await until(lambda: ("transferred", 1) in told(receiver))
         letter = receiver.letters[-1].told
-        assert letter["text"].startswith("The Bakery: le hemos enviado a The Café. Su número allí es RCAFE-000001.")
+        assert letter["text"].startswith("The Bakery: le hemos pasado a The Café. Su número allí es RCAFE-000001.")
         taken = await Desk(service).moved(letter["url"].partition("#")[2], "her phone")
         assert (taken.queue, taken.ticket_status.number) == (other, 1)
     finally:

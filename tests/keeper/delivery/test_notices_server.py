@@ -113,7 +113,7 @@ def test_people_are_told_by_the_example_gateway_and_by_mail_after_both_were_down
     link = f"{server.base_url}/q/bakery"
     assert Counter(gateway.said) == Counter(
         [
-            f"to +41446681800: The Bakery: Ihre Nummer ist RBAKERY-000001. Ihr Platz in der Reihe: 1. {link}",
+            f"to +41446681800: The Bakery: Ihre Nummer ist RBAKERY-000001. Ihr Platz in der Warteschlange: 1. {link}",
             "to +41446681800: The Bakery: RBAKERY-000001, Sie sind an der Reihe. Bitte gehen Sie zu: Desk 2. " + link,
             f"to +41446681801: The Bakery: 번호는 RBAKERY-000002입니다. 현재 순서: 2번째. {link}",
             f"to +41446681801: The Bakery: RBAKERY-000002 님, {NEARLY} {link}",

@@ -32,7 +32,7 @@ def test_a_form_makes_a_ticket_and_leads_to_its_page(walk_in: WalkIn) -> None:
 def test_a_form_that_asks_for_an_e_mail_address_keeps_it(walk_in: WalkIn) -> None:
     queue, me = walk_in.queue(ask_email="required"), walk_in.someone()
     key = form_of(me, queue)
-    assert wrong(send(me, queue, key)) == {"email": "Please tell us your e-mail address."}
+    assert wrong(send(me, queue, key)) == {"email": "Enter your e-mail address."}
     assert send(me, queue, key, email=" ada@example.com ").status_code == 303
     assert walk_in.tickets(queue)[0]["email"] == "ada@example.com"
     unasked, other = walk_in.queue(), walk_in.someone()
@@ -100,7 +100,7 @@ def test_a_form_from_before_a_change_is_checked_by_what_is_asked_now(walk_in: Wa
     key = form_of(me, queue)
     walk_in.staff.patch(f"/queues/{queue}", json={"ask_name": "required", "ask_phone": "no"})
     answer = send(me, queue, key, phone="030 123456")
-    assert wrong(answer) == {"name": "Please tell us your name."}
+    assert wrong(answer) == {"name": "Enter your name."}
     assert f'value="{key}"' in answer.text, "the same form, to be sent again"
     assert send(me, queue, key, name="Ada", phone="no number").status_code == 303
     assert walk_in.tickets(queue)[0]["phone"] is None, "what is not asked is not kept"
@@ -136,27 +136,30 @@ def test_a_form_with_a_foreign_key_is_a_new_form(walk_in: WalkIn) -> None:
 @pytest.mark.parametrize(
     ("fields", "found"),
     [
-        ({"phone": "12"}, {"phone": "This is not a phone number. Write it like 030 123456."}),
-        ({"phone": "call me"}, {"phone": "This is not a phone number. Write it like 030 123456."}),
-        ({"phone": "+" + "4" * 500}, {"phone": "This is not a phone number. Write it like 030 123456."}),
-        ({"name": "x" * 10_000}, {"name": "At most 100 characters, please."}),
-        ({"name": "a\x00b"}, {"name": "This has characters that cannot be shown. Please type your name again."}),
-        ({"name": "a\nb"}, {"name": "This has characters that cannot be shown. Please type your name again."}),
-        ({"name": "a\u202eb"}, {"name": "This has characters that cannot be shown. Please type your name again."}),
-        ({"email": "ada"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
-        ({"email": "a@b.example\nBcc: x"}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
-        ({"email": "x" * 999}, {"email": "This is not an e-mail address. Write it like ada@example.com."}),
+        ({"phone": "12"}, {"phone": "This is not a phone number. Write it like this: 030 123456."}),
+        ({"phone": "call me"}, {"phone": "This is not a phone number. Write it like this: 030 123456."}),
+        ({"phone": "+" + "4" * 500}, {"phone": "This is not a phone number. Write it like this: 030 123456."}),
+        ({"name": "x" * 10_000}, {"name": "Use at most 100 characters."}),
+        ({"name": "a\x00b"}, {"name": "This contains characters we can’t display. Please type your name again."}),
+        ({"name": "a\nb"}, {"name": "This contains characters we can’t display. Please type your name again."}),
+        ({"name": "a\u202eb"}, {"name": "This contains characters we can’t display. Please type your name again."}),
+        ({"email": "ada"}, {"email": "This is not an e-mail address. Write it like this: ada@example.com."}),
+        (
+            {"email": "a@b.example\nBcc: x"},
+            {"email": "This is not an e-mail address. Write it like this: ada@example.com."},
+        ),
+        ({"email": "x" * 999}, {"email": "This is not an e-mail address. Write it like this: ada@example.com."}),
         (
             {"party_size": "0"},
-            {"party_size": "A whole number from 1 to 20, please. With more people, ask at the desk."},
+            {"party_size": "Enter a whole number from 1 to 20. For larger groups, ask at the desk."},
         ),
         (
             {"party_size": "2.5"},
-            {"party_size": "A whole number from 1 to 20, please. With more people, ask at the desk."},
+            {"party_size": "Enter a whole number from 1 to 20. For larger groups, ask at the desk."},
         ),
         (
             {"party_size": "9" * 99},
-            {"party_size": "A whole number from 1 to 20, please. With more people, ask at the desk."},
+            {"party_size": "Enter a whole number from 1 to 20. For larger groups, ask at the desk."},
         ),
     ],
     ids=lambda value: str(value)[:40],
@@ -216,7 +219,7 @@ def test_three_numbers_an_hour_for_one_phone_in_words_people_understand(walk_in:
     assert (answer.status_code, answer.headers["x-fairline-state"]) == (429, "form")
     assert int(answer.headers["retry-after"]) > 3000
     assert dict(WRONG.findall(answer.text)) == {
-        "phone": "3 numbers an hour for one phone. Try again in 60 minutes, or ask at the desk."
+        "phone": "You can take 3 numbers an hour with one phone. Try again in 60 minutes, or ask at the desk."
     }
     assert 'value="Ada"' in answer.text
     assert len(walk_in.tickets(queue)) == 3
@@ -231,7 +234,7 @@ def test_three_numbers_an_hour_for_one_mailbox_in_words_people_understand(walk_i
     answer = send(me, queue, form_of(me, queue), email="Ada@example.com")
     assert answer.status_code == 429
     assert dict(WRONG.findall(answer.text)) == {
-        "email": "3 numbers an hour for one e-mail address. Try again in 60 minutes, or ask at the desk."
+        "email": "You can take 3 numbers an hour with one e-mail address. Try again in 60 minutes, or ask at the desk."
     }
 
 
@@ -241,7 +244,7 @@ def test_the_limit_of_an_address_is_told_above_the_form(walk_in: WalkIn) -> None
     assert send(first, queue, form_of(first, queue)).status_code == 303
     answer = send(second, queue, form_of(second, queue, "de"), "de")
     assert answer.status_code == 429
-    assert "1 Nummer in der Minute aus einem Netz. Versuchen Sie es in 1 Minute wieder" in answer.text
+    assert "Aus einem Netz kann man 1 Nummer pro Minute ziehen. Versuchen Sie es in 1 Minute noch einmal" in answer.text
 
 
 def test_a_phone_that_has_a_number_elsewhere_is_told_so(walk_in: WalkIn) -> None:

@@ -87,7 +87,7 @@ def test_a_kiosk_takes_numbers_for_many_and_the_same_press_once(walk_in: WalkIn)
     assert walk_in.tickets(queue)[0]["party_size"] == 4
     wrong_size = press(tablet, queue, party_size="99")
     assert wrong_size.status_code == 422
-    assert "A whole number from 1 to 20" in wrong_size.text
+    assert "Enter a whole number from 1 to 20" in wrong_size.text
 
 
 def test_a_press_whose_number_went_along_on_a_phone_leads_to_the_start(walk_in: WalkIn) -> None:

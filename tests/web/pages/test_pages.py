@@ -338,7 +338,7 @@ def test_every_text_an_operator_may_set_is_in_the_catalogue() -> None:
 @pytest.mark.parametrize(
     ("span", "words"),
     [
-        (None, "hard to say right now"),
+        (None, "We’ll show a wait time soon"),
         ((5, 40), "less than a minute"),
         ((20, 100), "about 1–2 minutes"),
         ((550, 880), "about 10–15 minutes"),
@@ -361,6 +361,14 @@ def test_only_an_address_with_the_right_digest_is_kept_for_ever(access: PageAcce
     assert "immutable" in access.someone().get(address).headers["cache-control"]
     for other in ("/static/fairline.js", "/static/fairline.js?v=123"):
         assert access.someone().get(other).headers["cache-control"] == "public, max-age=300"
+
+
+def test_a_script_imports_another_one_by_an_address_that_is_kept_for_ever(access: PageAccess) -> None:
+    page = access.someone().get(f"/q/{access.queue()}").text
+    (script,) = re.findall(r'src="(/static/waiting\.js\?v=\w+)"', page)
+    (imported,) = re.findall(r'from "\.(/format\.js\?v=\w+)"', access.someone().get(script).text)
+    assert f'rel="modulepreload" href="/static{imported}"' in page
+    assert "immutable" in access.someone().get(f"/static{imported}").headers["cache-control"]
 
 
 def test_the_client_is_small(access: PageAccess) -> None:

@@ -1,7 +1,7 @@
-"""A place to arrive, for a queue that has no site yet: it takes the pass as a site would, and says so.
+"""A page that stands in for the site of a queue that has none yet: it accepts the session token as a site would.
 
-Set as `target_url`, it shows a queue from the waiting page to the inside and out again, without a site behind it. The
-queue `demo` of a fresh server leads here.
+Set as `target_url`, it lets people try a queue from the waiting page to the inside and out again. The queue `demo` of a
+new server leads here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ArrivalPages(Pages):
     """The page at /arrived/{queue}."""
 
     async def show(self, request: Request) -> Response:
-        """Takes the pass out of the address, or shows the inside to who has one; all others are sent to the line."""
+        """Take the session token out of the address, or show the page to a visitor with one. Others go to the line."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
-            claims = self._pass(request, queue)
+            claims = self._claims(request, queue)
             if SESSION_COOKIE in request.args:
                 by = self._context.sessions.arriving_client(request, claims, _cookie(queue))
                 await self._service.start(queue, claims.number, by, claims.joined)
@@ -47,22 +47,22 @@ class ArrivalPages(Pages):
         return await self._access.drawing.draw(content, 200, answer.settings)
 
     async def leave(self, request: Request) -> Response:
-        """The button to go: the room inside is free at once."""
+        """The button to leave: the place inside is free at once."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
             if self._is_foreign(request) or fields_of(request).get("do") != "leave":
                 return see_other(arrival_url(queue, self._lang(request)))
-            claims = self._pass(request, queue)
+            claims = self._claims(request, queue)
             by = claims.client or self._context.sessions.browser_at_address(request)
             await self._service.leave(queue, claims.number, claims.joined, by)
         except (QueueNotFound, StoreError) as error:
             return await self._access.refuse(request, name, error, path=arrival_url(name))
-        except FairlineError:  # gone already, and the waiting page says so
+        except FairlineError:  # the session has ended already, and the waiting page says so
             pass
         return see_other(page_url(name, self._lang(request)))
 
-    def _pass(self, request: Request, queue: QueueId) -> SessionClaims:
+    def _claims(self, request: Request, queue: QueueId) -> SessionClaims:
         token = other_token(request, _cookie(queue), SESSION_COOKIE)
         claims: SessionClaims = self._service.keyring.sessions.check(token, time.time())
         if claims.queue != queue:
@@ -74,5 +74,5 @@ class ArrivalPages(Pages):
 
 
 def _cookie(queue: QueueId) -> str:
-    """One of its own: a site at the same host has the usual one."""
+    """A cookie of its own: a site on the same host uses the usual one."""
     return f"fairline_arrived_{queue}"

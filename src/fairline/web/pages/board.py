@@ -1,7 +1,7 @@
-"""The screen at the counter: who is called where, in large letters.
+"""The board: a screen that shows in large letters who is called to which desk.
 
-The server draws the frame and hands over what the board shows at this moment; the page's script draws it, and goes on
-from there for as long as the screen is on.
+The server draws the frame and sends what the board shows now. The page's script draws it, and keeps it up to date for
+as long as the screen is on.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from fairline.web.server.http import Request, Response, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 
 THEMES = ("light", "dark", "contrast")
-#: After this a screen that could not be drawn looks again.
+#: After this time a screen without a queue checks again.
 LOOK_AGAIN_SECONDS = 15
-#: What the page's script says.
+#: The texts that the page's script needs.
 _LIVE_WORDS = (
     "group",
     "board_waiting",
@@ -67,7 +67,7 @@ class BoardPages:
             if wants_json(request):
                 return failure(request, error)
             failure(request, error)  # for the log
-            # The frame is there, and fills by itself as soon as there is something to show.
+            # The script fills the frame as soon as there is something to show.
             return self._draw(request, queues, [], 503)
 
     def _draw(
@@ -99,5 +99,6 @@ class BoardPages:
             "theme": theme if theme in THEMES else "",
             "css": self._assets.url("board.css"),
             "script": self._assets.url("board.js"),
+            "format_script": self._assets.url("format.js"),
         }
         return self._drawing.draw_plain("board.html", values | more, status)

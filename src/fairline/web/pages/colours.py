@@ -1,20 +1,20 @@
-"""The colours of a page: from what an operator has set, such that everything can be read."""
+"""The colours of a page: those that an operator has set, corrected so that everything can be read."""
 
 from __future__ import annotations
 
 from fairline.domain.queue import QueueSettings
 
-#: What small text needs against its background (WCAG 2.2, level AA), with a little to spare.
+#: The contrast that small text needs (WCAG 2.2, level AA), and a little more.
 CONTRAST = 4.7
 _BLACK, WHITE, _INK = (0, 0, 0), (255, 255, 255), (20, 24, 31)
-#: As in waiting.css.
+#: The backgrounds in waiting.css.
 _LIGHT, _DARK = (255, 255, 255), (16, 19, 26)
 
 Colour = tuple[int, int, int]
 
 
 def style(settings: QueueSettings) -> str:
-    """The page's variables as CSS; empty where nothing is set."""
+    """The CSS variables of the page; empty if nothing is set."""
     rules: list[str] = []
     background = parsed(settings.background_colour) if settings.background_colour else None
     if background:
@@ -62,7 +62,7 @@ def _mixed(colour: Colour, other: Colour, share: float) -> Colour:
 
 
 def contrast(one: Colour, other: Colour) -> float:
-    """How well one colour stands out from another, from 1 to 21."""
+    """The contrast of two colours, from 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

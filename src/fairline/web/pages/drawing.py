@@ -1,4 +1,4 @@
-"""Draws pages: by the built-in templates, or by an operator's own one, which is drawn apart."""
+"""Draws pages: with the built-in templates, or with an operator's own one in a separate process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairline.web.server.assets import Assets
 from fairline.web.server.http import Headers, Response
 
 HTML = b"text/html; charset=utf-8"
-#: An own template is tried in these states before it is kept, those of a ticket with one; and so long, which is as long
+#: An own template is tried in these states before it is stored, with a ticket of this status. TRIAL_SECONDS is as long
 #: as a busy machine needs.
 TRIED: dict[str, Status | None] = {
     "joining": None,
@@ -38,7 +38,7 @@ TRIED: dict[str, Status | None] = {
 TRIAL_SECONDS = 25.0
 _HEADERS: Headers = (
     (b"cache-control", b"no-store"),
-    # Where people go on to is not told which line they come from; our own form still says it is ours.
+    # The next site does not learn from which line people come; our own forms still send their origin.
     (b"referrer-policy", b"same-origin"),
     (b"x-robots-tag", b"noindex"),
 )
@@ -49,7 +49,7 @@ _POLICY = (
 
 
 class Drawing:
-    """All templates, and how a page becomes an answer."""
+    """Turns pages into answers, with all the templates."""
 
     def __init__(self, assets: Assets, renderer: Renderer) -> None:
         self._assets = assets
@@ -58,14 +58,14 @@ class Drawing:
         self._trial = asyncio.Lock()
 
     async def try_out(self, queue: QueueId, settings: QueueSettings) -> None:
-        """Refuse an own template that cannot be drawn. It is drawn in a process of its own: nobody's page waits for
-        one that has to be ended."""
+        """Refuse an own template that cannot be drawn. It is tried in a process of its own, so that no visitor's page
+        waits for one that has to be ended."""
         async with self._trial:
             renderer = Renderer(TRIAL_SECONDS)
             try:
                 for state, status in TRIED.items():
                     await self._try_state(renderer, queue, settings, state, status)
-            except OSError as error:  # no fault of the template, which is bounded wherever it is drawn
+            except OSError as error:  # not the fault of the template, whose limits apply wherever it is drawn
                 request_log.template_not_drawn(queue, str(error))
             finally:
                 await renderer.close()
@@ -83,18 +83,18 @@ class Drawing:
     async def draw(
         self, content: PageContent, status: int, settings: QueueSettings | None, headers: Headers = ()
     ) -> Response:
-        """The answer that shows a page."""
+        """The answer with a page."""
         nonce = secrets.token_urlsafe(12)
         values = self._values(content, settings, nonce)
-        body = await self._drawn_by_own(settings, values) if settings and settings.page_template else None
+        body = await self._drawn_by_own_template(settings, values) if settings and settings.page_template else None
         if body is not None and content.needs not in body:
-            body = None  # made for the waiting alone: without what this page is for, nobody could go on
+            body = None  # the template does not draw what this page is for, so that nobody could use it
         if body is None:
             body = self._environment.get_template("page.html").render(values)
         return _answer(status, body, nonce, ((b"x-fairline-state", content.state.encode()), *headers))
 
     def draw_plain(self, template: str, values: dict[str, Any], status: int) -> Response:
-        """The answer that shows one of our templates, in nobody's look but its own."""
+        """The answer with a built-in template, without the branding of a queue."""
         body = self._environment.get_template(template).render(values)
         return _answer(status, body, secrets.token_urlsafe(12))
 
@@ -107,7 +107,7 @@ class Drawing:
         status: int = 200,
         headers: Headers = (),
     ) -> Response:
-        """The answer that shows a page which is not for someone's own device: on a wall, or at the door."""
+        """The answer with a page for a shared screen or for paper: a kiosk or a poster."""
         nonce = secrets.token_urlsafe(12)
         colours = Markup(style(settings))
         body = self._environment.get_template(template).render(
@@ -125,13 +125,14 @@ class Drawing:
             "css": self._assets.url("waiting.css"),
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
+            "format_script": self._assets.url("format.js"),
             "form_script": self._assets.url("form.js"),
             "client": script["client"],
             "data": script,
         }
 
-    async def _drawn_by_own(self, settings: QueueSettings, values: dict[str, Any]) -> str | None:
-        """The page by the operator's template; None, and a word in the log, where there is none."""
+    async def _drawn_by_own_template(self, settings: QueueSettings, values: dict[str, Any]) -> str | None:
+        """The page by the operator's template; None, with a line in the log, if it cannot be drawn."""
         queue = values["page"].queue
         try:
             return await self._renderer.draw(settings.page_template, values)
@@ -143,7 +144,7 @@ class Drawing:
 
 
 def _sample(queue: str, status: Status) -> TicketAnswer:
-    """Someone's ticket, to try a template with."""
+    """A made-up ticket, to try a template with."""
     waits = status is Status.WAITING
     return TicketAnswer(
         queue=queue,

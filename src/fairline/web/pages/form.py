@@ -1,4 +1,4 @@
-"""The form for taking a number: what it asks, what someone has filled in, and what is wrong with that, in words."""
+"""The form for taking a number: what it asks, what a visitor filled in, and the mistakes in it, in words."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fairline.web.pages.languages import Language
 LONGEST_NAME = 100
 LONGEST_PHONE = 40
 EMAIL_EXAMPLE = "ada@example.com"
-#: A press of the form has a key of about so many characters; others are none of ours. A short one could be guessed.
+#: The length of a form's key. Keys of other lengths are not from our form; a shorter one could be guessed.
 SHORTEST_KEY, LONGEST_KEY = 16, 64
-#: As much of what was filled in as is shown again.
+#: How much of a field is shown again.
 SHOWN = 200
 
 
 class Filled(Struct, frozen=True, kw_only=True):
-    """What someone has filled in, as they wrote it. The key is made when the form is: whoever sends the same form
-    again, by a second tap or the back button, is given the same ticket."""
+    """What a visitor filled in, as they wrote it. The form is created with a key: sending the same form again, by a
+    second tap or with the back button, gives the same ticket."""
 
     key: str
     name: str = ""
@@ -41,13 +41,13 @@ class Filled(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> Filled:
-        """What a browser has sent. One that sends no key of ours cannot be known again, and is a new form."""
+        """What a browser has sent. Without a key of ours it counts as a new form."""
         key = fields.get("key", "")
-        told = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
-        return cls(key=key if SHORTEST_KEY <= len(key) <= LONGEST_KEY else new_key(), **told)
+        values = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
+        return cls(key=key if SHORTEST_KEY <= len(key) <= LONGEST_KEY else new_key(), **values)
 
     def request(self, settings: QueueSettings) -> JoinRequest:
-        """The join it asks for, of what the queue asks; to be checked before."""
+        """The join request, with the fields that the queue asks for. Check for mistakes first."""
         return JoinRequest(
             name=_asked(self.name, settings.ask_name),
             phone=_asked(self.phone, settings.ask_phone),
@@ -58,13 +58,13 @@ class Filled(Struct, frozen=True, kw_only=True):
         )
 
     def party(self, settings: QueueSettings) -> int | None:
-        """How many come; None where that is not said, or is no number."""
+        """The size of the party; None if it is missing or is not a number."""
         if settings.ask_party_size is Ask.NO or not self.party_size.isdecimal() or len(self.party_size) > 6:
             return None
         return int(self.party_size)
 
     def shown(self) -> Filled:
-        """The same, no longer than a page should be."""
+        """The same, cut to a length that a page can show."""
         return Filled(
             key=self.key,
             name=self.name[:SHOWN],
@@ -118,12 +118,12 @@ def _phone_mistake(phone: str, settings: QueueSettings, t: Language) -> str:
 
 
 def phone_example(settings: QueueSettings, t: Language) -> str:
-    """A number as one would write it."""
+    """An example of a phone number, as people write it."""
     return _kept_together(example(settings.phone_region), t)
 
 
 def _kept_together(text: str, t: Language) -> str:
-    """What is read from left to right, also where the words around it run the other way."""
+    """Text that is read from left to right, even within a language that is written from right to left."""
     return f"\u2066{text}\u2069" if t.direction == "rtl" else text
 
 

@@ -1,4 +1,4 @@
-"""The page at `/`: what this server is, for someone who opens its bare address. It names no queue."""
+"""The page at `/`: it says what this server is, and names no queue."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from fairline.web.pages.page_content import PageContent
 from fairline.web.server.http import Request, Response
 from fairline.web.server.problems import problem
 
-_OURS = QueueSettings(name="Fairline")
+_SETTINGS = QueueSettings(name="Fairline")
 
 
 class HomePage:
-    """What a browser is shown; to a program there is nothing here."""
+    """A page for browsers; a program gets 404."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
 
     async def show(self, request: Request) -> Response:
-        """A word on what this is, with links for staff."""
+        """What this server is, with links for staff and developers."""
         if "text/html" not in (request.text(b"accept") or ""):
             return problem("not_found", "There is nothing at /. See /docs for what there is.", request.id)
-        return await self._drawing.draw(PageContent("home", "", preferred(request), _OURS, path="/"), 200, None)
+        return await self._drawing.draw(PageContent("home", "", preferred(request), _SETTINGS, path="/"), 200, None)

@@ -1,5 +1,5 @@
-"""Taking a number at a counter: the form on one's phone, the code on the wall that leads to it, and the way a number
-goes on to another phone."""
+"""Taking a number in a walk-in line: the form on a phone, the QR code on the wall that leads to it, and moving a number
+to another phone."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from fairline.web.server.http import Headers, Request, Response, cookie, wants_j
 from fairline.web.server.problems import PROBLEMS, failure
 
 SVG = b"image/svg+xml"
-#: A poster says its sentence in at most so many languages: more could not be read from where one stands.
+#: The most languages on a poster: more could not be read from a distance.
 MOST_LANGUAGES = 4
-#: How a code is kept: one made of `public_url` is the same for all. One made of what a client calls this server is for
-#: that client alone: another one must not be led where the first one said.
+#: How a QR code is cached. One with `public_url` is the same for everyone. One with the host that a client asked for is
+#: only for that client: another one must not be led to the host that the first one named.
 _SAME_FOR_ALL: Headers = ((b"cache-control", b"public, max-age=300"),)
 _BY_HOST: Headers = (
     (b"cache-control", b"private, max-age=300"),
@@ -49,12 +49,12 @@ _BY_HOST: Headers = (
 
 
 class JoinPages(Pages):
-    """The pages at /join/{queue}, but for the kiosk."""
+    """The pages at /join/{queue}, except the kiosk."""
 
     # The form
 
     async def show(self, request: Request) -> Response:
-        """The form; whoever has a number already is brought to it."""
+        """The form. A visitor who has a number already is redirected to it."""
         name = request.params["queue"]
         settings: QueueSettings | None = None
         try:
@@ -68,16 +68,16 @@ class JoinPages(Pages):
                 raise unnamed
             if refusal := self._access.refusal_now(queue, settings, snapshot):
                 raise refusal
-            # Known before they send it: if the answer is lost on the way, they are known again when they come back.
+            # The cookie is set before the form is sent, so that the visitor is recognised if the answer to it is lost.
             visitor = visitor_of(request)
             return await self._draw(
-                request, queue, settings, snapshot, Filled.empty(), headers=self._known(request, visitor)
+                request, queue, settings, snapshot, Filled.empty(), headers=self._visitor_cookie(request, visitor)
             )
         except FairlineError as error:
             return await self._access.refuse(request, name, error, settings, path=_path(name))
 
     async def join(self, request: Request) -> Response:
-        """The form was sent: once or twice, it makes one ticket."""
+        """The form was sent. It makes one ticket, even if it is sent twice."""
         name = request.params["queue"]
         if self._is_foreign(request):
             return see_other(_path(name))
@@ -124,7 +124,7 @@ class JoinPages(Pages):
     def _to_ticket(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
         return see_other(page_url(queue, preferred(request) if "lang" in request.args else ""), cookies)
 
-    def _known(self, request: Request, visitor: str) -> Headers:
+    def _visitor_cookie(self, request: Request, visitor: str) -> Headers:
         if request.cookies.get(VISITOR_COOKIE) == visitor:
             return ()
         return (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.proxies.is_https(request)),)
@@ -145,18 +145,18 @@ class JoinPages(Pages):
         )
         return await self._access.drawing.draw(content, status, settings, headers)
 
-    # The code on the wall
+    # The QR code and the poster
 
     async def code(self, request: Request) -> Response:
         """The address of the form as a QR code."""
         queue = named_queue(request.params["queue"])
         size, colour = asked_size(request.args.get("size", "")), asked_colour(request.args.get("colour", ""))
-        await self._service.snapshot(queue)  # a code on a wall must not lead nowhere
+        await self._service.snapshot(queue)  # refuses an unknown queue: a code on a wall must lead somewhere
         body = picture(self._access.join_url(request, queue), size, colour)
         return Response(200, body, SVG, _SAME_FOR_ALL if self._context.settings.public_url else _BY_HOST)
 
     async def poster(self, request: Request) -> Response:
-        """A page for the wall: the name, the code, the address in letters, and what to do."""
+        """The poster: the name, the QR code, the address as text, and what to do."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
@@ -180,8 +180,8 @@ class JoinPages(Pages):
     # To another phone
 
     async def show_move(self, request: Request) -> Response:
-        """Where the code of a moving number leads: it moves by a press, since previews open links too. The code stays
-        with the browser: its script sees whether the number is here already, or there is no code at all."""
+        """The page that the code of a move leads to. The number moves at a press, since link previews open links too.
+        The code stays in the browser: its script checks whether the number is here already, or the code is missing."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
@@ -192,7 +192,7 @@ class JoinPages(Pages):
         return await self._draw_move(request, queue, settings, "move", here=here)
 
     async def move(self, request: Request) -> Response:
-        """The number goes on here."""
+        """Move the number to this browser."""
         name = request.params["queue"]
         if self._is_foreign(request):
             return see_other(f"{_path(name)}/move")
@@ -213,19 +213,19 @@ class JoinPages(Pages):
         return self._to_ticket(request, welcome.queue, self._access.cookies(request, welcome, visitor))
 
     async def _moved_before(self, request: Request, queue: QueueId, code: str) -> QueueId | None:
-        """Where this browser has the very number of a code, however old that is, so that there is nothing to move; or
-        has a number while there is no code."""
+        """The queue in which this browser already has the number of the code, even of an expired one, so that nothing
+        has to move. Without a code, the queue if the browser has a number there."""
         if not code:
             return queue if await self._number_here(request, queue) else None
         try:
-            claims = self._service.keyring.moves.check(code, 0)  # also one whose time is over
+            claims = self._service.keyring.moves.check(code, 0)  # accepts an expired code too
         except TokenError:
             return None
         there = QueueId(claims.queue)
         return there if await self._number_here(request, there) == _number(claims) else None
 
     async def _number_here(self, request: Request, queue: QueueId) -> str:
-        """Which number this browser has, whatever became of it; empty where it has none."""
+        """The number that this browser has, even if its ticket has ended; empty if it has none."""
         try:
             answer = await self._access.own_ticket(request, queue)
         except TokenMoved:
@@ -240,7 +240,7 @@ class JoinPages(Pages):
 
 
 def _number(of: TicketStatus | MoveClaims) -> str:
-    """A ticket as the page tells it to its script, which finds the same in a code."""
+    """A ticket as the page names it in `data-here`; the script reads the same from a code."""
     return f"{of.number}.{of.joined}"
 
 

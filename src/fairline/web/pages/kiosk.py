@@ -1,7 +1,7 @@
-"""The kiosk: a page for a tablet at the door, where one takes a number without a phone.
+"""The kiosk: a page for a tablet at the door, where people take a number without a phone.
 
-It is opened by a link that staff have made, since it is not held to the limits by address: all who come to it come from
-one. It goes on as long as the admin key is good that made the link.
+Staff activate it with a link that they create, since the limits by address do not apply to it: everyone who uses it has
+the same address. It works as long as the admin key that created the link is valid.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from fairline.web.server.problems import PROBLEMS, failure
 
 log = structlog.get_logger()
 
-#: What is on paper has to be of use for as long as one may wait with it.
+#: How long the code on a printed ticket is valid: as long as a person may wait with it.
 PAPER_SECONDS = 12 * 3600
-#: Parties of up to so many have a button each, in rows of at most so many; larger ones ask at the desk.
+#: Parties of up to BUTTONS people have a button each, at most ROW in a row. Larger ones ask at the desk.
 BUTTONS, ROW = 20, 10
 
 
@@ -54,8 +54,8 @@ class KioskPages(Pages):
         self._keys = AdminKeys(access.service)
 
     async def show(self, request: Request) -> Response:
-        """The start: one button, or one for each series. A link's token is put into a cookie first, so that it does not
-        stay on the screen."""
+        """The start: one button, or one for each series. The token of a link goes into a cookie first, so that it does
+        not stay on the screen."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
@@ -69,7 +69,7 @@ class KioskPages(Pages):
         return await self._start(request, queue, claims)
 
     async def take(self, request: Request) -> Response:
-        """A press of the button: a number. The same press again, after a lost answer, gives the same one."""
+        """A press of a button takes a number. The same press again, after a lost answer, gets the same number."""
         name = request.params["queue"]
         if self._is_foreign(request):
             return see_other(_path(name))
@@ -90,13 +90,13 @@ class KioskPages(Pages):
         self, request: Request, queue: QueueId, claims: KioskClaims, settings: QueueSettings, filled: Filled
     ) -> Response:
         began = time.perf_counter()
-        content = self._sight(request, queue, settings)
+        content = self._content(request, queue, settings)
         if wrong := mistakes(_without_person(filled), _without_person_asked(settings), content.words):
             return self._draw(content, settings, claims, {"wrong": "".join(wrong.values())}, status=422)
         asked = filled.request(_without_person_asked(settings))
         try:
             answer = await self._service.join(queue, asked, Caller(staff=claims.by, form=True))
-        except AlreadyInLine:  # it went along on a phone, and the next one stands here
+        except AlreadyInLine:  # the number has moved to a phone, and the next person is here
             return see_other(_path(queue))
         except FairlineError as error:
             if error.code in PAGE_OF and not isinstance(error, InvalidRequest):
@@ -115,7 +115,7 @@ class KioskPages(Pages):
         )
         return self._draw_ticket(request, claims, answer, asked)
 
-    # Who may
+    # Access
 
     def _opened(self, request: Request, queue: QueueId, token: str) -> Response:
         claims = self._checked(queue, token)
@@ -136,10 +136,10 @@ class KioskPages(Pages):
             raise TokenMissing
         return claims
 
-    # What is shown
+    # Drawing
 
     async def _locked(self, request: Request, name: str, error: FairlineError) -> Response:
-        """Nobody has opened this kiosk, or it was closed."""
+        """The page that says that the kiosk is not active."""
         if wants_json(request):
             return failure(request, error)
         content = PageContent("kiosk_locked", name[:80], preferred(request), path=_path(name))
@@ -156,31 +156,31 @@ class KioskPages(Pages):
         if refusal:
             content = self._access.refused(request, queue, refusal, settings, path=_path(queue))
         else:
-            content = self._sight(request, queue, settings)
+            content = self._content(request, queue, settings)
         more: dict[str, Any] = {"refused": refusal is not None, "crowd": crowd(content.words, settings, snapshot)}
         status = PROBLEMS[refusal.code][0] if refusal and refusal.code in PROBLEMS else 200
         retry: Headers = ((b"retry-after", b"10"),) if status in (429, 503) else ()
         return self._draw(content, settings, claims, more, status=status, headers=retry)
 
     def _draw_ticket(self, request: Request, claims: KioskClaims, answer: JoinAnswer, asked: JoinRequest) -> Response:
-        told = self._context.answers.ticket(answer)
+        ticket = self._context.answers.ticket(answer)
         link = f"{self._access.join_url(request, answer.queue)}/move"
         link += f"#{self._walk_in.move_code(answer.queue, answer.ticket_status, PAPER_SECONDS)}"
-        content = self._sight(request, answer.queue, answer.settings, "waiting", told)
+        content = self._content(request, answer.queue, answer.settings, "waiting", ticket)
         series = asked.series or next(iter(answer.settings.series), "")
         about = content.words.series(series)
         taken = {
             "code": embedded(link),
             "party_size": asked.party_size or 1,
-            "joined": told.joined_at,
+            "joined": ticket.joined_at,
             "about": about if about != series else "",
         }
         return self._draw(content, answer.settings, claims, {"taken": taken}, status=201 if answer.created else 200)
 
-    def _sight(
-        self, request: Request, queue: QueueId, settings: QueueSettings, state: str = "form", told: Any = None
+    def _content(
+        self, request: Request, queue: QueueId, settings: QueueSettings, state: str = "form", ticket: Any = None
     ) -> PageContent:
-        return PageContent(state, queue, preferred(request), settings, told, path=_path(queue))
+        return PageContent(state, queue, preferred(request), settings, ticket, path=_path(queue))
 
     def _draw(
         self,
@@ -214,14 +214,14 @@ class KioskPages(Pages):
 
 
 def _parties(settings: QueueSettings) -> range:
-    """The sizes of parties one can choose by a button; none where the queue does not ask."""
+    """The party sizes that have a button; none if the queue does not ask for the size."""
     if settings.ask_party_size is Ask.NO:
         return range(0)
     return range(1, min(settings.max_party_size, BUTTONS) + 1)
 
 
 def _columns(buttons: int) -> int:
-    """How many buttons stand in a row, so that no row is much shorter than another."""
+    """The number of buttons in a row, chosen so that no row is much shorter than another."""
     return math.ceil(buttons / math.ceil(buttons / ROW)) if buttons else 0
 
 
@@ -230,7 +230,7 @@ def _without_person(filled: Filled) -> Filled:
 
 
 def _without_person_asked(settings: QueueSettings) -> QueueSettings:
-    """What is asked at a kiosk: at most how many come. Nobody types their name where others look on."""
+    """What a kiosk asks: at most the size of the party. Nobody types their name where others can see it."""
     return msgspec.structs.replace(settings, ask_name=Ask.NO, ask_phone=Ask.NO, ask_email=Ask.NO)
 
 

@@ -1,7 +1,7 @@
-"""The languages of the pages: which one a reader wants, and its words, with plurals and waits put right.
+"""The languages of the pages: the texts of each, with the right plural forms, numbers and waits.
 
-The page's script says the same things live, from the same catalogue: `waiting.js` has the rules of this module again,
-and a test holds the two together.
+The scripts of the pages write the same things from the same catalogue: `format.js` repeats the rules of this module,
+and a test compares the two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["PLURALS", "Language", "Words", "catalogue", "preferred", "span_in_wo
 
 _RIGHT_TO_LEFT = {"ar"}
 _WALK_IN = "walk_in_"
-#: Beyond this a wait is only said to be long.
+#: A longer wait is only called "more than 12 hours".
 LONGEST_HOURS = 12
 
 Words = str | dict[str, str]
@@ -56,8 +56,8 @@ PLURALS: dict[str, Callable[[int], str]] = {
 
 
 class Language:
-    """One language, with the words an operator has put in place of ours. At a counter some things are called otherwise
-    than on a site: its words, `counter_…`, stand in place of those."""
+    """One language, with the texts that an operator has set in place of ours. A walk-in line has its own texts for some
+    things: `walk_in_…` replaces the text without that prefix."""
 
     def __init__(self, code: str, texts: dict[str, str] | None = None, *, walk_in: bool = False) -> None:
         self.code = code
@@ -67,26 +67,26 @@ class Language:
         self._words |= {name: found for name in TEXTS if (found := self._set(name))}
 
     def _set(self, name: str) -> str:
-        """What an operator has set in place of ours; for this language, or for all."""
+        """The text that an operator has set, for this language or for all; empty if there is none."""
         return self._own.get(f"{name}.{self.code}") or self._own.get(name, "")
 
     def series(self, name: str) -> str:
-        """What a series of labels is for, as the operator says; its name where they do not."""
+        """What a series of labels is for; its name if the operator has not said it."""
         return self._set(f"series_{name}") or name
 
     def __call__(self, name: str, **values: object) -> str:
-        """The words of a name, with values put in; the form for `n` where the words count something."""
+        """The text of a name, with values put in."""
         words = self._words[name]
         if isinstance(words, dict):
             raise TypeError(f"{name} counts something")
         return _filled(words, values)
 
     def words(self, *names: str) -> dict[str, Words]:
-        """The words of some names, plural forms and all: for the page's script."""
+        """The texts of some names, with all plural forms, for the page's script."""
         return {name: self._words[name] for name in names}
 
     def count(self, name: str, n: int, shown: str | None = None) -> str:
-        """Words that count something, in the form that goes with `n`."""
+        """A text that counts something, in the plural form for `n`."""
         forms = self._words[name]
         if isinstance(forms, str):
             raise TypeError(f"{name} counts nothing")
@@ -94,15 +94,15 @@ class Language:
         return _filled(form, {"n": shown or self.number(n)})
 
     def number(self, n: int) -> str:
-        """A number as one writes it."""
+        """A number with the separators of the language."""
         return f"{n:,}".replace(",", str(self._words["group"]))
 
     def ahead(self, position: int) -> str:
-        """How many are ahead of someone at a position."""
+        """The number of people ahead of a position, in words."""
         return self.count("ahead", position - 1) if position > 1 else self("ahead_none")
 
     def behind(self, n: int) -> str:
-        """How many are behind someone."""
+        """The number of people behind, in words."""
         return self.count("behind", n) if n > 0 else self("behind_none")
 
     def wait(self, span: tuple[int, int] | None) -> str:
@@ -116,7 +116,7 @@ class Language:
 
 
 def span_in_words(low: float, high: float) -> tuple[str, int, int]:
-    """Which words say a span of seconds, and from which to which number."""
+    """The text for a range of seconds, with its lowest and highest number."""
     if high <= 60:
         return "wait_soon", 0, 0
     if low >= LONGEST_HOURS * 3600:
@@ -129,7 +129,7 @@ def span_in_words(low: float, high: float) -> tuple[str, int, int]:
 
 
 def _filled(words: str, values: dict[str, Any]) -> str:
-    # Only what is named is put in: an operator's words may have braces of their own.
+    # Only known names are replaced: an operator's text may contain other braces.
     for name, value in values.items():
         words = words.replace("{" + name + "}", str(value))
     return words
@@ -137,7 +137,7 @@ def _filled(words: str, values: dict[str, Any]) -> str:
 
 @cache
 def catalogue(code: str) -> dict[str, Words]:
-    """All words of a language."""
+    """All texts of a language."""
     file = files("fairline.web.pages") / "catalogues" / f"{code}.json"
     found: dict[str, Words] = msgspec.json.decode(file.read_bytes())
     return found

@@ -1,4 +1,4 @@
-"""What all pages of a queue share: who comes with a ticket, and what someone is shown who cannot be taken."""
+"""What all pages of a queue share: the ticket of a visitor, and the page for a visitor who cannot join."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from fairline.web.server.http import Headers, Request, Response, cookie, wants_j
 from fairline.web.server.problems import PROBLEMS, failure
 from fairline.web.ticket_answers import same_ticket
 
-#: Which page tells of which error; all others are our own trouble.
+#: The page for each error code. Any other error means that the server has trouble.
 PAGE_OF = {
     "queue_not_found": "unknown",
     "queue_full": "full",
@@ -56,7 +56,7 @@ PAGE_OF = {
     "user_token_expired": "unnamed",
 }
 LONGEST_RETURN = 2000
-#: The field of a link's query in which a site says who someone is.
+#: The field of a link's query in which a site says who the visitor is.
 USER_TOKEN = "user_token"
 TROUBLE_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
@@ -64,7 +64,7 @@ _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](
 
 
 class PageAccess:
-    """The way to the pages of all queues."""
+    """What the pages of all queues need of the service and of a request."""
 
     def __init__(self, context: Context, people: People, drawing: Drawing) -> None:
         self.context = context
@@ -72,11 +72,12 @@ class PageAccess:
         self.people = people
         self.drawing = drawing
 
-    # Who comes
+    # The ticket of a visitor
 
     async def own_ticket(self, request: Request, queue: QueueId) -> StatusAnswer | None:
-        """Where the ticket stands that the cookie proves; None where there is none, or its record is gone; TokenMoved
-        where it has gone on to another device. To look is a sign of life: without scripts there is no other."""
+        """The status of the ticket in the visitor's cookie; None if there is none, or its record was deleted. Raises
+        TokenMoved if the ticket has moved to another device. It counts as a heartbeat: without scripts there is no
+        other one."""
         token = request.cookies.get(ticket_cookie(queue))
         if not token:
             return None
@@ -86,7 +87,7 @@ class PageAccess:
                 raise TokenInvalid("it is for another queue")
             answer = await self._seen(queue, claims)
             if answer.ticket_status.moved != claims.moved and answer.ticket_status.status not in LIVE:
-                return None  # it went on on another device, and is over there
+                return None  # it moved to another device, and has ended there
             return same_ticket(claims, answer)
         except TokenMoved:
             raise
@@ -100,7 +101,7 @@ class PageAccess:
             return await self.service.status(queue, claims.number)
 
     def base_url(self, request: Request) -> str:
-        """Where we are, for what is read off a screen or a wall: as set, or as the browser has found us."""
+        """The address of this server, for QR codes and posters: `public_url`, or the host the browser asked for."""
         if self.context.settings.public_url:
             return self.context.settings.public_url
         host = self.context.proxies.host(request)
@@ -109,18 +110,18 @@ class PageAccess:
         return f"{'https' if self.context.proxies.is_https(request) else 'http'}://{host}"
 
     def join_url(self, request: Request, queue: str) -> str:
-        """The address of a queue's form, whole."""
+        """The complete address of a queue's form."""
         return f"{self.base_url(request)}/join/{quote(queue, safe='')}"
 
     def cookies(self, request: Request, welcome: JoinAnswer, visitor: str) -> Headers:
-        """What a browser needs to come back to the ticket it was given."""
+        """The cookies with which a browser returns to its ticket."""
         return self.people.cookies(request, welcome, visitor)
 
-    # Who someone is
+    # The user of a site
 
     def named(self, request: Request, queue: QueueId) -> Response | None:
-        """A link of the site says who someone is: that goes into a cookie and out of the address, where it could be
-        copied. One that is of no use goes nowhere."""
+        """A redirect if a link of the site says who the visitor is: the token goes from the address, where it could
+        be copied, into a cookie. An invalid token is dropped."""
         token = request.args.get(USER_TOKEN)
         if token is None:
             return None
@@ -133,7 +134,7 @@ class PageAccess:
         return see_other(quote(where, safe="/?&=%:@!$'()*+,;~-._"), cookies)
 
     def unnamed(self, request: Request, queue: QueueId, settings: QueueSettings) -> FairlineError | None:
-        """Why someone would not be taken who comes without the word of their site, where a queue takes no others."""
+        """Why the visitor cannot join, if the queue takes only users whom the site has named; None if they can."""
         if not settings.require_user_token:
             return None
         token = self.context.user_token(request, queue)
@@ -145,10 +146,10 @@ class PageAccess:
             return error
         return None
 
-    # Who is not taken
+    # Refusals
 
     def refusal_now(self, queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot) -> FairlineError | None:
-        """Why someone who came now would not be taken, as far as it can be told before they try."""
+        """Why a join would be refused now, as far as this is known before one is tried."""
         if settings.status is QueueStatus.MAINTENANCE:
             return QueueMaintenance(queue)
         if closed := refused_now(queue, settings, snapshot):
@@ -166,12 +167,12 @@ class PageAccess:
         *,
         path: str = "",
     ) -> Response:
-        """The page of an error; programs are told as everywhere."""
+        """The page for an error, or problem+json for a program."""
         if wants_json(request):
             return failure(request, error)
         state = PAGE_OF.get(error.code, "trouble")
         status = PROBLEMS[error.code][0] if state != "trouble" else 503
-        if state == "moved":  # as the page of the ticket says it
+        if state == "moved":  # the same status as on the page of the ticket
             status = PROBLEMS["ticket_expired"][0]
         if state == "trouble":
             failure(request, error)  # for the log
@@ -196,7 +197,7 @@ class PageAccess:
         path: str,
         retry_after: float | None = None,
     ) -> PageContent:
-        """What is told of an error: of a queue that is closed also until when, and whether it is for the long line."""
+        """The content of the page for an error; for a closed queue also when it opens, and if the line is too long."""
         state = PAGE_OF.get(error.code, "trouble")
         if state == "maintenance" and settings and _opens_in(settings) > 0:
             state = "not_open"
@@ -221,7 +222,7 @@ class PageAccess:
 
 
 class Pages:
-    """Some of the pages, with what they are made of."""
+    """The base of the classes that draw pages."""
 
     def __init__(self, access: PageAccess) -> None:
         self._access = access
@@ -230,28 +231,28 @@ class Pages:
         self._walk_in = WalkIn(access.service)
 
     def _is_foreign(self, request: Request) -> bool:
-        """Whether another site's page sent a form: it must not take a place in a reader's name, nor give theirs up."""
+        """Whether a page of another site sent the form: it must not take or give up a place for the visitor."""
         return not self._context.origins.is_own(request)
 
 
 def fields_of(request: Request) -> dict[str, str]:
-    """What a form says; the last of a name wins."""
+    """The fields of a form; the last value of a name wins."""
     return dict(parse_qsl(bytes(request.body).decode("utf-8", "replace"), keep_blank_values=True))
 
 
 def see_other(where: str, cookies: Headers = ()) -> Response:
-    """Go on by GET: so that a reload does nothing twice."""
+    """Redirect to a GET, so that a reload does nothing twice."""
     return Response(303, headers=((b"location", where.encode()), (b"cache-control", b"no-store"), *cookies))
 
 
 def back_to(request: Request) -> str:
-    """The address of the site that someone asked for before they were sent here; only ever a path of that site."""
+    """The page of the site that the visitor asked for before the line; always a path of that site."""
     asked = request.args.get("return", "")[:LONGEST_RETURN]
     return local(asked) if asked else ""
 
 
 def spread(seconds: float) -> float:
-    """About so long: those who were turned away together do not come back together."""
+    """About this many seconds, at random, so that people refused together do not return together."""
     return round(seconds * random.uniform(1.0, 1.4) + random.uniform(0, 1), 1)
 
 
@@ -260,7 +261,7 @@ def _names_user(field: str) -> bool:
 
 
 def _opens_in(settings: QueueSettings) -> float:
-    """Seconds until a queue means to open; not above 0 where it has not said so, or the time has passed."""
+    """Seconds until `opens_at`; 0 or less if it is not set or has passed."""
     if not settings.opens_at:
         return 0.0
     return (opening_time(settings.opens_at) - datetime.now(UTC)).total_seconds()

@@ -1,4 +1,4 @@
-"""What a page shows: one state of one queue for one reader, in words and figures. Templates are given this."""
+"""What a page shows: one state of one queue for one reader, in words and numbers. Templates get this object."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fairline.web.pages.form import Filled, phone_example
 from fairline.web.pages.languages import Language, catalogue
 from fairline.web.pages.qr_codes import embedded
 
-#: In these someone is in line, or about to be: the page goes on living by its script.
+#: In these states the visitor is in line, or about to be. The script keeps the page up to date.
 IN_LINE = frozenset({"joining", "waiting", "on_hold", "paused", "admitted"})
-#: In these it is worth looking again, and the page does so by itself.
+#: In these states the page checks again automatically.
 MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
-#: What the page's script says live, beside the titles.
+#: The texts that the page's script needs.
 _LIVE_WORDS = (
     "group",
     "waiting_title",
@@ -58,7 +58,7 @@ _LIVE_WORDS = (
     "heard_offline",
     "announce",
 )
-#: Why a place ended, where the page has words of its own for it.
+#: The state for the reason of an end, if it has its own texts.
 _ENDS = {
     Reason.LEFT: "expired_left",
     Reason.CLAIM_TIMEOUT: "expired_claim",
@@ -71,7 +71,7 @@ _ENDS = {
 
 
 class Choice(Struct, frozen=True):
-    """A language one can switch to."""
+    """A language that the reader can choose."""
 
     code: str
     name: str
@@ -80,14 +80,14 @@ class Choice(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """A series of labels one can choose."""
+    """A series of labels that the visitor can choose."""
 
     name: str
     about: str
 
 
 class PageContent:
-    """A page before it is drawn. What a template may use is public, and described in docs/reference/waiting-page.md."""
+    """A page before it is drawn. Templates may use what is public; docs/reference/waiting-page.md describes it."""
 
     def __init__(
         self,
@@ -138,32 +138,32 @@ class PageContent:
 
     @property
     def may_change(self) -> bool:
-        """Whether looking again may show something else."""
+        """Whether the state may change soon."""
         return self.state in MAY_CHANGE
 
     @property
     def live(self) -> bool:
-        """Whether the page's script stays in touch: in line, and at a counter until one is served."""
+        """Whether the script keeps the page up to date: in line, and in a walk-in line until the person is served."""
         return self.in_line or (self.walk_in and self.state == "inside")
 
     @property
-    def looks_again(self) -> bool:
-        """Whether the page looks by itself whether something has changed."""
+    def checks_again(self) -> bool:
+        """Whether the page checks automatically if its state has changed."""
         return self.may_change or (self.retry_seconds is not None and not self.live)
 
     @property
     def needs(self) -> str:
-        """What must be on the page for it to be of any use: an own template that does not draw it is not used."""
+        """The text without which the page is useless: an own template that does not draw it is not used."""
         return self.code
 
     @property
     def rejoins(self) -> bool:
-        """Whether someone who has no place, or whose place is over, is offered one: not at a counter that is closed."""
+        """Whether to offer a new place to a visitor without one; not in a walk-in line that is closed."""
         return self.state in ("expired", "finished", "link_used") and not (self.walk_in and self._closed)
 
     @property
     def code(self) -> str:
-        """The way to another device as a picture that it can read."""
+        """The link that moves the number to another device, as a QR code."""
         return embedded(self.link) if self.link else ""
 
     @property
@@ -175,7 +175,7 @@ class PageContent:
 
     @property
     def text(self) -> str:
-        """What is said below it."""
+        """The text below the heading."""
         if self.state == "admitted" and not self.go_url:
             return self.words("admitted_called")
         if self.state == "closed" and self._early:
@@ -191,18 +191,18 @@ class PageContent:
 
     @property
     def position(self) -> str:
-        """The rank in line as one writes it; empty unless waiting."""
+        """The position in line, with separators; empty unless waiting."""
         position = self.ticket.position if self.ticket else None
         return self.words.number(position) if position else ""
 
     @property
     def ahead(self) -> str:
-        """How many are ahead, in words."""
+        """The number of people ahead, in words."""
         return self.words.ahead(self.ticket.position) if self.ticket and self.ticket.position else ""
 
     @property
     def behind(self) -> str:
-        """How many are behind, in words."""
+        """The number of people behind, in words."""
         if self.ticket is None or not self.ticket.position:
             return ""
         return self.words.behind(self.ticket.queue_length - self.ticket.position)
@@ -214,61 +214,61 @@ class PageContent:
 
     @property
     def label(self) -> str:
-        """The ticket's number as a counter prints it."""
+        """The label of the ticket."""
         return self.ticket.label if self.ticket else ""
 
     @property
     def label_parts(self) -> tuple[str, str]:
-        """The label in two: what all of the queue have alike, and what is called out."""
+        """The label in two parts: the prefix of the queue, and the part that is called out."""
         head, dash, tail = self.label.rpartition("-")
         return head + dash, tail
 
     @property
     def desk(self) -> str:
-        """Where to go, once called, in words; empty where staff did not say."""
+        """Where to go after the call, in words; empty if staff did not name a desk."""
         return self.words("desk", desk=self.desk_name) if self.desk_name else ""
 
     @property
-    def passes(self) -> bool:
-        """Whether there is anyone whom one could let go first."""
+    def steps_back(self) -> bool:
+        """Whether there is a next person to let go first."""
         ticket = self.ticket
         return bool(self.walk_in and ticket and ticket.position and ticket.position < ticket.queue_length)
 
     @property
     def desk_name(self) -> str:
-        """The desk as staff call it."""
+        """The name of the desk."""
         name = self.ticket.desk if self.ticket else UNSET
         return name if isinstance(name, str) else ""
 
     @property
     def ticket_url(self) -> str:
-        """Where one's number is shown."""
+        """The address of the page that shows the number."""
         return page_url(self.queue, self.lang)
 
     @property
     def move_url(self) -> str:
-        """Where the code is shown that takes the number to another device."""
+        """The address of the page with the code that moves the number to another device."""
         return f"{self.ticket_url}&move=1"
 
     @property
     def form_url(self) -> str:
-        """Where one takes a number."""
+        """The address of the form."""
         return form_url(self.queue, self.lang)
 
     @property
     def opens(self) -> Markup | str:
-        """When it opens, in words."""
+        """When the queue opens, in words."""
         return self._at("opens", self._opens) if self._opens is not None else ""
 
     @property
     def go_before(self) -> Markup | str:
-        """Until when the place inside is held, in words."""
+        """Until when the place inside is kept, in words."""
         until = self.ticket.claim_before if self.ticket else UNSET
         return self._at("go_before", until) if isinstance(until, datetime) else ""
 
     def _at(self, name: str, moment: datetime) -> Markup:
         moment = moment.astimezone(UTC)
-        # The script puts the reader's own time in place of this one.
+        # The script replaces this time with the reader's local time.
         shown = Markup('<time datetime="{}">{}</time>').format(
             moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M UTC")
         )
@@ -276,19 +276,19 @@ class PageContent:
 
     @property
     def url(self) -> str:
-        """The page's own address, in the language it is in."""
+        """The address of the page itself, in its language."""
         return _address(self._path, self.lang, self._back_to)
 
     @property
     def languages(self) -> list[Choice]:
-        """The languages one can switch to."""
+        """The languages that the reader can choose."""
         return [
             Choice(code, str(catalogue(code)["language"]), _address(self._path, code, self._back_to), code == self.lang)
             for code in LANGUAGES
         ]
 
     def script(self, client: str) -> dict[str, Any]:
-        """What the page's script is told."""
+        """The data for the page's script."""
         waits = self.ticket is not None and self.ticket.status is Status.WAITING
         texts = self.words.words(*_LIVE_WORDS) if self.live else {}
         if texts and self.walk_in and self._must_stay:
@@ -309,7 +309,7 @@ class PageContent:
 
 
 def page_url(queue: str, lang: str = "", back_to: str = "") -> str:
-    """The address of a queue's waiting page; `back_to` is the address of the site that someone asked for."""
+    """The address of a queue's waiting page; `back_to` is the page of the site that the visitor asked for."""
     return _address(f"/q/{quote(queue, safe='')}", lang, back_to)
 
 
@@ -329,7 +329,7 @@ def _address(path: str, lang: str, back_to: str = "") -> str:
 
 
 class FormContent(PageContent):
-    """The form for taking a number, as filled in so far."""
+    """The form for taking a number, with what has been filled in so far."""
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ class FormContent(PageContent):
 
     @property
     def needs(self) -> str:
-        """A form without its key would make a second ticket of a second tap."""
+        """The key of the form: without it, a second tap would make a second ticket."""
         return self.filled.key
 
     def asks(self, field: str) -> bool:
@@ -367,17 +367,17 @@ class FormContent(PageContent):
         return self._asks[field] is not Ask.NO
 
     def requires(self, field: str) -> bool:
-        """Whether it insists."""
+        """Whether the form requires something."""
         return self._asks[field] is Ask.REQUIRED
 
     @property
     def first_wrong(self) -> str:
-        """The field to begin with."""
+        """The first field with a mistake, which gets the cursor."""
         return next((field for field in self._asks if field in self.wrong), "")
 
 
 def crowd(words: Language, settings: QueueSettings, snapshot: QueueSnapshot) -> str:
-    """How many wait, and how long someone would who came now."""
+    """The number of people waiting, and the estimated wait of someone who joins now."""
     if not snapshot.waiting:
         return words("crowd_none")
     wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)

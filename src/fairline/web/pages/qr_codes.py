@@ -13,7 +13,7 @@ from fairline.web.pages.colours import WHITE, contrast, parsed
 
 #: Pixels a side.
 SMALLEST, USUAL, LARGEST = 64, 400, 4096
-#: Less than this against white, and cameras begin to miss it.
+#: Below this contrast against white, cameras start to miss the code.
 READABLE = 3.0
 #: The quiet border that readers need, in modules.
 BORDER = 4
@@ -22,7 +22,7 @@ _SIZE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
 def asked_size(text: str) -> int:
-    """The size a query asks for."""
+    """The size that a query asks for."""
     if not text:
         return USUAL
     if not _SIZE.fullmatch(text) or not SMALLEST <= int(text) <= LARGEST:
@@ -31,7 +31,7 @@ def asked_size(text: str) -> int:
 
 
 def asked_colour(text: str) -> str:
-    """The colour a query asks for; on white it has to be dark enough for a camera."""
+    """The colour that a query asks for; it must be dark enough for a camera."""
     found = COLOUR.fullmatch(text or "#000000")
     if found is None:
         raise InvalidRequest("colour", f"must be a colour such as 0b6bcb; got {text!r:.80}")
@@ -42,7 +42,7 @@ def asked_colour(text: str) -> str:
 
 
 def picture(text: str, size: int = USUAL, colour: str = "#000000") -> bytes:
-    """The code as an SVG file, with its own white ground: it can be read in dark mode too."""
+    """The code as an SVG file, with its own white background, so that it can be read in dark mode too."""
     return _picture((text, size, colour))
 
 
@@ -55,12 +55,12 @@ def _drawn(wanted: tuple[str, int, str]) -> bytes:
 
 
 def embedded(text: str) -> str:
-    """The code as an address with the picture in it."""
+    """The code as a `data:` address."""
     return _embedded(text)
 
 
 def _as_address(text: str) -> str:
-    # A long one is read off a screen or fresh paper: coarser is worth more there than room for scratches.
+    # A long text is read from a screen or fresh paper, where larger modules help more than error correction.
     code = segno.make_qr(text, error="m" if len(text) < 120 else "l")
     return str(code.svg_data_uri(border=BORDER, light="#ffffff", omitsize=True))
 

@@ -1,6 +1,6 @@
-"""Has pages drawn by operators' own templates, in a process that is ended where a template takes too much.
+"""Draws pages with operators' own templates, in a separate process that is ended if a template takes too much.
 
-The worker goes on meanwhile. A template that had to be ended is not tried again until it changes. See
+The worker is not blocked meanwhile. A template that had to be ended is not tried again until it changes. See
 docs/decisions/0013-templates-are-drawn-apart.md.
 """
 
@@ -20,21 +20,21 @@ from typing import Any
 from fairline.errors import InvalidSettings
 from fairline.web.pages import sandbox
 
-#: How long a page waits for those before it, and for its own answer on a busy machine.
+#: How long a page waits for pages before it, and for its own answer on a busy machine.
 WAIT_SECONDS = 2.0
 ANSWER_SECONDS = 10.0
-#: An answer that is longer is none.
+#: A longer answer is refused.
 LARGEST_ANSWER = 1_000_000
-#: Templates that are remembered because they had to be ended.
+#: How many templates that had to be ended are remembered.
 REMEMBERED = 1000
-#: Ends that a template can bring about. Others are those of the machine, and of the people who look after it.
+#: Exit codes that a template can cause. The machine or its administrator causes others.
 _ENDS_BY_TEMPLATE = (-signal.SIGPROF, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS)
-#: Of the worker's environment, which may have secrets in it, the process is given what Python needs to start.
+#: The process gets only the environment variables that Python needs to start: others may contain secrets.
 _NEEDED = ("PATH", "HOME", "LANG", "LC_", "LD_", "PYTHON", "VIRTUAL_ENV")
 
 
 class Renderer:
-    """One process that draws, started with the first page that needs it."""
+    """One process that draws pages. The first page that needs it starts it."""
 
     def __init__(self, answer_seconds: float = ANSWER_SECONDS) -> None:
         self._answer_seconds = answer_seconds
@@ -43,9 +43,9 @@ class Renderer:
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
     async def draw(self, source: str, values: dict[str, Any]) -> str:
-        """The page by a template; InvalidSettings says what is wrong with the template, and OSError that no page can be
+        """Draw a page with a template. Raises InvalidSettings if the template is wrong, and OSError if no page can be
         drawn now."""
-        # Someone who does not wait for their page must not leave half an answer behind for the next one.
+        # A cancelled request must not leave half an answer for the next one, so the drawing goes on.
         return await asyncio.shield(self._draw(source, values))
 
     async def close(self) -> None:
@@ -80,7 +80,7 @@ class Renderer:
             self._remember(template)
             raise _took_too_much() from None
         except BaseException:
-            await self.close()  # what it still answers would be taken for the next answer
+            await self.close()  # a late answer would be taken for the next one
             raise
 
     async def _answer(self, request: bytes) -> tuple[bytes, str]:
@@ -90,7 +90,7 @@ class Renderer:
                 process = self._process = await _started()
             assert process.stdin is not None
             assert process.stdout is not None
-            # Where it has ended meanwhile, what is read says so. Of a closed pipe uvloop raises a RuntimeError.
+            # If the process has ended meanwhile, reading reports it. uvloop raises RuntimeError for a closed pipe.
             with contextlib.suppress(ConnectionError, RuntimeError):
                 process.stdin.write(len(request).to_bytes(sandbox.LENGTH_BYTES) + request)
                 await process.stdin.drain()

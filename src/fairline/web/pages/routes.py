@@ -1,4 +1,4 @@
-"""The pages for people, as rows."""
+"""The operations of the pages for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairline.web.server.operations import JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED,
 _Colour = Annotated[str, Meta(pattern=f"^({COLOUR.pattern})?$")]
 _LANGUAGE = Query("lang", str, "the language: en, ko, es, fr, de, ja, pt or ar; otherwise the browser's")
 
-_USER = Query("user_token", str, "who someone is, signed by their site: it goes into a cookie")
+_USER = Query("user_token", str, "who the visitor is, signed by their site: it goes into a cookie")
 _page = partial(Operation, group="pages", answers={200: str}, media=HTML, query=(_LANGUAGE,), any_query=True)
 
 
@@ -32,18 +32,18 @@ def page_operations(
     joining: JoinPages,
     kiosk: KioskPages,
 ) -> list[Operation]:
-    """On the wall, on one's own device, at the door."""
+    """The board, the pages on people's devices, and the kiosk."""
     return [
         _page(
             "GET /",
-            "What this server is, for a browser; nothing for a program.",
+            "What this server is, for a browser; 404 for a program.",
             slow=home.show,
             problems=("not_found",),
             store=False,
         ),
         _page(
             "GET /board/{queues}",
-            "The screen at the counter, of one queue or several.",
+            "The board: the screen at the desks, of one queue or several.",
             slow=board.show,
             query=(_LANGUAGE, Query("theme", str, "`light`, `dark` or `contrast`; otherwise the browser's")),
             problems=("queue_not_found", "invalid_request"),
@@ -59,16 +59,16 @@ def _waiting(waiting: WaitingPages) -> list[Operation]:
     return [
         _page(
             "GET /q/{queue}",
-            "The waiting page. At a counter, whoever has no number is sent to the form.",
+            "The waiting page. In a walk-in line, a visitor without a number is redirected to the form.",
             slow=waiting.show,
             answers={200: str, 303: None},
-            query=(_LANGUAGE, _USER, Query("move", str, "shows the code that takes the number to another device")),
-            sends={303: {"Location": "The form, or the page of the queue that someone was sent on to."}},
+            query=(_LANGUAGE, _USER, Query("move", str, "shows the code that moves the number to another device")),
+            sends={303: {"Location": "The form, or the page of the queue that the ticket was transferred to."}},
             problems=(*JOIN_REFUSALS, *UNNAMED, "ticket_expired"),
         ),
         _page(
             "POST /q/{queue}",
-            "The forms of the waiting page: `do` is `join`, `pass` or `leave`.",
+            "The forms of the waiting page: `do` is `join`, `step_back` or `leave`.",
             slow=waiting.act,
             answers={303: None},
             sends={303: {"Location": "The waiting page.", **TOKEN_COOKIE}},
@@ -81,11 +81,16 @@ def _arrival(arrival: ArrivalPages) -> list[Operation]:
     return [
         _page(
             "GET /arrived/{queue}",
-            "A place to arrive for a queue without a site. Whoever has no pass is sent to the line.",
+            "Stands in for the site of a queue. A visitor without a session token is redirected to the line.",
             slow=arrival.show,
             answers={200: str, 303: None},
-            query=(_LANGUAGE, Query("fairline_session", str, "the pass: it goes into a cookie")),
-            sends={303: {"Location": "The page without the pass, or the line.", "Set-Cookie": "The pass."}},
+            query=(_LANGUAGE, Query("fairline_session", str, "the session token: it goes into a cookie")),
+            sends={
+                303: {
+                    "Location": "The page without the session token, or the line.",
+                    "Set-Cookie": "The session token.",
+                }
+            },
             problems=("queue_not_found",),
         ),
         _page(
@@ -133,31 +138,35 @@ def _joining(joining: JoinPages) -> list[Operation]:
             media="image/svg+xml",
             any_query=False,
             query=(
-                Query("size", Annotated[int, Meta(ge=SMALLEST, le=LARGEST)], f"pixels a side; {USUAL} unless told"),
+                Query(
+                    "size",
+                    Annotated[int, Meta(ge=SMALLEST, le=LARGEST)],
+                    f"width and height in pixels; {USUAL} by default",
+                ),
                 Query(
                     "colour",
                     _Colour,
-                    "such as 0b6bcb, dark enough for a camera; black unless told",
+                    "such as 0b6bcb, dark enough for a camera; black by default",
                 ),
             ),
             problems=("queue_not_found", "invalid_request"),
         ),
         _page(
             "GET /join/{queue}/poster",
-            "A page for the wall, to be printed: the name, the QR code and what to do.",
+            "A poster to print: the name, the QR code and what to do.",
             slow=joining.poster,
             query=(Query("lang", str, "one or more languages, such as `de,fr`; otherwise the browser's"),),
             problems=("queue_not_found",),
         ),
         _page(
             "GET /join/{queue}/move",
-            "Where the link leads that takes a number to another device.",
+            "The page of the link that moves a number to another device.",
             slow=joining.show_move,
             problems=("queue_not_found",),
         ),
         _page(
             "POST /join/{queue}/move",
-            "Take the number of a `code` to this device.",
+            "Move the number of a `code` to this device.",
             slow=joining.move,
             answers={303: None},
             sends={303: ticket | TOKEN_COOKIE},
@@ -170,16 +179,16 @@ def _kiosk(kiosk: KioskPages) -> list[Operation]:
     return [
         _page(
             "GET /join/{queue}/kiosk",
-            "A page for a tablet at the door, once it is opened by its link.",
+            "The kiosk: a page for a tablet at the door, once its link has activated it.",
             slow=kiosk.show,
             answers={200: str, 303: None},
-            query=(_LANGUAGE, Query("token", str, "of the link that staff have made")),
-            sends={303: {"Location": "The kiosk.", "Set-Cookie": "What opens it."}},
+            query=(_LANGUAGE, Query("token", str, "of the link that staff have created")),
+            sends={303: {"Location": "The kiosk.", "Set-Cookie": "The token of the kiosk."}},
             problems=(*JOIN_REFUSALS, "forbidden"),
         ),
         _page(
             "POST /join/{queue}/kiosk",
-            "A number for whoever stands at the kiosk: `series`, `party_size` and the `key` of the press.",
+            "Take a number at the kiosk: `series`, `party_size` and the `key` of the press.",
             slow=kiosk.take,
             answers={201: str, 200: str, 303: None},
             sends={303: {"Location": "The kiosk."}},

@@ -1,8 +1,8 @@
-"""The waiting page: what someone who comes to a queue's address is shown, and what its forms do.
+"""The waiting page: what it shows to a visitor of a queue's address, and what its forms do.
 
-Looking never joins: links are fetched by previews, crawlers and browsers that think ahead, and none of them should take
-a place. The page's script joins as soon as it runs; without scripts there is a button. At a counter, and where a queue
-requires a name or the like, one fills in the form first (see joining): whoever comes without a ticket is sent there.
+A GET never joins: link previews, crawlers and prefetching browsers fetch links too, and none of them should take a
+place. The page's script joins as soon as it runs; without scripts there is a button. In a walk-in line, and where a
+queue requires a name or other details, a visitor without a ticket is redirected to the form (see joining.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairline.web.server.http import Headers, Request, Response
 from fairline.web.server.problems import PROBLEMS
 
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
-#: How soon a page looks again that may be called back at any moment: after a no-show, or while a number moves.
+#: How soon a page checks again whose state may change at any moment: after a no-show, or while a number moves.
 SOON_SECONDS = 0.5
 
 
@@ -36,7 +36,7 @@ class WaitingPages(Pages):
     """The page at /q/{queue}."""
 
     async def show(self, request: Request) -> Response:
-        """The page as it is for whoever comes."""
+        """The page in the state that fits the visitor."""
         name = request.params["queue"]
         settings: QueueSettings | None = None
         try:
@@ -52,7 +52,7 @@ class WaitingPages(Pages):
             snapshot, settings = await self._service.snapshot(queue)
             if "taken" in request.args:
                 raise SessionTaken
-            if _asks_first(settings):
+            if _needs_form(settings):
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
             if refusal := self._access.refusal_now(queue, settings, snapshot):
                 raise refusal
@@ -65,7 +65,7 @@ class WaitingPages(Pages):
             return await self._access.refuse(request, name, error, settings)
 
     async def act(self, request: Request) -> Response:
-        """A press of a button of the page: join, let others pass, or leave."""
+        """A form of the page was sent: join, step back or leave."""
         name = request.params["queue"]
         if self._is_foreign(request):
             return self._back(request, name)
@@ -88,7 +88,7 @@ class WaitingPages(Pages):
         if answer is not None and answer.ticket_status.status in LIVE:
             return self._back(request, queue)
         _, settings = await self._service.snapshot(queue)
-        if _asks_first(settings):
+        if _needs_form(settings):
             return see_other(form_url(queue, preferred(request)))
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
@@ -105,21 +105,21 @@ class WaitingPages(Pages):
 
     async def _step_back(self, request: Request, queue: QueueId, answer: StatusAnswer | None, seen: str) -> Response:
         if answer is not None and answer.ticket_status.position:
-            # With the position they saw, a second tap does nothing.
+            # With the position that the page showed, a second tap does nothing.
             known = seen.isascii() and seen.isdigit() and len(seen) < 10 and int(seen) > 0
-            with suppress(TransitionRefused):  # they were called meanwhile, and the page says so
+            with suppress(TransitionRefused):  # they have been called meanwhile, and the page shows it
                 await self._walk_in.step_back(queue, answer.ticket_status.number, 1, int(seen) if known else None)
         return self._back(request, queue)
 
     def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
-        """To the page itself."""
+        """A redirect to the page itself."""
         where = page_url(queue, preferred(request) if "lang" in request.args else "", back_to(request))
         return see_other(where, cookies)
 
-    # What is shown
+    # Drawing
 
     def _follow(self, request: Request, answer: StatusAnswer) -> Response | None:
-        """To the page of the queue that someone was sent on to."""
+        """A redirect to the page of the queue that the ticket was transferred to; None if it was not."""
         there = self._context.answers.ticket(answer).transferred_to
         if isinstance(there, UnsetType):
             return None
@@ -129,12 +129,12 @@ class WaitingPages(Pages):
 
     async def _draw_ticket(self, request: Request, answer: StatusAnswer) -> Response:
         ticket_status, settings = answer.ticket_status, answer.settings
-        told = self._context.answers.ticket(answer)
+        ticket = self._context.answers.ticket(answer)
         if "move" in request.args and ticket_status.status in LIVE and settings.is_walk_in:
-            return await self._draw_moving(request, answer, told)
+            return await self._draw_moving(request, answer, ticket)
         status, again = 200, None
         if ticket_status.status is Status.WAITING and answer.snapshot.sold_out(settings.stock):
-            # To look again is also the sign of life of someone in line whose page has nothing more to show.
+            # Checking again also counts as the heartbeat of a person in line whose page has nothing more to show.
             state, again = "sold_out", settings.heartbeat_interval_seconds
         elif ticket_status.on_hold:
             state = "on_hold"
@@ -143,7 +143,7 @@ class WaitingPages(Pages):
             state = "waiting" if moves else "paused"
         elif ticket_status.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
-            # Staff can take a no-show back, and the page should know as soon as they do.
+            # Staff can undo a no-show, and the page should show it as soon as they do.
             again = SOON_SECONDS if settings.is_walk_in and ticket_status.reason is Reason.NO_SHOW else None
         else:
             state = _STATE_OF[ticket_status.status]
@@ -152,7 +152,7 @@ class WaitingPages(Pages):
         if closed := refused_now(answer.queue, settings, answer.snapshot) if over else None:
             again = again or LONGEST_RETRY_SECONDS
         return await self._draw(
-            request, state, answer.queue, settings, told, go_url=go_url, status=status, again=again, closed=closed
+            request, state, answer.queue, settings, ticket, go_url=go_url, status=status, again=again, closed=closed
         )
 
     async def _draw(
@@ -161,7 +161,7 @@ class WaitingPages(Pages):
         state: str,
         queue: QueueId,
         settings: QueueSettings,
-        told: TicketAnswer | None = None,
+        ticket: TicketAnswer | None = None,
         *,
         go_url: str = "",
         status: int = 200,
@@ -173,7 +173,7 @@ class WaitingPages(Pages):
             queue,
             preferred(request),
             settings,
-            told,
+            ticket,
             go_url=go_url,
             back_to=back_to(request),
             retry_after=again,
@@ -182,27 +182,27 @@ class WaitingPages(Pages):
         )
         return await self._access.drawing.draw(content, status, settings)
 
-    async def _draw_moving(self, request: Request, answer: StatusAnswer, told: TicketAnswer) -> Response:
-        """The way to another device, as a code to be read by it."""
+    async def _draw_moving(self, request: Request, answer: StatusAnswer, ticket: TicketAnswer) -> Response:
+        """The page with the code that moves the number to another device."""
         code = self._walk_in.move_code(answer.queue, answer.ticket_status)
         link = f"{self._access.join_url(request, answer.queue)}/move#{code}"
         content = PageContent(
-            "moving", answer.queue, preferred(request), answer.settings, told, retry_after=SOON_SECONDS, link=link
+            "moving", answer.queue, preferred(request), answer.settings, ticket, retry_after=SOON_SECONDS, link=link
         )
         return await self._access.drawing.draw(content, 200, answer.settings)
 
     async def _draw_moved(self, request: Request, queue: QueueId) -> Response:
-        """The number is on another device now."""
+        """The page that says that the number is on another device now."""
         _, settings = await self._service.snapshot(queue)
         return await self._draw(request, "moved", queue, settings, status=PROBLEMS["ticket_expired"][0])
 
     def _go_url(self, answer: StatusAnswer, back_to: str) -> str:
-        """The way in: to the address of the site that was asked for, or to its front door."""
+        """The address to go to: the page of the site that was asked for, or `target_url`."""
         if answer.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
         return redirect_url(answer.settings.target_url, self._context.sessions.token(answer), back_to)
 
 
-def _asks_first(settings: QueueSettings) -> bool:
-    """Whether one gets a place by the form alone."""
+def _needs_form(settings: QueueSettings) -> bool:
+    """Whether the queue gives places only through the form."""
     return settings.is_walk_in or bool(settings.required)

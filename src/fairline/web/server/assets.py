@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 
@@ -19,7 +20,10 @@ _MEDIA = {
     "svg": b"image/svg+xml",
 }
 _ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
-#: An address that contains the digest of the content never returns anything else.
+#: How a script imports another one. Those of the dashboard import each other by their plain addresses, which the import
+#: map of its pages resolves; other pages have no import map.
+_IMPORT = re.compile(rb'(?<= from "\./)(?!admin)[\w-]+\.js(?=";)')
+#: An address with the digest of the content in it never answers anything else.
 _FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
 #: The content of an address without a digest may change with the next version.
 _FOR_NOW: Headers = ((b"cache-control", b"public, max-age=300"),)
@@ -39,7 +43,8 @@ class Assets:
 
     def __init__(self) -> None:
         folder = files("fairline.web.pages") / "static"
-        self._files = {file.name: _asset(file.name, file.read_bytes()) for file in folder.iterdir() if _kind(file.name)}
+        contents = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+        self._files = {name: _asset(name, _with_versions(name, contents)) for name in contents}
 
     def url(self, name: str) -> str:
         """The address of a file."""
@@ -68,7 +73,22 @@ class Assets:
 
 def _asset(name: str, content: bytes) -> Asset:
     packed = gzip.compress(content, 9, mtime=0)
-    return Asset(content, packed, sha256(content).hexdigest()[:12], _kind(name))
+    return Asset(content, packed, _digest(content), _kind(name))
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:12]
+
+
+def _with_versions(name: str, contents: Mapping[str, bytes]) -> bytes:
+    """A file in which each import has the digest of the imported file. So a script and what it imports are always of
+    one version, and the script's own digest changes with what it imports."""
+
+    def versioned(imported: re.Match[bytes]) -> bytes:
+        content = _with_versions(imported[0].decode(), contents)
+        return imported[0] + b"?v=" + _digest(content).encode()
+
+    return _IMPORT.sub(versioned, contents[name])
 
 
 def _kind(name: str) -> bytes:

@@ -1,4 +1,4 @@
-// The operators' calls, with the cookie in the place of a key; and one stream of what happens.
+// The operators' API, with the session cookie in place of a key, and one stream of live events.
 
 const BASE = "/api/v1/admin";
 
@@ -7,10 +7,10 @@ const ORDER = ["viewer", "operator", "admin"];
 export const may = (role) => ORDER.indexOf(page.staff?.role) >= ORDER.indexOf(role);
 export const why = (role) => `Your key has the role ${page.staff?.role}; this needs the role ${role}.`;
 
-/** A call that was refused, or that never arrived. */
+/** The server refused a call, or did not answer. */
 export class Refused extends Error {
   constructor(status, problem) {
-    super(problem.detail ?? problem.title ?? "The server did not answer. Look at the connection and try again.");
+    super(problem.detail ?? problem.title ?? "The server did not answer. Check the connection and try again.");
     this.status = status;
     this.code = problem.code ?? "unreachable";
     this.field = problem.field;
@@ -18,16 +18,21 @@ export class Refused extends Error {
 }
 
 const listeners = new Set();
-/** Hear of calls that were refused because the session is over. */
+/** Call a function when a call is refused because the session has ended. */
 export const onSignedOut = (call) => listeners.add(call);
 
-/** Make a call. Answers `{data, version}`, or throws Refused. */
+/** Make a call. Returns `{data, version}`, or throws Refused. */
 export async function call(method, path, body, headers = {}) {
   let answer;
   try {
     answer = await fetch(BASE + path, {
       method,
-      headers: { Accept: "application/json", "X-Fairline-Admin": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...headers },
+      headers: {
+        Accept: "application/json",
+        "X-Fairline-Admin": "1",
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...headers,
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
     });
@@ -42,7 +47,7 @@ export async function call(method, path, body, headers = {}) {
     data = { detail: "The server's answer was not JSON." };
   }
   if (!answer.ok) {
-    if (answer.status === 401) listeners.forEach((each) => each());
+    if (answer.status === 401) for (const listener of listeners) listener();
     throw new Refused(answer.status, data ?? {});
   }
   return { data, version: answer.headers.get("etag") };
@@ -57,8 +62,8 @@ const SILENT_SECONDS = 13;
 const HIDDEN_SECONDS = 60;
 
 /**
- * One stream. It comes back by itself, and is let go while nobody looks at the page. `on.now` and `on.event` hear what is
- * told, `on.state` hears "live", "lost" (with since when) or "ended" (with the code of the refusal).
+ * A stream of live events. It reconnects automatically, and closes while the page is hidden. `on.now` and `on.event`
+ * get the messages. `on.state` gets "live", "lost" (with the time since when) or "ended" (with a code).
  */
 export class Live {
   constructor(path, on) {
@@ -71,21 +76,31 @@ export class Live {
     setInterval(() => this.look(), 1000);
     document.addEventListener("visibilitychange", () => this.visible());
     addEventListener("online", () => this.again(0));
-    addEventListener("offline", () => { this.close(); this.lost(); this.again(3); });
+    addEventListener("offline", () => {
+      this.close();
+      this.lost();
+      this.again(3);
+    });
   }
 
   open() {
     this.close();
     clearTimeout(this.timer);
     this.source = new EventSource(BASE + this.path);
-    const hear = (name, tell) => this.source.addEventListener(name, (event) => {
-      this.heardAt = Date.now();
-      tell(JSON.parse(event.data));
+    const hear = (name, tell) =>
+      this.source.addEventListener(name, (event) => {
+        this.heardAt = Date.now();
+        tell(JSON.parse(event.data));
+      });
+    hear("now", (data) => {
+      this.live();
+      this.on.now(data);
     });
-    hear("now", (data) => { this.live(); this.on.now(data); });
     hear("event", (data) => this.on.event?.(data));
     hear("left_out", (data) => this.on.leftOut?.(data));
-    hear("away", () => { this.lost("store"); });
+    hear("away", () => {
+      this.lost("store");
+    });
     hear("ended", (data) => this.refused(data.code));
     this.source.onerror = () => {
       this.lost();
@@ -98,7 +113,7 @@ export class Live {
     this.source = null;
   }
 
-  /** A stream that was refused does not say why: a plain call does. */
+  /** A refused stream does not say why it was refused; a plain call does. */
   async ask() {
     this.close();
     try {

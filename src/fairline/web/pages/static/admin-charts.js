@@ -12,27 +12,66 @@ export class Charts {
   constructor(queue) {
     this.queue = queue;
     this.range = "hour";
-    const a = (name) => (point) => (point[name] ?? null) === null ? null : point[name] * this.perMinute;
+    const rate = (name) => (point) => ((point[name] ?? null) === null ? null : point[name] * this.perMinute);
     this.charts = [
-      new Chart({ title: "In line and inside", format: number, short: compact, empty: "Nobody was here in this time.", lines: [
-        { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
-        { label: "Inside", tone: "two", of: (point) => point.inside }] }),
-      new Chart({ title: "People a minute", format: number, short: compact, empty: "Nobody joined or was let in.", lines: [
-        { label: "Joined", tone: "one", of: a("joined") },
-        { label: "Let in", tone: "two", area: true, of: a("admitted") }] }),
-      new Chart({ title: "Wait", format: (value) => duration(value, true), short: (value) => (value === 0 ? "0" : duration(value, true)), scaleOf: timeScale, empty: "Nobody was let in.", lines: [
-        { label: "Half within", tone: "one", of: (point) => point.wait_p50_seconds },
-        { label: "9 of 10 within", tone: "three", of: (point) => point.wait_p90_seconds }] }),
+      new Chart({
+        title: "In line and inside",
+        format: number,
+        short: compact,
+        empty: "No people in this period.",
+        lines: [
+          { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
+          { label: "Inside", tone: "two", of: (point) => point.inside },
+        ],
+      }),
+      new Chart({
+        title: "People a minute",
+        format: number,
+        short: compact,
+        empty: "Nobody joined or was let in.",
+        lines: [
+          { label: "Joined", tone: "one", of: rate("joined") },
+          { label: "Let in", tone: "two", area: true, of: rate("admitted") },
+        ],
+      }),
+      new Chart({
+        title: "Wait",
+        format: (value) => duration(value, true),
+        short: (value) => (value === 0 ? "0" : duration(value, true)),
+        scaleOf: timeScale,
+        empty: "Nobody was let in.",
+        lines: [
+          { label: "Median", tone: "one", of: (point) => point.wait_p50_seconds },
+          { label: "90th percentile", tone: "three", of: (point) => point.wait_p90_seconds },
+        ],
+      }),
     ];
     show("charts").append(...this.charts.map((chart) => chart.element));
-    this.buttons = Object.entries(RANGES).map(([range, label]) => h("button", { type: "button", role: "radio", "aria-checked": String(range === this.range), tabindex: range === this.range ? 0 : -1, "data-range": range, onclick: () => this.choose(range), onkeydown: (event) => this.key(event, range) }, label));
+    this.buttons = Object.entries(RANGES).map(([range, label]) =>
+      h(
+        "button",
+        {
+          type: "button",
+          role: "radio",
+          "aria-checked": String(range === this.range),
+          tabindex: range === this.range ? 0 : -1,
+          "data-range": range,
+          onclick: () => this.choose(range),
+          onkeydown: (event) => this.key(event, range),
+        },
+        label,
+      ),
+    );
     show("ranges").append(...this.buttons);
     this.load();
-    setInterval(() => { if (!document.hidden && show("charts")?.offsetParent) this.load(); }, AGAIN_SECONDS * 1000);
+    setInterval(() => {
+      if (!document.hidden && show("charts")?.offsetParent) this.load();
+    }, AGAIN_SECONDS * 1000);
   }
 
   key(event, range) {
-    const names = Object.keys(RANGES), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const names = Object.keys(RANGES),
+      step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const next = names[(names.indexOf(range) + step + names.length) % names.length];
     this.choose(next);
@@ -58,19 +97,20 @@ export class Charts {
       this.points = series.points;
       this.draw();
     } catch {
-      // The state of the connection says so already; the next look follows.
+      // The page already shows that the connection is lost. The next interval tries again.
     }
   }
 
-  /** The present moment is known better than the last sample says. */
+  /** Draw, with the live numbers in place of the last sample, which is older. */
   draw() {
     const now = this.queue.now?.stats;
     const points = this.points.slice();
-    if (now && points.length) points[points.length - 1] = { ...points.at(-1), waiting: now.waiting, inside: now.admitted + now.active };
+    if (now && points.length)
+      points[points.length - 1] = { ...points.at(-1), waiting: now.waiting, inside: now.admitted + now.active };
     for (const chart of this.charts) chart.show(points);
   }
 
-  told() {
+  update() {
     if (this.points && !document.hidden) this.draw();
   }
 }

@@ -1,4 +1,4 @@
-// My desk: chosen once and remembered by this browser, open or closed.
+// My desk: chosen once, remembered by this browser; open or closed.
 
 import { may } from "./admin-api.js";
 import { badge, h, show } from "./admin-dom.js";
@@ -13,12 +13,12 @@ export class MyDesk {
     this.facts = "";
   }
 
-  /** Whether someone was called to this desk. */
+  /** Whether a ticket was called to this desk. */
   has(ticket) {
     return Boolean(this.name) && ticket.desk === this.name;
   }
 
-  told({ named_desks, desks }) {
+  update({ named_desks, desks }) {
     if (this.name && named_desks.length && !named_desks.includes(this.name)) this.leave();
     const facts = JSON.stringify([this.name, this.choosing, named_desks, desks.map(({ name, open }) => [name, open])]);
     if (facts === this.facts) return;
@@ -28,28 +28,86 @@ export class MyDesk {
   }
 
   draw() {
-    if (!may("operator")) this.element.replaceChildren(h("p", { class: "note" }, "With a viewer's key you can look, not call."));
+    if (!may("operator"))
+      this.element.replaceChildren(h("p", { class: "note" }, "View only: your key cannot call people."));
     else if (this.choosing) this.choose(this.last);
     else this.show(this.last);
   }
 
   show({ desks }) {
     const open = desks.find((desk) => desk.name === this.name)?.open ?? false;
-    this.element.replaceChildren(h("div", { class: "desk-bar" },
-      h("p", { class: "desk-name", "data-show": "desk-name" }, this.name, " ", badge(open ? { label: "Open", tone: "good" } : { label: "Closed", tone: "" })),
-      h("button", { type: "button", class: "button quiet", "data-do": "change-desk", onclick: () => this.change() }, "Change"),
-      h("button", { type: "button", class: "button quiet", "data-do": open ? "close-desk" : "open-desk", "data-press": true, onclick: () => this.on.set(!open) }, open ? "Close desk" : "Open desk")));
+    this.element.replaceChildren(
+      h(
+        "div",
+        { class: "desk-bar" },
+        h(
+          "p",
+          { class: "desk-name", "data-show": "desk-name" },
+          this.name,
+          " ",
+          badge(open ? { label: "Open", tone: "good" } : { label: "Closed", tone: "" }),
+        ),
+        h(
+          "button",
+          { type: "button", class: "button quiet", "data-do": "change-desk", onclick: () => this.change() },
+          "Change",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button quiet",
+            "data-do": open ? "close-desk" : "open-desk",
+            "data-press": true,
+            onclick: () => this.on.set(!open),
+          },
+          open ? "Close desk" : "Open desk",
+        ),
+      ),
+    );
   }
 
   choose({ named_desks, desks }) {
-    const known = named_desks.length ? named_desks : desks.map((desk) => desk.name), open = new Set(desks.filter((desk) => desk.open).map((desk) => desk.name));
+    const known = named_desks.length ? named_desks : desks.map((desk) => desk.name),
+      open = new Set(desks.filter((desk) => desk.open).map((desk) => desk.name));
     const typed = h("input", { id: "desk-typed", maxlength: 60, placeholder: "Desk 1", autocomplete: "off" });
     this.element.replaceChildren(
       h("h2", {}, "Which desk is yours?"),
-      h("div", { class: "desk-choices" }, ...known.map((name) => h("button", { type: "button", class: "button quiet", "data-desk": name, onclick: () => this.take(name) }, name, open.has(name) ? badge({ label: "Open", tone: "good" }) : null))),
-      named_desks.length ? "" : h("form", { class: "row desk-typed", onsubmit: (event) => { event.preventDefault(); this.take(typed.value.trim()); } },
-        h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people are told it"), h("span", { class: "grow" }, typed), h("button", { class: "button", "data-do": "take-desk" }, "Use")),
-      this.name ? h("button", { type: "button", class: "button quiet", onclick: () => this.take(this.name) }, `Stay at ${this.name}`) : "");
+      h(
+        "div",
+        { class: "desk-choices" },
+        ...known.map((name) =>
+          h(
+            "button",
+            { type: "button", class: "button quiet", "data-desk": name, onclick: () => this.take(name) },
+            name,
+            open.has(name) ? badge({ label: "Open", tone: "good" }) : null,
+          ),
+        ),
+      ),
+      named_desks.length
+        ? ""
+        : h(
+            "form",
+            {
+              class: "row desk-typed",
+              onsubmit: (event) => {
+                event.preventDefault();
+                this.take(typed.value.trim());
+              },
+            },
+            h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people see it"),
+            h("span", { class: "grow" }, typed),
+            h("button", { class: "button", "data-do": "take-desk" }, "Use"),
+          ),
+      this.name
+        ? h(
+            "button",
+            { type: "button", class: "button quiet", onclick: () => this.take(this.name) },
+            `Stay at ${this.name}`,
+          )
+        : "",
+    );
   }
 
   focus() {
@@ -70,13 +128,13 @@ export class MyDesk {
     try {
       localStorage.setItem(this.place, name);
     } catch {
-      // It is chosen again on the next visit.
+      // Without storage, staff choose it again on the next visit.
     }
     this.draw();
     this.on.chosen();
   }
 
-  /** The desk is not one of the queue's any more. */
+  /** The queue no longer has this desk: choose another one. */
   leave() {
     this.name = "";
     this.choosing = true;

@@ -1,22 +1,34 @@
-// One press at a time, answered once: what has no answer is tried again without ever being done twice.
+// Sends one press of a button at a time. A press without an answer is sent again, and is never done twice.
 
 import { get, post, queuePath } from "./admin-api.js";
 
-/** A press that was left without an answer by a closed page is tried again for so long. */
+/** A press that had no answer when the page was closed is sent again within this time. */
 const REMEMBERED_SECONDS = 120;
 const LONGEST_PAUSE_SECONDS = 4;
 
-/** Whether nobody can say if it was done. Everything else is an answer. */
+/** Whether it is unknown if the press was done. Every other error is an answer. */
 const unanswered = (error) => [0, 502, 504].includes(error.status) || error.code === "store_unavailable";
 
-export const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const newKey = () =>
+  crypto.randomUUID?.() ??
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** What a press changes of a ticket. Signs of life change none of it. */
-export const traits = (ticket) => JSON.stringify([ticket.status, ticket.on_hold, ticket.desk, ticket.admitted_at, ticket.started_at, ticket.ended_at, ticket.priority, ticket.status === "admitted" ? ticket.deadline : null]);
+/** What a press can change of a ticket. Heartbeats change none of it. */
+export const changeable = (ticket) =>
+  JSON.stringify([
+    ticket.status,
+    ticket.on_hold,
+    ticket.desk,
+    ticket.admitted_at,
+    ticket.started_at,
+    ticket.ended_at,
+    ticket.priority,
+    ticket.status === "admitted" ? ticket.deadline : null,
+  ]);
 
 /**
- * A press is `{title, path, body}`, and either `key` (the server knows a repeated press by it), or `ticket` and `seen` (a
- * repeated press is made only if the ticket is still as it was seen), or neither where repeating changes nothing.
+ * A press is `{title, path, body}`, and either `key` (by which the server knows a repeated press), or `ticket` and
+ * `seen` (it is repeated only if the ticket has not changed since), or neither if a repeat changes nothing.
  */
 export class Presses {
   constructor(queue, on) {
@@ -27,7 +39,7 @@ export class Presses {
     addEventListener("online", () => this.hurry());
   }
 
-  /** The press that the page was closed on, if it is not too long ago. */
+  /** The press that had no answer when the page was closed; `late` if that is too long ago to send it again. */
   left() {
     const kept = this.read();
     if (!kept) return null;
@@ -35,7 +47,7 @@ export class Presses {
     return { ...kept, late: Date.now() - kept.at > REMEMBERED_SECONDS * 1000 };
   }
 
-  /** Make a press; null while another is under way. Answers what came, or throws the refusal. */
+  /** Send a press; null while another is under way. Returns the answer, or throws the refusal. */
   async send(press, again = false) {
     if (this.now) return null;
     this.now = { ...press, at: press.at ?? Date.now() };
@@ -68,19 +80,23 @@ export class Presses {
   async once(press, again) {
     if (again && press.ticket) {
       const ticket = await get(queuePath(this.queue, `/tickets/${press.ticket}`));
-      if (traits(ticket) !== press.seen) return { data: ticket, again };
+      if (changeable(ticket) !== press.seen) return { data: ticket, again };
     }
-    const data = await post(queuePath(this.queue, press.path), press.body ?? {}, press.key ? { "Idempotency-Key": press.key } : {});
+    const data = await post(
+      queuePath(this.queue, press.path),
+      press.body ?? {},
+      press.key ? { "Idempotency-Key": press.key } : {},
+    );
     return { data, again };
   }
 
-  /** Give up on the press under way: whether it was done, the line says. */
+  /** Stop trying. The line shows whether the press was done. */
   stop() {
     this.stopped = true;
     this.hurry();
   }
 
-  /** The connection is back: do not wait any longer. */
+  /** The connection is back: try again now. */
   hurry() {
     this.wake?.();
   }
@@ -88,17 +104,20 @@ export class Presses {
   pause(seconds) {
     return new Promise((go) => {
       const timer = setTimeout(go, seconds * 1000);
-      this.wake = () => { clearTimeout(timer); go(); };
+      this.wake = () => {
+        clearTimeout(timer);
+        go();
+      };
     });
   }
 
-  // A tablet that is reloaded, or runs out of power for a moment, still has the key of its press.
+  // A tablet that is reloaded, or loses power for a moment, still has the key of its press.
   keep(press) {
     try {
       if (press) sessionStorage.setItem(this.place, JSON.stringify(press));
       else sessionStorage.removeItem(this.place);
     } catch {
-      // Without storage the press is remembered by this page alone.
+      // Without storage only this page remembers the press.
     }
   }
 

@@ -1,24 +1,35 @@
-// The desk: one member of staff calls, serves and sends on; what the others do shows up by itself.
+// The desk: a member of staff calls, serves and transfers people. What others do appears automatically.
 
 import { get, Live, may, page, queuePath } from "./admin-api.js";
-import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
-import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
-import { Kept } from "./admin-desk-list.js";
+import { KeyedList } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
-import { newKey, Presses, traits } from "./admin-desk-press.js";
-import { languageField, number, standing } from "./admin-words.js";
+import { changeable, newKey, Presses } from "./admin-desk-press.js";
+import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
+import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
+import { languageField, number, queueBadge } from "./admin-words.js";
 
 const SOME = 50;
 const MANY = 500;
-/** A second tap of a finger that meant one: so soon after an answer nobody calls the next on purpose. */
+/** A call this soon after an answer is a double tap, and does nothing. */
 const DOUBLE_TAP_MS = 600;
-/** A rush of joins is read together. */
+/** Changes within this time are read together. */
 const REST_MS = 150;
 const SHORTCUTS = [
-  ["n", "Call next"], ["r", "Recall"], ["s", "Serve: they have come"], ["d", "Done"], ["f", "Done, and call the next"],
-  ["x", "No-show"], ["u", "Undo the last no-show"], ["b", "Back to the line, at the old place"], ["h", "Hold"],
-  ["t", "Transfer to another queue"], ["a", "Add someone"], ["?", "This list"], ["g q", "All queues"], ["Esc", "Close"],
+  ["n", "Call next"],
+  ["r", "Recall"],
+  ["s", "Serve: they have come"],
+  ["d", "Done"],
+  ["f", "Done, and call the next"],
+  ["x", "No-show"],
+  ["u", "Undo the last no-show"],
+  ["b", "Back in line, at the old place"],
+  ["h", "Hold"],
+  ["t", "Transfer to another queue"],
+  ["a", "Add someone"],
+  ["?", "This list"],
+  ["g q", "All queues"],
+  ["Esc", "Close"],
 ];
 
 export function start() {
@@ -35,25 +46,54 @@ class Desk {
     this.root = show("floor");
     this.next = document.querySelector('[data-do="call-next"]');
     this.more = document.querySelector('[data-do="more"]');
-    this.presses = new Presses(queue, { busy: () => this.mark(), trouble: (press, error, tries) => this.trouble(press, error, tries) });
-    this.mine = new MyDesk(queue, { chosen: () => { this.draw(); this.next.focus(); }, set: (open) => this.setDesk(open) });
-    const press = (act, ticket) => this.act(act, ticket), open = (ticket) => this.toggle(ticket);
-    const rows = (where) => new Kept(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
-    this.lists = { mine: new Kept(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf), line: rows("line"), elsewhere: rows("elsewhere"), on_hold: rows("on_hold"), missed: rows("missed") };
+    this.presses = new Presses(queue, {
+      busy: () => this.mark(),
+      trouble: (press, error, tries) => this.trouble(press, error, tries),
+    });
+    this.mine = new MyDesk(queue, {
+      chosen: () => {
+        this.draw();
+        this.next.focus();
+      },
+      set: (open) => this.setDesk(open),
+    });
+    const press = (act, ticket) => this.act(act, ticket),
+      open = (ticket) => this.toggle(ticket);
+    const rows = (where) =>
+      new KeyedList(show(where), (ticket) => row(ticket, this.about(ticket), press, open), factsOf);
+    this.lists = {
+      mine: new KeyedList(show("mine"), (ticket) => card(ticket, this.about(ticket), press), factsOf),
+      line: rows("line"),
+      elsewhere: rows("elsewhere"),
+      on_hold: rows("on_hold"),
+      missed: rows("missed"),
+    };
   }
 
   begin() {
     this.next.addEventListener("click", () => this.callNext());
-    this.more.addEventListener("click", () => { this.limit = MANY; this.read(); });
+    this.more.addEventListener("click", () => {
+      this.limit = MANY;
+      this.read();
+    });
     document.querySelector('[data-do="add"]').addEventListener("click", () => this.add());
     this.keys();
     setInterval(() => this.tick(), 500);
     new Live(queuePath(this.queue, "/live"), {
-      now: () => { this.presses.hurry(); this.read(); },
+      now: () => {
+        this.presses.hurry();
+        this.read();
+      },
       event: () => this.read(),
       state: (state, more) => {
         connection(state, more);
-        if (state === "ended" && more === "queue_not_found") banner("gone", "This queue was removed, with all its tickets.", "bad", h("a", { href: "/admin" }, "To the queues"));
+        if (state === "ended" && more === "queue_not_found")
+          banner(
+            "gone",
+            "This queue was removed, with all its tickets.",
+            "bad",
+            h("a", { href: "/admin" }, "Back to the queues"),
+          );
       },
     });
     this.read();
@@ -62,7 +102,7 @@ class Desk {
 
   // Reading
 
-  /** Read who is where; while one reading is under way, one more follows it. */
+  /** Read where everyone is. A call while another reading is under way makes one more follow it. */
   async read() {
     if (this.reading) {
       this.again = true;
@@ -72,11 +112,11 @@ class Desk {
     const epoch = this.epoch;
     try {
       const floor = await get(queuePath(this.queue, `/floor?limit=${this.limit}`));
-      // What was read before a press was answered may not know of it yet.
-      if (epoch === this.epoch) this.told(floor);
+      // What was read before a press was answered may not include that press yet.
+      if (epoch === this.epoch) this.update(floor);
       else this.again = true;
     } catch {
-      // The stream says what is wrong, and reads again when it is back.
+      // The stream shows what is wrong, and causes a new reading when it is back.
     }
     setTimeout(() => {
       this.reading = false;
@@ -87,28 +127,34 @@ class Desk {
     }, REST_MS);
   }
 
-  told(floor) {
-    const called = new Set((this.floor?.called ?? []).filter((ticket) => this.mine.has(ticket)).map((ticket) => ticket.ticket));
+  update(floor) {
+    const called = new Set(
+      (this.floor?.called ?? []).filter((ticket) => this.mine.has(ticket)).map((ticket) => ticket.ticket),
+    );
     const late = floor.missed.find((ticket) => called.has(ticket.ticket) && this.presses.now?.ticket !== ticket.ticket);
     floor.missed.sort((one, other) => new Date(other.ended_at) - new Date(one.ended_at));
     this.floor = floor;
     this.offset = new Date(floor.at) - Date.now();
-    this.mine.told(floor);
+    this.mine.update(floor);
     this.draw();
-    if (late) this.say(`${name(late)} did not come in time: a no-show. Press U to undo it.`);
+    if (late) this.say(`${name(late)} did not come in time and is a no-show. Press U to undo.`);
   }
 
-  /** Tickets as a press answered them: they are where they are now, before the next reading says so too. */
+  /** Show tickets as the answer to a press has them, without waiting for the next reading. */
   moved(tickets) {
     this.epoch += 1;
     if (!this.floor) return;
-    const gone = new Set(tickets.map((ticket) => ticket.ticket)), floor = { ...this.floor };
-    for (const where of ["line", "on_hold", "called", "serving", "missed"]) floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
+    const gone = new Set(tickets.map((ticket) => ticket.ticket)),
+      floor = { ...this.floor };
+    for (const where of ["line", "on_hold", "called", "serving", "missed"])
+      floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
     for (const ticket of tickets) {
       const where = whereIs(ticket);
-      // The line is listed from its head on, so a place in the list is the position.
-      if (where === "line") floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
-      else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where) floor[where] = [ticket, ...floor[where]];
+      // The list starts at the head of the line, so the index in the list is the position.
+      if (where === "line")
+        floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
+      else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where)
+        floor[where] = [ticket, ...floor[where]];
     }
     floor.waiting += floor.line.length - this.floor.line.length;
     floor.on_hold_count += floor.on_hold.length - this.floor.on_hold.length;
@@ -125,16 +171,26 @@ class Desk {
     const inside = this.root.contains(document.activeElement);
     this.root.removeAttribute("aria-busy");
     const at = [...floor.called, ...floor.serving];
-    this.lists.mine.draw(at.filter((ticket) => mine.has(ticket)).sort((one, other) => new Date(other.admitted_at) - new Date(one.admitted_at)));
+    this.lists.mine.draw(
+      at
+        .filter((ticket) => mine.has(ticket))
+        .sort((one, other) => new Date(other.admitted_at) - new Date(one.admitted_at)),
+    );
     this.lists.line.draw(floor.line);
-    this.section("elsewhere", at.filter((ticket) => !mine.has(ticket)));
+    this.section(
+      "elsewhere",
+      at.filter((ticket) => !mine.has(ticket)),
+    );
     this.section("on_hold", floor.on_hold);
     this.section("missed", floor.missed);
     this.more.hidden = floor.waiting <= floor.line.length || this.limit === MANY;
     const first = floor.line[0];
-    write(show("next-who"), first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody waits");
-    write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody waits");
-    write(show("put-aside"), number(floor.on_hold_count));
+    write(
+      show("next-who"),
+      first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody is waiting",
+    );
+    write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody is waiting");
+    write(show("on-hold-count"), number(floor.on_hold_count));
     this.status(floor);
     guard(this.root);
     this.mark();
@@ -149,15 +205,23 @@ class Desk {
   }
 
   status(floor) {
-    const element = show("status"), { name: shown, status } = floor, { label, tone } = standing(floor);
+    const element = show("status"),
+      { name: shown, status } = floor,
+      { label, tone } = queueBadge(floor);
     element.hidden = false;
     element.className = `badge ${tone}`;
     write(element, label);
     write(show("name"), shown);
-    banner("status", { paused: "Paused: people can join, and nobody can be called.", maintenance: "Maintenance: nobody can join, and nobody can be called." }[status] ?? null);
+    banner(
+      "status",
+      {
+        paused: "Paused: people can join, but nobody can be called.",
+        maintenance: "Maintenance: nobody can join, and nobody can be called.",
+      }[status] ?? null,
+    );
   }
 
-  /** What someone came for, by the series of their label; null where the queue does not say. */
+  /** What a person came for, from the series of their label; null if the queue has no text for it. */
   about({ label }) {
     const [, series] = label.match(/([^-]*[A-Z])\d+$/) ?? [];
     return this.floor.series_texts[series] ?? null;
@@ -170,7 +234,7 @@ class Desk {
     tick(this.root, Date.now() + this.offset, positions, this.floor.claim_seconds, deadlines);
   }
 
-  /** While a press is under way nothing else can be pressed; a button keeps its focus all the same. */
+  /** While a press is under way no other button works. They keep their focus, so they are not `disabled`. */
   mark() {
     const busy = Boolean(this.presses.now);
     for (const button of this.root.querySelectorAll("[data-press]")) button.setAttribute("aria-disabled", String(busy));
@@ -180,11 +244,12 @@ class Desk {
     write(show("next-word"), busy && this.presses.now.title === "Call next" ? "Calling …" : "Call next");
   }
 
-  /** Only one row shows all that can be done with someone; none after something was done. */
+  /** Show all actions of one row, and hide those of every other row; with null, hide all. */
   toggle(ticket) {
     const left = document.activeElement?.closest(".extra")?.closest("li");
     for (const row_ of this.root.querySelectorAll("li[data-ticket]")) {
-      const extra = row_.querySelector(".extra"), toggle = row_.querySelector('[data-act="more"]');
+      const extra = row_.querySelector(".extra"),
+        toggle = row_.querySelector('[data-act="more"]');
       if (!toggle) continue;
       extra.hidden = Number(row_.dataset.ticket) !== ticket || !extra.hidden;
       toggle.setAttribute("aria-expanded", String(!extra.hidden));
@@ -192,7 +257,7 @@ class Desk {
     }
   }
 
-  /** What happened, in plain words. */
+  /** Say what happened, in the status line. */
   say(text, tone = "", ...more) {
     const element = show("said");
     element.className = `said ${tone}`;
@@ -200,22 +265,32 @@ class Desk {
   }
 
   trouble(press, error, tries) {
-    const why = error.code === "store_unavailable" ? "The store is away" : "No answer from the server";
-    this.say(`${why}: it is not known yet whether “${press.title}” was done. Trying again; it is never done twice.`, "bad",
-      h("button", { type: "button", class: "button quiet", "data-do": "stop", onclick: () => this.presses.stop() }, "Stop trying"));
+    const why = error.code === "store_unavailable" ? "Database unavailable" : "No answer from the server";
+    this.say(
+      `${why}: we don't know yet whether “${press.title}” was done. Trying again; it is never done twice.`,
+      "bad",
+      h(
+        "button",
+        { type: "button", class: "button quiet", "data-do": "stop", onclick: () => this.presses.stop() },
+        "Stop trying",
+      ),
+    );
     if (tries === 0) this.noAnswer?.();
   }
 
   // Pressing
 
-  /** Make a press and say what came of it. Answers the tickets it is about, or null where nothing was done. */
+  /** Send a press and say what it did. Returns the tickets it changed, or null if nothing was done. */
   async press(press, tell, again = false) {
     const sent = this.presses.send(press, again);
     try {
       const answer = await sent;
       if (!answer) return null;
       if (answer.stopped) {
-        this.say(`Stopped trying: it is not known whether “${press.title}” was done. The line shows it when the connection is back.`, "bad");
+        this.say(
+          `Stopped trying. The line shows whether “${press.title}” was done when the connection is back.`,
+          "bad",
+        );
         this.read();
         return null;
       }
@@ -231,7 +306,7 @@ class Desk {
     }
   }
 
-  /** `meant` is a call that no second tap can have made. */
+  /** With `meant` the call cannot be a double tap, and is not ignored as one. */
   async callNext(meant = false) {
     if (!may("operator") || this.presses.now) return;
     if (!this.mine.name) {
@@ -240,10 +315,16 @@ class Desk {
       return;
     }
     if (this.resting && !meant) return;
-    await this.press({ title: "Call next", path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() }, calledWords);
+    await this.press(
+      { title: "Call next", path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() },
+      calledWords,
+    );
     this.resting = true;
     this.mark();
-    setTimeout(() => { this.resting = false; this.mark(); }, DOUBLE_TAP_MS);
+    setTimeout(() => {
+      this.resting = false;
+      this.mark();
+    }, DOUBLE_TAP_MS);
   }
 
   async act(act, ticket) {
@@ -254,7 +335,18 @@ class Desk {
       return;
     }
     const { path = act, body } = ACTS[act];
-    const send = (values) => this.press({ title: `${ACTS[act].label}: ${name(ticket)}`, act, path: `/tickets/${ticket.ticket}/${path}`, body: values, ticket: act === "transfer" ? undefined : ticket.ticket, seen: traits(ticket) }, (now) => told(act, now));
+    const send = (values) =>
+      this.press(
+        {
+          title: `${ACTS[act].label}: ${name(ticket)}`,
+          act,
+          path: `/tickets/${ticket.ticket}/${path}`,
+          body: values,
+          ticket: act === "transfer" ? undefined : ticket.ticket,
+          seen: changeable(ticket),
+        },
+        (now) => outcome(act, now),
+      );
     if (act === "call") {
       if (!this.mine.name) {
         this.say("Choose your desk first.", "bad");
@@ -263,82 +355,176 @@ class Desk {
       }
       return send({ desk: this.mine.name });
     }
-    if (act === "prioritise") return this.choose(`Move up: ${name(ticket)}`, { name: "level", label: "Level", choices: [["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3: ahead of everyone below"]], value: "1" }, "Move up", ({ level }) => send({ level: Number(level) }));
+    if (act === "prioritise")
+      return this.choose(
+        `Move up: ${name(ticket)}`,
+        {
+          name: "level",
+          label: "Level",
+          choices: [
+            ["1", "Level 1"],
+            ["2", "Level 2"],
+            ["3", "Level 3: ahead of everyone below"],
+          ],
+          value: "1",
+        },
+        "Move up",
+        ({ level }) => send({ level: Number(level) }),
+      );
     if (act === "transfer") return this.transfer(ticket, send);
-    if (act === "cancel" && !(await confirm(`Take ${name(ticket)} out of the line?`, "The ticket ends, and the place is lost.", "Take out"))) return;
+    if (
+      act === "cancel" &&
+      !(await confirm(
+        `Remove ${name(ticket)} from the line?`,
+        "The ticket ends, and the person loses their place.",
+        "Remove",
+      ))
+    )
+      return;
     return send(body?.(ticket) ?? {});
   }
 
   choose(title, field, action, send) {
-    ask(title, [field], action, async (values) => { send(values); });
+    ask(title, [field], action, async (values) => {
+      send(values);
+    });
   }
 
   async transfer(ticket, send) {
     try {
       const { queues } = await get("/queues");
-      const others = queues.filter((queue) => queue.id !== this.queue).map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
-      if (!others.length) this.say("There is no other queue to send anyone to.", "bad");
-      else this.choose(`Transfer: ${name(ticket)}`, { name: "queue", label: "To which queue", choices: others, value: others[0][0] }, "Transfer", ({ queue }) => send({ queue }));
+      const others = queues
+        .filter((queue) => queue.id !== this.queue)
+        .map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
+      if (!others.length) this.say("There is no other queue to transfer anyone to.", "bad");
+      else
+        this.choose(
+          `Transfer: ${name(ticket)}`,
+          { name: "queue", label: "To which queue", choices: others, value: others[0][0] },
+          "Transfer",
+          ({ queue }) => send({ queue }),
+        );
     } catch (error) {
       this.say(error.message, "bad");
     }
   }
 
   setDesk(open) {
-    return this.press({ title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } }, ({ desks }) => {
-      this.floor = { ...this.floor, desks };
-      this.mine.told(this.floor);
-      return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
-    });
+    return this.press(
+      { title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } },
+      ({ desks }) => {
+        this.floor = { ...this.floor, desks };
+        this.mine.update(this.floor);
+        return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
+      },
+    );
   }
 
   add() {
     if (!may("operator")) return;
-    const key = newKey(), series = this.floor?.series ?? [];
-    ask("Add someone", [
-      { name: "name", label: "Name", longest: 100 },
-      { name: "phone", label: "Phone", kind: "tel" },
-      { name: "email", label: "E-mail", kind: "email" },
-      languageField(page.languages),
-      { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
-      ...(series.length > 1 ? [{ name: "series", label: "Series", choices: series.map((each) => [each, [each, this.floor.series_texts[each]].filter(Boolean).join(": ")]), value: series[0] }] : []),
-      { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
-    ], "Put in line", (values) => this.join(values, key));
+    const key = newKey(),
+      series = this.floor?.series ?? [];
+    ask(
+      "Add someone",
+      [
+        { name: "name", label: "Name", longest: 100 },
+        { name: "phone", label: "Phone", kind: "tel" },
+        { name: "email", label: "E-mail", kind: "email" },
+        languageField(page.languages),
+        { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
+        ...(series.length > 1
+          ? [
+              {
+                name: "series",
+                label: "Series",
+                choices: series.map((each) => [each, [each, this.floor.series_texts[each]].filter(Boolean).join(": ")]),
+                value: series[0],
+              },
+            ]
+          : []),
+        {
+          name: "priority",
+          label: "Priority",
+          choices: [
+            ["0", "None"],
+            ["1", "Level 1"],
+            ["2", "Level 2"],
+            ["3", "Level 3"],
+          ],
+          value: "0",
+        },
+      ],
+      "Put in line",
+      (values) => this.join(values, key),
+    );
   }
 
-  /** What was typed wrong is said in the form; once the network is at fault, the page goes on trying and says so. */
+  /** A mistake in what was typed is shown in the form. If the network fails, the page keeps trying and says so. */
   async join({ name: who, phone, email, language, party_size: size, series, priority }, key) {
-    const body = { ...(who && { name: who }), ...(phone && { phone }), ...(email && { email }), language, ...(series && { series }), party_size: size ?? 1, priority: Number(priority) };
+    const body = {
+      ...(who && { name: who }),
+      ...(phone && { phone }),
+      ...(email && { email }),
+      language,
+      ...(series && { series }),
+      party_size: size ?? 1,
+      priority: Number(priority),
+    };
     const sent = this.presses.send({ title: "Add someone", path: "/join", body, key });
-    const unanswered = new Promise((close) => { this.noAnswer = close; });
-    let late = false;
-    const said = sent.then((answer) => {
-      if (answer?.data) this.say(joinedWords(answer.data));
-      this.read();
-    }).catch((error) => {
-      if (!late) throw error;
-      this.say(error.message, "bad");
+    const unanswered = new Promise((close) => {
+      this.noAnswer = close;
     });
-    await Promise.race([said, unanswered.then(() => { late = true; })]);
+    let late = false;
+    const said = sent
+      .then((answer) => {
+        if (answer?.data) this.say(joinedWords(answer.data));
+        this.read();
+      })
+      .catch((error) => {
+        if (!late) throw error;
+        this.say(error.message, "bad");
+      });
+    await Promise.race([
+      said,
+      unanswered.then(() => {
+        late = true;
+      }),
+    ]);
   }
 
-  /** A press that the page was closed on before its answer came. */
+  /** Send again the press whose answer had not come when the page was closed. */
   async goOn() {
     const left = this.presses.left();
     if (!left) return;
-    if (left.late) this.say(`“${left.title}” had no answer before this page was closed. See below how things are.`, "bad");
-    else await this.press(left, (data) => (left.path === "/call-next" ? calledWords(data) : left.path === "/join" ? joinedWords(data) : left.act ? told(left.act, data) : "Done."), true);
+    if (left.late) this.say(`“${left.title}” had no answer before this page was closed. Check the lists below.`, "bad");
+    else
+      await this.press(
+        left,
+        (data) =>
+          left.path === "/call-next"
+            ? calledWords(data)
+            : left.path === "/join"
+              ? joinedWords(data)
+              : left.act
+                ? outcome(left.act, data)
+                : "Done.",
+        true,
+      );
   }
 
   keys() {
     listShortcuts(SHORTCUTS);
-    const on = (key, action) => { shortcut(key, action); shortcut(key.toUpperCase(), action); };
+    const on = (key, action) => {
+      shortcut(key, action);
+      shortcut(key.toUpperCase(), action);
+    };
     const first = (where) => (this.floor?.[where] ?? []).find((ticket) => this.mine.has(ticket));
-    const act = (key, action, ...where) => on(key, () => {
-      const ticket = where.map(first).find(Boolean);
-      if (ticket) this.act(action, ticket);
-      else this.say(`Nobody at your desk is ${where.includes("called") ? "called" : "being served"}.`);
-    });
+    const act = (key, action, ...where) =>
+      on(key, () => {
+        const ticket = where.map(first).find(Boolean);
+        if (ticket) this.act(action, ticket);
+        else this.say(`Nobody at your desk is ${where.includes("called") ? "called" : "being served"}.`);
+      });
     on("n", () => this.callNext());
     act("r", "recall", "called");
     act("s", "start", "called");
@@ -350,18 +536,39 @@ class Desk {
     act("t", "transfer", "called", "serving");
     on("a", () => this.add());
     on("u", () => {
-      const missed = this.floor?.missed ?? [], ticket = missed.find((each) => this.mine.has(each)) ?? missed[0];
+      const missed = this.floor?.missed ?? [],
+        ticket = missed.find((each) => this.mine.has(each)) ?? missed[0];
       if (ticket) this.act("reinstate", ticket);
-      else this.say("There is no no-show of today to undo.");
+      else this.say("There is no no-show to undo today.");
     });
   }
 }
 
-const calledWords = ({ tickets }) => (tickets.length ? `Called: ${tickets.map(name).join(", ")}.` : "Nobody was called: nobody waits, or there is no room.");
-const joinedWords = ({ label, position }) => `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
+const calledWords = ({ tickets }) =>
+  tickets.length
+    ? `Called: ${tickets.map(name).join(", ")}.`
+    : "Nobody was called: nobody is waiting, or it is full inside.";
+const joinedWords = ({ label, position }) =>
+  `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
 
-/** What came of an action; where someone else was quicker, how it is now. */
-function told(act, ticket) {
-  const reached = { call: ["called"], recall: ["called"], start: ["serving"], complete: [undefined], no_show: ["missed"], return: ["line"], hold: ["on_hold"], release: ["line"], reinstate: ["called"], pass: ["line"], prioritise: ["line"], transfer: ["missed"], cancel: ["missed"] }[act];
-  return reached.includes(whereIs(ticket)) ? ACTS[act].said(ticket) : `${name(ticket)} was changed meanwhile: see where they are now.`;
+/** What an action did, in words; if someone else was quicker, that the ticket was changed. */
+function outcome(act, ticket) {
+  const reached = {
+    call: ["called"],
+    recall: ["called"],
+    start: ["serving"],
+    complete: [undefined],
+    no_show: ["missed"],
+    return: ["line"],
+    hold: ["on_hold"],
+    release: ["line"],
+    reinstate: ["called"],
+    step_back: ["line"],
+    prioritise: ["line"],
+    transfer: ["missed"],
+    cancel: ["missed"],
+  }[act];
+  return reached.includes(whereIs(ticket))
+    ? ACTS[act].said(ticket)
+    : `${name(ticket)} was changed meanwhile by someone else: see where they are now.`;
 }

@@ -1,8 +1,8 @@
-// Small means of making and finding elements. Text is only ever text: nothing that comes from people becomes markup.
+// Helpers that make and find elements. Text is always set as text: nothing that people wrote becomes markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: attributes, `on` handlers, then children, which are elements or text. */
+/** Make an element from its attributes, its `on` handlers and its children, which are elements or text. */
 export function h(name, props = {}, ...children) {
   return fill(document.createElement(name), props, children);
 }
@@ -24,12 +24,12 @@ function fill(element, props, children) {
 
 export const show = (name, root = document) => root.querySelector(`[data-show="${name}"]`);
 
-/** Write text only where it differs, so that nothing is announced or selected anew. */
+/** Set text only if it differs, so that a screen reader does not repeat it and a selection is not lost. */
 export function write(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
-/** What people wrote of themselves, as part of a sentence of ours: whichever way it is read, it turns nothing around it. */
+/** Text that people wrote, as part of our own sentence: its direction does not change that of the text around it. */
 export const isolated = (text) => `\u2068${text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
 
 export const badge = ({ label, tone }) => h("span", { class: `badge ${tone}` }, label);
@@ -42,22 +42,31 @@ export function debounce(seconds, call) {
   };
 }
 
-/** A short word at the foot of the page, also said by screen readers. */
+/** A short message at the foot of the page. Screen readers say it too. */
 export function toast(text, tone = "") {
   const element = h("p", { class: `toast ${tone}` }, text);
   show("toasts").append(element);
   setTimeout(() => element.remove(), tone === "bad" ? 9000 : 4000);
 }
 
-/** A line across the page that stays until `text` is null. */
+/** A banner across the page. It stays until `text` is null. */
 export function banner(name, text, tone = "warn", ...more) {
-  const all = show("banners"), there = all.querySelector(`[data-banner="${name}"]`);
+  const all = show("banners"),
+    there = all.querySelector(`[data-banner="${name}"]`);
   if (text && there?.firstChild.textContent === text) return;
   there?.remove();
-  if (text) all.append(h("div", { class: `banner ${tone}`, "data-banner": name, role: tone === "bad" ? "alert" : "status" }, h("span", {}, text), ...more));
+  if (text)
+    all.append(
+      h(
+        "div",
+        { class: `banner ${tone}`, "data-banner": name, role: tone === "bad" ? "alert" : "status" },
+        h("span", {}, text),
+        ...more,
+      ),
+    );
 }
 
-/** Open a dialog; it is taken away when it closes. `build(close)` makes what is in it. */
+/** Open a dialog, and remove it when it closes. `build(close)` makes its content. */
 export function dialog(label, build, kind = "") {
   const element = h("dialog", { class: kind, "aria-label": label });
   const close = () => element.close();
@@ -69,43 +78,74 @@ export function dialog(label, build, kind = "") {
   return element;
 }
 
-/** Ask before something that cannot be taken back; answers whether it was confirmed. */
+/** Ask before an action that cannot be undone. Resolves to whether it was confirmed. */
 export function confirm(title, text, action, tone = "bad") {
   return new Promise((answer) => {
     let sure = false;
     const asked = dialog(title, (close) => [
       h("h2", {}, title),
       h("p", { class: "note" }, text),
-      h("div", { class: "tools" },
+      h(
+        "div",
+        { class: "tools" },
         h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
-        h("button", { type: "button", class: `button ${tone}`, autofocus: true, "data-do": "confirm", onclick: () => { sure = true; close(); } }, action)),
+        h(
+          "button",
+          {
+            type: "button",
+            class: `button ${tone}`,
+            autofocus: true,
+            "data-do": "confirm",
+            onclick: () => {
+              sure = true;
+              close();
+            },
+          },
+          action,
+        ),
+      ),
     ]);
     asked.addEventListener("close", () => answer(sure));
   });
 }
 
-/** A form in a dialog: fields by name, what the button says, and what it does with the values. */
+/** A form in a dialog: its fields, the label of its button, and the function that gets the values. */
 export function ask(title, fields, action, send, note = "") {
   return dialog(title, (close) => {
-    const told = h("p", { class: "wrong", role: "alert", hidden: true });
+    const mistake = h("p", { class: "wrong", role: "alert", hidden: true });
     const inputs = fields.map((field) => [field, input(field)]);
     const button = h("button", { class: "button", "data-do": "confirm" }, action);
-    const form = h("form", { class: "stack", onsubmit: async (event) => {
-      event.preventDefault();
-      button.disabled = true;
-      told.hidden = true;
-      try {
-        await send(Object.fromEntries(inputs.map(([field, element]) => [field.name, read(field, element)])));
-        close();
-      } catch (error) {
-        told.textContent = error.message;
-        told.hidden = false;
-      }
-      button.disabled = false;
-    } },
-    ...inputs.flatMap(([field, element]) => [h("label", { for: element.id }, field.label), element, field.note ? h("p", { class: "note" }, field.note) : null]),
-    told,
-    h("div", { class: "tools" }, h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"), button));
+    const form = h(
+      "form",
+      {
+        class: "stack",
+        onsubmit: async (event) => {
+          event.preventDefault();
+          button.disabled = true;
+          mistake.hidden = true;
+          try {
+            await send(Object.fromEntries(inputs.map(([field, element]) => [field.name, read(field, element)])));
+            close();
+          } catch (error) {
+            mistake.textContent = error.message;
+            mistake.hidden = false;
+          }
+          button.disabled = false;
+        },
+      },
+      ...inputs.flatMap(([field, element]) => [
+        h("label", { for: element.id }, field.label),
+        element,
+        field.note ? h("p", { class: "note" }, field.note) : null,
+      ]),
+      mistake,
+      h(
+        "div",
+        { class: "tools" },
+        h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
+        button,
+      ),
+    );
     return [h("h2", {}, title), note ? h("p", { class: "note" }, note) : null, form].filter(Boolean);
   });
 }
@@ -113,10 +153,25 @@ export function ask(title, fields, action, send, note = "") {
 let made = 0;
 function input(field) {
   const id = `field-${++made}`;
-  if (field.choices) return h("select", { id }, ...field.choices.map(([value, label]) => h("option", { value, selected: value === field.value }, label)));
+  if (field.choices)
+    return h(
+      "select",
+      { id },
+      ...field.choices.map(([value, label]) => h("option", { value, selected: value === field.value }, label)),
+    );
   if (field.kind === "check") return h("input", { id, type: "checkbox", checked: field.value });
-  if (field.kind === "long") return h("textarea", { id, maxlength: field.longest, required: field.required }, field.value ?? "");
-  const element = h("input", { id, type: field.kind ?? "text", required: field.required, min: field.min, max: field.max, maxlength: field.longest, pattern: field.pattern, autocomplete: "off" });
+  if (field.kind === "long")
+    return h("textarea", { id, maxlength: field.longest, required: field.required }, field.value ?? "");
+  const element = h("input", {
+    id,
+    type: field.kind ?? "text",
+    required: field.required,
+    min: field.min,
+    max: field.max,
+    maxlength: field.longest,
+    pattern: field.pattern,
+    autocomplete: "off",
+  });
   element.value = field.value ?? "";
   return element;
 }
@@ -127,31 +182,63 @@ function read(field, element) {
   return element.value;
 }
 
-/** A secret that is shown this once. */
+/** Show a secret. It is not shown again. */
 export function secret(title, text, note) {
   return dialog(title, (close) => [
     h("h2", {}, title),
     h("p", { class: "note" }, note),
     h("div", { class: "stack" }, h("code", { class: "secret", tabindex: 0, "data-show": "secret" }, text)),
-    h("div", { class: "tools" },
-      h("button", { type: "button", class: "button quiet", onclick: async (event) => {
-        const button = event.target;
-        try {
-          await navigator.clipboard.writeText(text); // not there without https
-          button.textContent = "Copied";
-        } catch {
-          getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
-          button.textContent = "Selected: copy it by hand";
-        }
-      } }, "Copy"),
-      h("button", { type: "button", class: "button", onclick: close }, "Done")),
+    h(
+      "div",
+      { class: "tools" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "button quiet",
+          onclick: async (event) => {
+            const button = event.target;
+            try {
+              await navigator.clipboard.writeText(text); // not there without https
+              button.textContent = "Copied";
+            } catch {
+              getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
+              button.textContent = "Selected: please copy it yourself";
+            }
+          },
+        },
+        "Copy",
+      ),
+      h("button", { type: "button", class: "button", onclick: close }, "Done"),
+    ),
   ]);
 }
 
 /** A table that folds into cards on a phone. */
 export function table(label, columns, rows, empty) {
   if (!rows.length) return h("p", { class: "nothing" }, empty);
-  return h("div", { class: "over" }, h("table", { class: "table fold", "aria-label": label },
-    h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))))),
-    h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell || [])))))));
+  return h(
+    "div",
+    { class: "over" },
+    h(
+      "table",
+      { class: "table fold", "aria-label": label },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        ...rows.map((cells) =>
+          h("tr", {}, ...cells.map((cell, i) => h("td", { "data-label": columns[i] }, cell || []))),
+        ),
+      ),
+    ),
+  );
 }

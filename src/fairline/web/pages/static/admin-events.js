@@ -1,4 +1,4 @@
-// What happens, as it happens, in words.
+// The list of events, live and in words.
 
 import { get } from "./admin-api.js";
 import { h, show } from "./admin-dom.js";
@@ -13,16 +13,19 @@ export class Events {
     this.open = open;
     this.list = show("events");
     this.filter = show("event-filter");
-    this.hold = document.querySelector('[data-do="hold-events"]');
+    this.pauseButton = document.querySelector('[data-do="pause-events"]');
     this.all = [];
     this.pending = 0;
-    this.filter.append(h("option", { value: "" }, "Everything"), ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)));
+    this.filter.append(
+      h("option", { value: "" }, "Everything"),
+      ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)),
+    );
     this.filter.addEventListener("change", () => this.draw());
-    this.hold.addEventListener("click", () => this.turn());
+    this.pauseButton.addEventListener("click", () => this.togglePause());
     this.draw();
   }
 
-  /** The last ones before now. */
+  /** Load the latest events from before the page was opened. */
   async load() {
     try {
       const { after } = await get(this.queue.path("/events?after=latest&limit=1"));
@@ -31,11 +34,12 @@ export class Events {
       this.all = [...this.all, ...events.reverse().filter((event) => !known.has(event.id))].slice(0, KEPT);
       this.draw();
     } catch {
-      // What happens from now on is shown all the same.
+      // New events are shown all the same.
     }
   }
 
-  /** Events are read from the oldest on, so we begin a little before the newest: by time, or by number, as ids have it. */
+  /** The events just before the newest. The API lists the oldest first, so start a little before: ids are times or
+   *  numbers. */
   async before(newest) {
     const [first, timed] = [Number(newest.split("-")[0]), newest.includes("-")];
     for (const back of timed ? [600_000, 60_000, 10_000, 1000] : [150]) {
@@ -50,40 +54,75 @@ export class Events {
     if (this.all.some((each) => each.id === event.id)) return;
     this.all.unshift(event);
     this.all.length = Math.min(this.all.length, KEPT);
-    this.soon();
+    this.scheduleDraw();
   }
 
   leftOut({ at_least }) {
-    this.all.unshift({ id: `left-out-${Date.now()}`, at: new Date().toISOString(), type: "left_out", detail: at_least });
-    this.soon();
+    this.all.unshift({
+      id: `left-out-${Date.now()}`,
+      at: new Date().toISOString(),
+      type: "left_out",
+      detail: at_least,
+    });
+    this.scheduleDraw();
   }
 
-  soon() {
-    if (this.hold.getAttribute("aria-pressed") === "true") {
+  scheduleDraw() {
+    if (this.pauseButton.getAttribute("aria-pressed") === "true") {
       this.pending += 1;
-      this.hold.textContent = `Show ${number(this.pending)} new`;
+      this.pauseButton.textContent = `Show ${number(this.pending)} new`;
       return;
     }
-    this.timer ??= requestAnimationFrame(() => { this.timer = null; this.draw(); });
+    this.timer ??= requestAnimationFrame(() => {
+      this.timer = null;
+      this.draw();
+    });
   }
 
-  turn() {
-    const note = this.hold.getAttribute("aria-pressed") === "true";
-    this.hold.setAttribute("aria-pressed", String(!note));
-    this.hold.textContent = "Hold";
+  togglePause() {
+    const paused = this.pauseButton.getAttribute("aria-pressed") === "true";
+    this.pauseButton.setAttribute("aria-pressed", String(!paused));
+    this.pauseButton.textContent = "Pause list";
     this.pending = 0;
-    if (note) this.draw();
+    if (paused) this.draw();
   }
 
   draw() {
     const kind = this.filter.value;
     const found = this.all.filter((event) => !kind || kindOf(event.type) === kind).slice(0, SHOWN);
-    this.list.replaceChildren(...(found.length ? found.map((event) => this.line(event)) : [h("li", {}, h("span"), h("span"), h("span", { class: "note" }, "Nothing happened lately. What happens shows up here by itself."))]));
+    this.list.replaceChildren(
+      ...(found.length
+        ? found.map((event) => this.line(event))
+        : [
+            h(
+              "li",
+              {},
+              h("span"),
+              h("span"),
+              h("span", { class: "note" }, "No recent events. New events appear here automatically."),
+            ),
+          ]),
+    );
   }
 
   line(event) {
-    const words = event.type === "left_out" ? `A rush: ${number(event.detail)} events or more are not shown one by one` : eventWords(event);
-    const who = event.ticket ? h("button", { type: "button", onclick: () => this.open(event.ticket) }, event.label ?? this.queue.label(event.ticket)) : null;
-    return h("li", { "data-type": event.type }, h("time", { datetime: event.at }, timeExact(event.at)), h("i", { class: kindOf(event.type), "aria-hidden": "true" }), h("span", {}, who, who ? ` ${words}` : words));
+    const words =
+      event.type === "left_out"
+        ? `Too many to list: ${number(event.detail)} or more events were left out`
+        : eventWords(event);
+    const who = event.ticket
+      ? h(
+          "button",
+          { type: "button", onclick: () => this.open(event.ticket) },
+          event.label ?? this.queue.label(event.ticket),
+        )
+      : null;
+    return h(
+      "li",
+      { "data-type": event.type },
+      h("time", { datetime: event.at }, timeExact(event.at)),
+      h("i", { class: kindOf(event.type), "aria-hidden": "true" }),
+      h("span", {}, who, who ? ` ${words}` : words),
+    );
   }
 }

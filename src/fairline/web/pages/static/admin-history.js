@@ -1,16 +1,20 @@
-// Who changed which settings, and the way back.
+// The history of the settings: who changed what, with buttons that restore an earlier version.
 
 import { get, post } from "./admin-api.js";
-import { guard } from "./admin-frame.js";
 import { badge, confirm, h, table, toast } from "./admin-dom.js";
+import { guard } from "./admin-frame.js";
 import { dateTime, value } from "./admin-words.js";
 
 export class History {
   constructor(queue, panel) {
     this.queue = queue;
     this.panel = panel;
-    this.body = h("div", {}, h("p", { class: "note" }, "Looking …"));
-    this.more = h("button", { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) }, "Show more");
+    this.body = h("div", {}, h("p", { class: "note" }, "Loading …"));
+    this.more = h(
+      "button",
+      { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) },
+      "Show more",
+    );
     panel.append(h("section", { class: "card", "aria-label": "History of the settings" }, this.body, this.more));
   }
 
@@ -18,7 +22,7 @@ export class History {
     this.load();
   }
 
-  told(_now, newer) {
+  update(_now, newer) {
     if (newer && !this.panel.hidden) this.load();
   }
 
@@ -36,23 +40,86 @@ export class History {
 
   draw() {
     const rows = this.revisions.map((revision, i) => {
-      const older = this.revisions[i + 1], made = revision.version === this.revisions.at(-1).version && this.cursor === null;
-      const changes = revision.changes === null ? [h("p", { class: "note" }, "What it changed is no longer kept.")]
-        : Object.entries(revision.changes).map(([name, { from, to }]) => h("p", { class: "change" }, h("code", {}, name), " ", h("span", { class: "from" }, value(from)), " → ", h("b", {}, value(to))));
-      const undo = i === 0 ? (older ? h("button", { type: "button", class: "button small", "data-do": "undo", "data-needs": "operator", onclick: () => this.restore(older, "Undo the last change?") }, "Undo") : null)
-        : h("button", { type: "button", class: "button small quiet", "data-do": "restore", "data-needs": "operator", onclick: () => this.restore(revision, "Go back to these settings?") }, "Go back to this");
-      return [dateTime(revision.at), revision.by ? revision.by.name || revision.by.id : "Fairline", h("div", {}, made ? h("p", { class: "note" }, changes.length ? "Made, with other settings than usual:" : "Made, with the usual settings.") : null, ...(changes.length || made ? changes : [h("p", { class: "note" }, "Nothing changed.")])), undo ?? (i === 0 ? badge({ label: "As it is now", tone: "good" }) : "")];
+      const older = this.revisions[i + 1],
+        made = revision.version === this.revisions.at(-1).version && this.cursor === null;
+      const changes =
+        revision.changes === null
+          ? [h("p", { class: "note" }, "The details of this change have been deleted.")]
+          : Object.entries(revision.changes).map(([name, { from, to }]) =>
+              h(
+                "p",
+                { class: "change" },
+                h("code", {}, name),
+                " ",
+                h("span", { class: "from" }, value(from)),
+                " → ",
+                h("b", {}, value(to)),
+              ),
+            );
+      const undo =
+        i === 0
+          ? older
+            ? h(
+                "button",
+                {
+                  type: "button",
+                  class: "button small",
+                  "data-do": "undo",
+                  "data-needs": "operator",
+                  onclick: () => this.restore(older, "Undo the last change?"),
+                },
+                "Undo",
+              )
+            : null
+          : h(
+              "button",
+              {
+                type: "button",
+                class: "button small quiet",
+                "data-do": "restore",
+                "data-needs": "operator",
+                onclick: () => this.restore(revision, "Restore these settings?"),
+              },
+              "Restore this version",
+            );
+      return [
+        dateTime(revision.at),
+        revision.by ? revision.by.name || revision.by.id : "Fairline",
+        h(
+          "div",
+          {},
+          made
+            ? h(
+                "p",
+                { class: "note" },
+                changes.length
+                  ? "Created, with these settings changed from the defaults:"
+                  : "Created, with the default settings.",
+              )
+            : null,
+          ...(changes.length || made ? changes : [h("p", { class: "note" }, "Nothing changed.")]),
+        ),
+        undo ?? (i === 0 ? badge({ label: "Current", tone: "good" }) : ""),
+      ];
     });
-    this.body.replaceChildren(table("Changes", ["When", "By", "What", ""], rows, "Nothing was changed yet."));
+    this.body.replaceChildren(table("Changes", ["When", "By", "What", ""], rows, "No changes yet."));
     guard(this.body);
   }
 
   async restore({ version, at }, question) {
-    if (!(await confirm(question, `Everything is set as it was from ${dateTime(at)} on. This is a change like any other, and can be undone.`, "Go back", ""))) return;
+    if (
+      !(await confirm(
+        question,
+        `All settings go back to the version of ${dateTime(at)}. This is a change like any other, and can be undone.`,
+        "Restore",
+        "",
+      ))
+    )
+      return;
     try {
-      // What was looked at is what is undone: where someone was quicker, the server says so.
+      // The version on the page is the one to replace: if someone changed it meanwhile, the server refuses.
       await post(this.queue.path(`/history/${version}/restore`), {}, { "If-Match": `"${this.revisions[0].version}"` });
-      toast(`As it was from ${dateTime(at)} on.`);
+      toast(`Restored the version of ${dateTime(at)}.`);
       await this.load();
     } catch (error) {
       toast(error.message, "bad");

@@ -1,53 +1,136 @@
-// People: look someone up, act on one, call the next, put someone in line.
+// The People tab: find a person, act on their ticket, call the next, put someone in line.
 
 import { get, page, post } from "./admin-api.js";
-import { guard } from "./admin-frame.js";
 import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
+import { guard } from "./admin-frame.js";
 import { ago, dateTime, languageField, number, plural, REASON, STATE } from "./admin-words.js";
 
 const PAGE = 50;
 const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
 
-/** What staff can do to someone, in the order shown. What ends a stay is asked about first. */
+/** What staff can do with a ticket, in the order shown. An action with `ends` ends the ticket: the page asks first. */
 const ACTS = {
-  call: { label: "Call", main: true, fields: [{ name: "desk", label: "Where to, such as Desk 2", longest: 60 }] },
+  call: { label: "Call", main: true, fields: [{ name: "desk", label: "Desk, for example Desk 2", longest: 60 }] },
   start: { label: "Has come in", main: true },
-  complete: { label: "Done", main: true, ends: "The stay ends as done, and the room is free at once." },
+  complete: { label: "Done", main: true, ends: "The visit ends, and the next person can come in at once." },
   recall: { label: "Call again" },
   return: { label: "Back in line" },
-  hold: { label: "Put aside" },
+  hold: { label: "Hold" },
   release: { label: "Back in line", main: true },
   reinstate: { label: "Came after all", main: true },
-  prioritise: { label: "Move up", fields: [{ name: "level", label: "Level", choices: [["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "1" }] },
-  no_show: { label: "Did not show up", path: "no-show", ends: "The ticket ends, and the room is free for the next person." },
-  cancel: { label: "Cancel", ends: "The ticket ends, and the place is lost." },
-  terminate: { label: "End the session", ends: "The stay ends now, and the room is free for the next person." },
-  revoke: { label: "Revoke", ends: "The ticket and its pass stop working at once, and stay so.", fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }] },
+  prioritise: {
+    label: "Move up",
+    fields: [
+      {
+        name: "level",
+        label: "Level",
+        choices: [
+          ["1", "Level 1"],
+          ["2", "Level 2"],
+          ["3", "Level 3"],
+        ],
+        value: "1",
+      },
+    ],
+  },
+  no_show: {
+    label: "Did not show up",
+    path: "no-show",
+    ends: "The ticket ends, and the next person can come in.",
+  },
+  cancel: { label: "Remove from the line", ends: "The ticket ends, and the person loses their place." },
+  terminate: { label: "End the session", ends: "The session ends now, and the next person can come in." },
+  revoke: {
+    label: "Revoke",
+    ends: "The ticket and its session token stop working at once and for good.",
+    fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }],
+  },
 };
 
-const ON_HOLD = { label: "Put aside", tone: "warn" };
+const ON_HOLD = { label: "On hold", tone: "warn" };
 const stateOf = (ticket) => (ticket.on_hold ? ON_HOLD : STATE[ticket.status]);
 
-/** Whether something can be done to someone as they are; the server has the last word. */
+/** Whether an action is possible for a ticket as it is now. The server checks again. */
 const can = (ticket, name) =>
-  page.actions[ticket.on_hold ? "on_hold" : ticket.status].includes(name) && (name !== "reinstate" || page.reinstated.includes(ticket.reason));
+  page.actions[ticket.on_hold ? "on_hold" : ticket.status].includes(name) &&
+  (name !== "reinstate" || page.reinstated.includes(ticket.reason));
 
 export class People {
   constructor(queue, panel) {
     this.queue = queue;
     this.panel = panel;
-    this.search = h("input", { type: "search", id: "search", placeholder: "Ticket, name, phone or user id", "aria-label": "Search for a person", oninput: debounce(0.25, () => this.load()) });
-    this.state = h("select", { "aria-label": "State", onchange: () => this.load() }, ...STATES.map(([value, label]) => h("option", { value }, label)));
+    this.search = h("input", {
+      type: "search",
+      id: "search",
+      placeholder: "Ticket, name, phone or user ID",
+      "aria-label": "Search for a person",
+      oninput: debounce(0.25, () => this.load()),
+    });
+    this.state = h(
+      "select",
+      { "aria-label": "State", onchange: () => this.load() },
+      ...STATES.map(([value, label]) => h("option", { value }, label)),
+    );
     this.rows = h("tbody");
-    this.told_ = h("p", { class: "note", role: "status" });
-    this.more = h("button", { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) }, "Show more");
-    this.table = h("table", { class: "table fold", "aria-label": "People" }, h("thead", {}, h("tr", {}, ...["Ticket", "State", "Position", "Name", "Joined", "Last seen", "Until"].map((name) => h("th", { scope: "col" }, name)))), this.rows);
+    this.summary = h("p", { class: "note", role: "status" });
+    this.more = h(
+      "button",
+      { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) },
+      "Show more",
+    );
+    this.table = h(
+      "table",
+      { class: "table fold", "aria-label": "People" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...["Ticket", "State", "Position", "Name", "Joined", "Last seen", "Until"].map((name) =>
+            h("th", { scope: "col" }, name),
+          ),
+        ),
+      ),
+      this.rows,
+    );
     panel.append(
-      h("div", { class: "bar" },
-        h("div", { class: "grow" }, this.search), this.state,
-        h("button", { type: "button", class: "button quiet", "data-do": "join", "data-needs": "operator", onclick: () => this.join() }, "Put someone in line"),
-        h("button", { type: "button", class: "button", "data-do": "call-next", "data-needs": "operator", onclick: () => this.callNext() }, "Call next")),
-      h("section", { class: "card", "aria-label": "People found" }, this.told_, h("div", { class: "over" }, this.table), this.more));
+      h(
+        "div",
+        { class: "bar" },
+        h("div", { class: "grow" }, this.search),
+        this.state,
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button quiet",
+            "data-do": "join",
+            "data-needs": "operator",
+            onclick: () => this.join(),
+          },
+          "Put someone in line",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button",
+            "data-do": "call-next",
+            "data-needs": "operator",
+            onclick: () => this.callNext(),
+          },
+          "Call next",
+        ),
+      ),
+      h(
+        "section",
+        { class: "card", "aria-label": "People found" },
+        this.summary,
+        h("div", { class: "over" }, this.table),
+        this.more,
+      ),
+    );
     this.refresh = debounce(1.2, () => !this.panel.hidden && !this.cursorUsed && this.load());
   }
 
@@ -55,19 +138,20 @@ export class People {
     this.load();
   }
 
-  told() {
+  update() {
     if (!this.panel.hidden && !document.hidden) this.refresh();
   }
 
   async load(cursor) {
-    const asked = this.asked = {};
+    const request = {};
+    this.request = request;
     const query = new URLSearchParams({ limit: String(PAGE) });
     if (this.state.value) query.set("status", this.state.value);
     if (this.search.value.trim()) query.set("search", this.search.value.trim());
     if (cursor) query.set("cursor", cursor);
     try {
       const found = await get(this.queue.path(`/tickets?${query}`));
-      if (asked !== this.asked) return;
+      if (request !== this.request) return; // a newer one was sent
       this.cursor = found.cursor;
       this.cursorUsed = Boolean(cursor);
       const rows = found.tickets.map((ticket) => this.row(ticket));
@@ -76,16 +160,35 @@ export class People {
       this.more.hidden = !found.cursor;
       const many = this.rows.children.length;
       this.table.hidden = !many;
-      this.told_.textContent = many ? `${plural(many, "person", "people")}${found.cursor ? ", and more" : ""}` : query.has("search") ? "Nobody is found. Try a ticket's number, or a part of a name, phone or user id." : "Nobody is here.";
+      this.summary.textContent = many
+        ? `${plural(many, "person", "people")}${found.cursor ? ", and more" : ""}`
+        : query.has("search")
+          ? "No match. Try a ticket number, or part of a name, phone number or user ID."
+          : "No people.";
     } catch (error) {
-      this.told_.textContent = error.message;
+      this.summary.textContent = error.message;
     }
   }
 
   row(ticket) {
     const open = () => this.open(ticket.ticket);
     const cells = [
-      ["Ticket", h("button", { type: "button", class: "open", "data-ticket": ticket.ticket, onclick: (event) => { event.stopPropagation(); open(); } }, ticket.label)],
+      [
+        "Ticket",
+        h(
+          "button",
+          {
+            type: "button",
+            class: "open",
+            "data-ticket": ticket.ticket,
+            onclick: (event) => {
+              event.stopPropagation();
+              open();
+            },
+          },
+          ticket.label,
+        ),
+      ],
       ["State", badge(stateOf(ticket))],
       ["Position", ticket.position ? number(ticket.position) : "–"],
       ["Name", ticket.name ?? ticket.user_id ?? "–"],
@@ -93,13 +196,21 @@ export class People {
       ["Last seen", ticket.last_seen ? ago(ticket.last_seen) : "–"],
       ["Until", ticket.ended_at ? (REASON[ticket.reason] ?? "done") : ticket.deadline ? ago(ticket.deadline) : "–"],
     ];
-    return h("tr", { "data-open": true, onclick: open }, ...cells.map(([label, cell]) => h("td", { "data-label": label }, cell)));
+    return h(
+      "tr",
+      { "data-open": true, onclick: open },
+      ...cells.map(([label, cell]) => h("td", { "data-label": label }, cell)),
+    );
   }
 
-  /** All that is kept of someone, and what can be done. */
+  /** Open a dialog with everything known about a ticket, and what can be done with it. */
   open(number_) {
-    const body = h("div", {}, h("p", { class: "note" }, "Looking …"));
-    this.side = dialog("One person", (close) => [h("button", { type: "button", class: "button quiet small close", onclick: close }, "Close"), body], "side");
+    const body = h("div", {}, h("p", { class: "note" }, "Loading …"));
+    this.side = dialog(
+      "One person",
+      (close) => [h("button", { type: "button", class: "button quiet small close", onclick: close }, "Close"), body],
+      "side",
+    );
     this.side.dataset.person = number_;
     this.show(number_, body);
   }
@@ -108,32 +219,72 @@ export class People {
     try {
       this.draw(await get(this.queue.path(`/tickets/${number_}`)), body);
     } catch (error) {
-      body.replaceChildren(h("h2", {}, this.queue.label(number_)), h("p", { class: "note" }, error.status === 404 ? "Its record is no longer kept." : error.message));
+      body.replaceChildren(
+        h("h2", {}, this.queue.label(number_)),
+        h("p", { class: "note" }, error.status === 404 ? "This record has been deleted." : error.message),
+      );
     }
   }
 
   draw(ticket, body) {
     const facts = [
-      ["Position", ticket.position && number(ticket.position)], ["Why", ticket.reason && REASON[ticket.reason]], ["Revoked for", ticket.revoked_reason],
-      ["Name", ticket.name], ["Phone", ticket.phone], ["E-mail", ticket.email], ["User id", ticket.user_id], ["People", ticket.party_size > 1 && number(ticket.party_size)],
-      ["Priority", ticket.priority ? `level ${ticket.priority}` : null], ["Counter", ticket.desk], ["Went on to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
-      ["Joined", dateTime(ticket.joined_at)], ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)], ["Came in", ticket.started_at && dateTime(ticket.started_at)], ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
-      [ticket.ended_at ? "Record kept until" : "Lapses", ticket.deadline && dateTime(ticket.deadline)], ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
-      ["Page views", ticket.page_views ? number(ticket.page_views) : null], ["Browser", ticket.user_agent], ["Address, as a digest", ticket.address],
+      ["Position", ticket.position && number(ticket.position)],
+      ["Reason", ticket.reason && REASON[ticket.reason]],
+      ["Revoked because", ticket.revoked_reason],
+      ["Name", ticket.name],
+      ["Phone", ticket.phone],
+      ["E-mail", ticket.email],
+      ["User ID", ticket.user_id],
+      ["People", ticket.party_size > 1 && number(ticket.party_size)],
+      ["Priority", ticket.priority ? `level ${ticket.priority}` : null],
+      ["Desk", ticket.desk],
+      ["Transferred to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
+      ["Joined", dateTime(ticket.joined_at)],
+      ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)],
+      ["Came in", ticket.started_at && dateTime(ticket.started_at)],
+      ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
+      [ticket.ended_at ? "Record kept until" : "Expires", ticket.deadline && dateTime(ticket.deadline)],
+      ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
+      ["Page views", ticket.page_views ? number(ticket.page_views) : null],
+      ["Browser", ticket.user_agent],
+      ["IP address (hashed)", ticket.address],
       ["More", ticket.metadata && JSON.stringify(ticket.metadata)],
     ].filter(([, value]) => value);
     const acts = Object.entries(ACTS).filter(([name]) => can(ticket, name));
     body.replaceChildren(
-      h("h2", {}, ticket.label), h("p", {}, badge(stateOf(ticket))),
-      h("div", { class: "acts" }, ...(acts.length ? acts.map(([name, act]) => h("button", { type: "button", class: `button small ${act.main ? "" : act.ends ? "quiet bad" : "quiet"}`, "data-act": name, "data-needs": "operator", onclick: () => this.act(name, act, ticket, body) }, act.label)) : [h("p", { class: "note" }, "The stay is over: there is nothing more to do.")])),
-      h("dl", { class: "pair start" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
+      h("h2", {}, ticket.label),
+      h("p", {}, badge(stateOf(ticket))),
+      h(
+        "div",
+        { class: "acts" },
+        ...(acts.length
+          ? acts.map(([name, act]) =>
+              h(
+                "button",
+                {
+                  type: "button",
+                  class: `button small ${act.main ? "" : act.ends ? "quiet bad" : "quiet"}`,
+                  "data-act": name,
+                  "data-needs": "operator",
+                  onclick: () => this.act(name, act, ticket, body),
+                },
+                act.label,
+              ),
+            )
+          : [h("p", { class: "note" }, "The visit is over: there is nothing more to do.")]),
+      ),
+      h("dl", { class: "pair start" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    );
     guard(body);
   }
 
   async act(name, act, ticket, body) {
     const send = async (values = {}) => {
       if (values.level) values.level = Number(values.level);
-      const done = name === "revoke" ? await post(this.queue.path("/revoke"), { ticket: ticket.ticket, ...values }) : await post(this.queue.path(`/tickets/${ticket.ticket}/${act.path ?? name}`), values);
+      const done =
+        name === "revoke"
+          ? await post(this.queue.path("/revoke"), { ticket: ticket.ticket, ...values })
+          : await post(this.queue.path(`/tickets/${ticket.ticket}/${act.path ?? name}`), values);
       this.draw(done, body);
       toast(`${ticket.label}: ${stateOf(done).label.toLowerCase()}.`);
       this.load();
@@ -150,29 +301,62 @@ export class People {
 
   callNext() {
     const key = crypto.randomUUID?.() ?? String(Math.random());
-    return ask("Call next", [
-      { name: "count", label: "How many", kind: "number", min: 1, max: 100, value: 1, required: true },
-      { name: "desk", label: "Where to, such as Desk 2", longest: 60, value: this.desk },
-    ], "Call", async ({ count, desk }) => {
-      this.desk = desk;
-      const { tickets } = await post(this.queue.path("/call-next"), { count, desk }, { "Idempotency-Key": key });
-      toast(tickets.length ? `Called: ${tickets.map((ticket) => ticket.label).join(", ")}` : "Nobody was called: nobody waits, or there is no room.");
-      this.load();
-    }, "The next in line, by hand; room and stock still hold, the rate does not.");
+    return ask(
+      "Call next",
+      [
+        { name: "count", label: "How many", kind: "number", min: 1, max: 100, value: 1, required: true },
+        { name: "desk", label: "Desk, for example Desk 2", longest: 60, value: this.desk },
+      ],
+      "Call",
+      async ({ count, desk }) => {
+        this.desk = desk;
+        const { tickets } = await post(this.queue.path("/call-next"), { count, desk }, { "Idempotency-Key": key });
+        toast(
+          tickets.length
+            ? `Called: ${tickets.map((ticket) => ticket.label).join(", ")}`
+            : "Nobody was called: nobody is waiting, or it is full inside.",
+        );
+        this.load();
+      },
+      "Calls the next in line. Capacity and stock limits apply; the rate limit doesn't.",
+    );
   }
 
   join() {
-    return ask("Put someone in line", [
-      { name: "name", label: "Name", longest: 100 },
-      { name: "phone", label: "Phone", kind: "tel" },
-      { name: "email", label: "E-mail", kind: "email" },
-      languageField(page.languages),
-      { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
-      { name: "priority", label: "Priority", choices: [["0", "None"], ["1", "Level 1"], ["2", "Level 2"], ["3", "Level 3"]], value: "0" },
-    ], "Put in line", async ({ name, phone, email, language, party_size, priority }) => {
-      const joined = await post(this.queue.path("/join"), { ...(name && { name }), ...(phone && { phone }), ...(email && { email }), language, party_size: party_size ?? 1, priority: Number(priority) });
-      toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
-      this.load();
-    }, "Staff are not held to the limits of joining.");
+    return ask(
+      "Put someone in line",
+      [
+        { name: "name", label: "Name", longest: 100 },
+        { name: "phone", label: "Phone", kind: "tel" },
+        { name: "email", label: "E-mail", kind: "email" },
+        languageField(page.languages),
+        { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
+        {
+          name: "priority",
+          label: "Priority",
+          choices: [
+            ["0", "None"],
+            ["1", "Level 1"],
+            ["2", "Level 2"],
+            ["3", "Level 3"],
+          ],
+          value: "0",
+        },
+      ],
+      "Put in line",
+      async ({ name, phone, email, language, party_size, priority }) => {
+        const joined = await post(this.queue.path("/join"), {
+          ...(name && { name }),
+          ...(phone && { phone }),
+          ...(email && { email }),
+          language,
+          party_size: party_size ?? 1,
+          priority: Number(priority),
+        });
+        toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
+        this.load();
+      },
+      "The limits on joining do not apply to staff.",
+    );
   }
 }

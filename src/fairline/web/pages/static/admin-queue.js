@@ -1,21 +1,21 @@
-// One queue: its figures, its parts, and what holds for all of them.
+// The page of one queue: its numbers, its tabs, and what they share.
 
 import { call, Live, page, queuePath } from "./admin-api.js";
-import { connection, guard, shortcut } from "./admin-frame.js";
-import { banner, confirm, h, show, toast, write } from "./admin-dom.js";
+import { Health, Message, Stock } from "./admin-aside.js";
 import { Charts } from "./admin-charts.js";
+import { banner, confirm, h, show, toast, write } from "./admin-dom.js";
 import { Events } from "./admin-events.js";
 import { Flow } from "./admin-flow.js";
-import { Health, Message, Stock } from "./admin-aside.js";
+import { connection, guard, shortcut } from "./admin-frame.js";
 import { History } from "./admin-history.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
 import { Settings } from "./admin-settings.js";
-import { ago, number, plural, REASON, standing } from "./admin-words.js";
+import { ago, number, plural, queueBadge, REASON } from "./admin-words.js";
 
 const TABS = ["now", "people", "settings", "history", "passes"];
 
-/** What the parts of the page have in common. */
+/** What the parts of the page share: the queue, its latest snapshot, and its calls. */
 class Queue {
   constructor(id) {
     this.id = id;
@@ -23,7 +23,7 @@ class Queue {
     this.parts = [];
   }
 
-  /** A ticket's number as people have it on their page. */
+  /** The label of a ticket, as its holder sees it. */
   label(ticket) {
     return this.now ? `R${this.now.queue.ticket_prefix}-${String(ticket).padStart(6, "0")}` : `#${ticket}`;
   }
@@ -32,17 +32,17 @@ class Queue {
     return queuePath(this.id, rest);
   }
 
-  /** Change settings. Only those given, and whatever others changed meanwhile stays. */
+  /** Change only the settings given, so that what others changed in the meantime stays. */
   async change(changes, done) {
     const { data } = await call("PATCH", this.path(), changes);
     if (done) toast(done);
     return data;
   }
 
-  told(now) {
+  update(now) {
     const newer = this.now?.queue.version !== now.queue.version;
     this.now = now;
-    for (const part of this.parts) part.told?.(now, newer);
+    for (const part of this.parts) part.update?.(now, newer);
   }
 }
 
@@ -52,26 +52,47 @@ export function start() {
   const events = new Events(queue, (ticket) => people.open(ticket));
   const flow = new Flow(queue);
   const message = new Message(queue);
-  queue.parts = [new Figures(queue), new Controls(queue), flow, message, new Stock(queue), new Charts(queue), new Health(), people, new Settings(queue, panel("settings")), new History(queue, panel("history")), new Passes(queue, panel("passes"))];
+  queue.parts = [
+    new Figures(queue),
+    new Controls(queue),
+    flow,
+    message,
+    new Stock(queue),
+    new Charts(queue),
+    new Health(),
+    people,
+    new Settings(queue, panel("settings")),
+    new History(queue, panel("history")),
+    new Passes(queue, panel("passes")),
+  ];
   tabs(queue);
   new Live(queue.path("/live"), {
-    now: ({ glance, stats }) => queue.told({ queue: glance, stats }),
+    now: ({ glance, stats }) => queue.update({ queue: glance, stats }),
     event: (event) => events.add(event),
     leftOut: (more) => events.leftOut(more),
-    state: (state, more) => state === "ended" && more === "queue_not_found" ? gone() : connection(state, more),
+    state: (state, more) => (state === "ended" && more === "queue_not_found" ? gone() : connection(state, more)),
   });
   events.load();
   shortcut("p", () => document.querySelector('[data-do="pause"]').click());
-  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // not for those who may not
-  shortcut("/", () => { choose("people"); people.search.focus(); });
-  shortcut("r", () => { choose("now"); flow.focus(); });
-  shortcut("m", () => { choose("now"); message.focus(); });
+  shortcut("n", () => document.querySelector('[data-do="call-next"]').click()); // nothing if it is disabled
+  shortcut("/", () => {
+    choose("people");
+    people.search.focus();
+  });
+  shortcut("r", () => {
+    choose("now");
+    flow.focus();
+  });
+  shortcut("m", () => {
+    choose("now");
+    message.focus();
+  });
   guard();
 }
 
 const panel = (name) => document.getElementById(`panel-${name}`);
 
-/** Large numbers. */
+/** The large numbers at the top. */
 class Figures {
   constructor() {
     this.meter = h("span");
@@ -80,16 +101,25 @@ class Figures {
     setInterval(() => this.last && this.lately(this.last), 1000);
   }
 
-  told({ queue, stats }) {
+  update({ queue, stats }) {
     const inside = stats.admitted + stats.active;
     write(show("waiting"), number(stats.waiting));
     write(show("inside"), number(inside));
     write(show("done"), number(stats.completed));
     write(show("gone"), number(stats.expired));
-    write(show("waiting-under"), `${plural(stats.joins_per_minute, "join")} a minute · peak ${number(stats.peak_waiting)}`);
+    write(
+      show("waiting-under"),
+      `${plural(stats.joins_per_minute, "join")} a minute · peak ${number(stats.peak_waiting)}`,
+    );
     write(show("inside-under"), `of ${number(queue.max_active)} · ${number(stats.admitted)} on the way`);
-    const reasons = Object.entries(stats.expired_by_reason).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, 2);
-    write(show("gone-under"), reasons.map(([reason, count]) => `${number(count)} ${REASON[reason]}`).join(" · ") || "nobody yet");
+    const reasons = Object.entries(stats.expired_by_reason)
+      .filter(([, count]) => count)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 2);
+    write(
+      show("gone-under"),
+      reasons.map(([reason, count]) => `${number(count)} ${REASON[reason]}`).join(" · ") || "nobody yet",
+    );
     const share = Math.min(1, inside / queue.max_active);
     this.meter.style.width = `${(share * 100).toFixed(1)}%`;
     this.bar.classList.toggle("full", share >= 1);
@@ -99,11 +129,16 @@ class Figures {
   }
 
   lately(stats) {
-    write(show("done-under"), stats.last_admission_at ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}` : "nobody was let in yet");
+    write(
+      show("done-under"),
+      stats.last_admission_at
+        ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}`
+        : "nobody let in yet",
+    );
   }
 }
 
-/** Pause, resume, maintenance; and what the state means, across the page. */
+/** The buttons that pause, resume and close the queue, and the banner that says what its status means. */
 class Controls {
   constructor(queue) {
     this.queue = queue;
@@ -113,40 +148,61 @@ class Controls {
     this.close.addEventListener("click", () => this.turn(this.status === "maintenance" ? "active" : "maintenance"));
   }
 
-  told({ queue }) {
+  update({ queue }) {
     this.status = queue.status;
     write(show("name"), queue.name);
-    const shown = show("status"), { label, tone } = standing(queue);
+    const shown = show("status"),
+      { label, tone } = queueBadge(queue);
     shown.hidden = false;
     shown.className = `badge ${tone}`;
     write(shown, label);
     write(this.pause, queue.status === "active" ? "Pause" : queue.status === "paused" ? "Resume" : "Open");
     this.close.hidden = queue.status === "maintenance";
-    banner("status", queue.status === "paused" ? "Paused: people can join, and nobody is let in." : queue.status === "maintenance" ? "Maintenance: nobody can join, and nobody is let in. Those in line keep their places." : null);
+    banner(
+      "status",
+      queue.status === "paused"
+        ? "Paused: people can join, but nobody is let in."
+        : queue.status === "maintenance"
+          ? "Maintenance: nobody can join, and nobody is let in. People in line keep their places."
+          : null,
+    );
   }
 
   async turn(status) {
     const line = `${plural(this.queue.now?.stats.waiting ?? 0, "person", "people")} in line`;
     const comes = this.queue.now?.queue.admission === "manual" ? "you can call the next" : "people are let in";
     const ask = {
-      "maintenance active": ["Open the queue?", `From now on anyone can join, and ${comes}: ${line}.`, "Open", ""],
-      "paused active": ["Resume?", `From now on ${comes} again: ${line}.`, "Resume", ""],
-      paused: ["Pause the queue?", `Nobody is let in until you resume. ${line} keep their places, and others can still join.`, "Pause", ""],
-      maintenance: ["Close for maintenance?", `Nobody can join, and nobody is let in. ${line} keep their places.`, "Close", "bad"],
+      "maintenance active": ["Open the queue?", `People can join again, and ${comes}. ${line}.`, "Open", ""],
+      "paused active": ["Resume?", `From now on ${comes} again. ${line}.`, "Resume", ""],
+      paused: [
+        "Pause the queue?",
+        `Nobody is let in until you resume. ${line} keep their places, and others can still join.`,
+        "Pause",
+        "",
+      ],
+      maintenance: [
+        "Close for maintenance?",
+        `Nobody can join, and nobody is let in. ${line} keep their places.`,
+        "Close",
+        "bad",
+      ],
     };
     if (!(await confirm(...(ask[status] ?? ask[`${this.status} ${status}`])))) return;
     try {
-      await this.queue.change({ status }, { active: "The queue is open.", paused: "Paused.", maintenance: "Closed for maintenance." }[status]);
+      await this.queue.change(
+        { status },
+        { active: "The queue is open.", paused: "Paused.", maintenance: "Closed for maintenance." }[status],
+      );
     } catch (error) {
       toast(error.message, "bad");
     }
   }
 }
 
-/** Show a part of the page. */
+/** Show one tab. `tabs` sets it. */
 let choose;
 
-/** The parts of the page, one at a time; the address says which. */
+/** The tabs. The address says which one is open. */
 function tabs(queue) {
   const buttons = TABS.map((name) => document.getElementById(`tab-${name}`));
   buttons.forEach((button, i) => {
@@ -173,7 +229,7 @@ function tabs(queue) {
     });
     for (const part of queue.parts) if (part.panel === panel(name)) part.opened?.();
   };
-  // At once, not when the browser tells of the new address: what is hidden until then cannot take the focus.
+  // At once, and not on `hashchange`: an element that is still hidden cannot take the focus.
   choose = (name) => {
     location.hash = name;
     follow();
@@ -182,13 +238,18 @@ function tabs(queue) {
   follow();
 }
 
-/** The queue was removed while someone looked at it. */
+/** The queue was removed while its page was open. */
 async function gone() {
   connection("ended");
   const main = document.getElementById("main");
-  main.replaceChildren(h("div", { class: "empty" },
-    h("h1", {}, "This queue is no more"),
-    h("p", {}, "It was removed, with all its tickets. The audit log says by whom."),
-    h("a", { class: "button", href: "/admin" }, "To the queues")));
+  main.replaceChildren(
+    h(
+      "div",
+      { class: "empty" },
+      h("h1", {}, "This queue was removed"),
+      h("p", {}, "All its tickets were removed with it. The audit log shows who removed it."),
+      h("a", { class: "button", href: "/admin" }, "Back to the queues"),
+    ),
+  );
   main.focus();
 }

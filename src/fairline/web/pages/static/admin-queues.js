@@ -1,10 +1,10 @@
-// All queues at a glance.
+// The list of all queues.
 
 import { get, Live, post, queuePath } from "./admin-api.js";
-import { connection, guard } from "./admin-frame.js";
 import { spark } from "./admin-chart.js";
 import { ask, badge, h, show, toast } from "./admin-dom.js";
-import { number, plural, standing } from "./admin-words.js";
+import { connection, guard } from "./admin-frame.js";
+import { number, plural, queueBadge } from "./admin-words.js";
 
 const cards = show("cards");
 const sparks = new Map();
@@ -19,19 +19,41 @@ export function start() {
       cards.classList.toggle("stale", state !== "live");
     },
   });
-  setInterval(() => { if (!document.hidden) for (const id of drawn.keys()) load(id); }, 60_000);
+  setInterval(() => {
+    if (!document.hidden) for (const id of drawn.keys()) load(id);
+  }, 60_000);
 }
 
 function draw(queues) {
   cards.removeAttribute("aria-busy");
   const there = new Set(queues.map((queue) => queue.id));
-  for (const [id, card] of drawn) if (!there.has(id)) { card.remove(); drawn.delete(id); }
+  for (const [id, card] of drawn)
+    if (!there.has(id)) {
+      card.remove();
+      drawn.delete(id);
+    }
   cards.querySelector(".empty")?.remove();
-  if (!queues.length) cards.append(h("div", { class: "empty" }, h("h2", {}, "No queues yet"), h("p", {}, "A queue holds people back before a site, or at a desk. Make the first one; its settings can be changed at any time.")));
+  if (!queues.length)
+    cards.append(
+      h(
+        "div",
+        { class: "empty" },
+        h("h2", {}, "No queues yet"),
+        h(
+          "p",
+          {},
+          "A queue lets people wait for a website or a desk. Create the first one; its settings can be changed later.",
+        ),
+      ),
+    );
   for (const queue of queues) {
     const fresh = !drawn.has(queue.id);
     if (fresh) {
-      const card = h("a", { class: "card", href: `/admin${queuePath(queue.id)}${queue.admission === "manual" ? "/desk" : ""}`, "data-queue": queue.id });
+      const card = h("a", {
+        class: "card",
+        href: `/admin${queuePath(queue.id)}${queue.admission === "manual" ? "/desk" : ""}`,
+        "data-queue": queue.id,
+      });
       drawn.set(queue.id, card);
       cards.append(card);
       load(queue.id);
@@ -47,19 +69,34 @@ function fill(card, queue) {
   card.dataset.facts = facts;
   const line = card.querySelector("svg");
   card.replaceChildren(
-    h("div", { class: "card-body" },
-      h("h2", {}, h("span", {}, queue.name), badge(standing(queue))),
+    h(
+      "div",
+      { class: "card-body" },
+      h("h2", {}, h("span", {}, queue.name), badge(queueBadge(queue))),
       h("code", {}, queue.id),
-      h("dl", { class: "trio" },
+      h(
+        "dl",
+        { class: "trio" },
         figure("Waiting", queue.waiting),
         ...(queue.admission === "manual"
           ? [figure("Called", queue.admitted), figure("Being served", queue.active)]
-          : [figure("Inside", queue.admitted + queue.active, `of ${number(queue.max_active)}`), figure("Rate", Math.round(queue.admission_rate * 60), "/ min")])),
-      h("p", { class: "under" }, queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "piece")} left to sell` : "Sold out")),
-    line ?? sparks.get(queue.id) ?? spark([0, 0]));
+          : [
+              figure("Inside", queue.admitted + queue.active, `of ${number(queue.max_active)}`),
+              figure("Rate", Math.round(queue.admission_rate * 60), "/ min"),
+            ]),
+      ),
+      h(
+        "p",
+        { class: "under" },
+        queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "item")} left` : "Sold out",
+      ),
+    ),
+    line ?? sparks.get(queue.id) ?? spark([0, 0]),
+  );
 }
 
-const figure = (label, value, unit) => h("div", {}, h("dt", {}, label), h("dd", {}, number(value), ...(unit ? [" ", h("small", {}, unit)] : [])));
+const figure = (label, value, unit) =>
+  h("div", {}, h("dt", {}, label), h("dd", {}, number(value), ...(unit ? [" ", h("small", {}, unit)] : [])));
 
 async function load(id) {
   try {
@@ -68,21 +105,45 @@ async function load(id) {
     sparks.set(id, line);
     drawn.get(id)?.querySelector("svg")?.replaceWith(line);
   } catch {
-    // The card is complete without it.
+    // The card is fine without its chart.
   }
 }
 
 function create() {
-  ask("New queue", [
-    { name: "id", label: "Id, as in addresses", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}", note: "Letters, digits, . _ and -; it cannot be changed." },
-    { name: "name", label: "Name people read", longest: 200 },
-    { name: "target_url", label: "Address behind the line", kind: "url", note: "Where people go when they are let in." },
-    { name: "admission", label: "How people are let in", choices: [["auto", "By itself, at a rate"], ["manual", "Called by staff"]], value: "auto" },
-    { name: "rate", label: "People a minute", kind: "number", min: 0, max: 6_000_000, value: 600 },
-    { name: "max_active", label: "Room inside", kind: "number", min: 1, max: 10_000_000, value: 1000 },
-  ], "Make it", async ({ rate, ...settings }) => {
-    const made = await post("/queues", { ...settings, admission_rate: (rate ?? 600) / 60 });
-    toast(`${made.name || made.id} is there.`);
-    location.href = `/admin${queuePath(made.id)}`;
-  });
+  ask(
+    "New queue",
+    [
+      {
+        name: "id",
+        label: "ID, used in addresses",
+        required: true,
+        pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}",
+        note: "Letters, digits, . _ and -. It cannot be changed later.",
+      },
+      { name: "name", label: "Display name", longest: 200 },
+      {
+        name: "target_url",
+        label: "Destination URL",
+        kind: "url",
+        note: "Where people go when they are let in.",
+      },
+      {
+        name: "admission",
+        label: "How people are let in",
+        choices: [
+          ["auto", "Automatically, at a set rate"],
+          ["manual", "Called by staff"],
+        ],
+        value: "auto",
+      },
+      { name: "rate", label: "People a minute", kind: "number", min: 0, max: 6_000_000, value: 600 },
+      { name: "max_active", label: "Capacity inside", kind: "number", min: 1, max: 10_000_000, value: 1000 },
+    ],
+    "Create",
+    async ({ rate, ...settings }) => {
+      const created = await post("/queues", { ...settings, admission_rate: (rate ?? 600) / 60 });
+      toast(`Created ${created.name || created.id}.`);
+      location.href = `/admin${queuePath(created.id)}`;
+    },
+  );
 }

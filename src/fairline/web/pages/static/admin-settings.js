@@ -1,7 +1,8 @@
-// All settings of a queue, in groups. What others change meanwhile is shown, never overwritten unseen.
+// All settings of a queue, in groups. A change that someone else makes meanwhile is shown before it can be overwritten.
 
 import { call, may, page, remove, why } from "./admin-api.js";
 import { confirm, h, toast } from "./admin-dom.js";
+import { control } from "./admin-settings-control.js";
 import { duration, number, value as words } from "./admin-words.js";
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -14,17 +15,49 @@ export class Settings {
     this.theirs = h("div", { class: "stack", role: "status" });
     this.count = h("p", {});
     this.save = h("button", { class: "button", "data-do": "save-settings" }, "Save");
-    this.bar = h("div", { class: "save", hidden: true }, this.count, h("button", { type: "button", class: "button quiet", onclick: () => this.fill() }, "Discard"), this.save);
-    const form = h("form", { novalidate: true, onsubmit: (event) => { event.preventDefault(); this.send(); }, oninput: () => this.mark() },
-      this.theirs, ...page.form.map((group) => this.group(group)), this.danger(), this.bar);
-    panel.append(h("div", { class: "settings" }, h("nav", { "aria-label": "Groups of settings" }, ...page.form.map(({ title }) => h("a", { href: `#group-${slug(title)}`, onclick: (event) => this.jump(event, title) }, title))), form));
+    this.bar = h(
+      "div",
+      { class: "save", hidden: true },
+      this.count,
+      h("button", { type: "button", class: "button quiet", onclick: () => this.fill() }, "Discard"),
+      this.save,
+    );
+    const form = h(
+      "form",
+      {
+        novalidate: true,
+        onsubmit: (event) => {
+          event.preventDefault();
+          this.send();
+        },
+        oninput: () => this.mark(),
+      },
+      this.theirs,
+      ...page.form.map((group) => this.group(group)),
+      this.danger(),
+      this.bar,
+    );
+    panel.append(
+      h(
+        "div",
+        { class: "settings" },
+        h(
+          "nav",
+          { "aria-label": "Groups of settings" },
+          ...page.form.map(({ title }) =>
+            h("a", { href: `#group-${slug(title)}`, onclick: (event) => this.jump(event, title) }, title),
+          ),
+        ),
+        form,
+      ),
+    );
   }
 
   opened() {
     if (!this.base) this.load();
   }
 
-  /** A tab is also named by the address, so a jump must not change it. */
+  /** Scroll to a group. The address names the open tab, so it must not change. */
   jump(event, title) {
     event.preventDefault();
     const group = document.getElementById(`group-${slug(title)}`);
@@ -41,29 +74,66 @@ export class Settings {
       this.fill();
     } catch (error) {
       this.failed = true;
-      this.theirs.replaceChildren(h("div", { class: "banner bad" }, h("span", {}, error.message), h("button", { type: "button", class: "button small quiet", onclick: () => this.load() }, "Try again")));
+      this.theirs.replaceChildren(
+        h(
+          "div",
+          { class: "banner bad" },
+          h("span", {}, error.message),
+          h("button", { type: "button", class: "button small quiet", onclick: () => this.load() }, "Try again"),
+        ),
+      );
     }
   }
 
-  /** Someone else changed something: take it over where nothing is being edited here, or else show it. */
-  async told(_now, newer) {
+  /** Someone else changed a setting: take the new value, and show the change if something is being edited here. */
+  async update(_now, newer) {
     if (this.failed && !this.panel.hidden) return this.load();
     if (!newer || !this.base) return;
     const { data, version } = await call("GET", this.queue.path()).catch(() => ({}));
     if (!data || version === this.version) return;
-    this.takeOver(data, version);
+    this.merge(data, version);
   }
 
-  takeOver(data, version) {
-    const mine = this.edits(), before = this.base;
-    const changed = Object.keys(mine).length ? [...this.fields.keys()].filter((name) => !same(before[name], data[name])) : [];
+  merge(data, version) {
+    const mine = this.edits(),
+      before = this.base;
+    const changed = Object.keys(mine).length
+      ? [...this.fields.keys()].filter((name) => !same(before[name], data[name]))
+      : [];
     this.base = data;
     this.version = version;
     for (const [name, field] of this.fields) {
       if (!(name in mine)) field.set(data[name]);
       field.element.toggleAttribute("data-theirs", changed.includes(name));
     }
-    this.theirs.replaceChildren(...(changed.length ? [h("div", { class: "banner warn" }, h("div", {}, h("b", {}, "Changed by someone else meanwhile. "), "Look at it, then save: yours stay as you wrote them.", ...changed.map((name) => h("p", { class: "change" }, h("code", {}, name), " ", h("span", { class: "from" }, words(before[name])), " → ", words(data[name]), name in mine ? " (you are changing it too)" : ""))))] : []));
+    this.theirs.replaceChildren(
+      ...(changed.length
+        ? [
+            h(
+              "div",
+              { class: "banner warn" },
+              h(
+                "div",
+                {},
+                h("b", {}, "Changed by someone else meanwhile. "),
+                "Check it, then save. Your own changes are kept.",
+                ...changed.map((name) =>
+                  h(
+                    "p",
+                    { class: "change" },
+                    h("code", {}, name),
+                    " ",
+                    h("span", { class: "from" }, words(before[name])),
+                    " → ",
+                    words(data[name]),
+                    name in mine ? " (you are changing it too)" : "",
+                  ),
+                ),
+              ),
+            ),
+          ]
+        : []),
+    );
     this.mark();
     return changed;
   }
@@ -89,7 +159,8 @@ export class Settings {
 
   mark() {
     if (!this.base) return;
-    const mine = this.edits(), many = Object.keys(mine).length;
+    const mine = this.edits(),
+      many = Object.keys(mine).length;
     for (const [name, field] of this.fields) field.element.toggleAttribute("data-changed", name in mine);
     this.bar.hidden = !many;
     this.count.textContent = `${number(many)} ${many === 1 ? "setting" : "settings"} changed`;
@@ -105,7 +176,7 @@ export class Settings {
       this.base = data;
       this.version = version;
       this.fill();
-      toast("Saved. The history has the old values, to go back to.");
+      toast("Saved. You can restore the old values from the history.");
     } catch (error) {
       if (error.code === "settings_changed") await this.conflict();
       else this.wrong(error);
@@ -115,9 +186,9 @@ export class Settings {
 
   async conflict() {
     const { data, version } = await call("GET", this.queue.path());
-    if (!this.takeOver(data, version).length) return this.send();
+    if (!this.merge(data, version).length) return this.send();
     this.theirs.scrollIntoView({ block: "center" });
-    toast("Nothing was saved: someone else changed the settings meanwhile.", "bad");
+    toast("Not saved: someone else changed the settings meanwhile.", "bad");
     return undefined;
   }
 
@@ -133,68 +204,105 @@ export class Settings {
   }
 
   group({ title, fields }) {
-    return h("fieldset", { class: "card", id: `group-${slug(title)}`, disabled: !may("operator"), title: may("operator") ? null : why("operator") }, h("legend", {}, title), ...fields.map((field) => this.field(field)));
+    return h(
+      "fieldset",
+      {
+        class: "card",
+        id: `group-${slug(title)}`,
+        disabled: !may("operator"),
+        title: may("operator") ? null : why("operator"),
+      },
+      h("legend", {}, title),
+      ...fields.map((field) => this.field(field)),
+    );
   }
 
   field(field) {
-    const id = `set-${field.name}`, about = `${id}-about`;
+    const id = `set-${field.name}`,
+      about = `${id}-about`;
     const [input, get, set] = control(field, { id, "aria-describedby": about, name: field.name });
     const said = h("p", { class: "wrong", role: "alert", hidden: true });
-    const hint = [plain(field.about), usual(field)].filter(Boolean).join(" ");
+    const hint = [plain(field.about), defaultOf(field)].filter(Boolean).join(" ");
     const unit = field.unit ? h("span", { class: "unit" }) : null;
-    if (unit) input.addEventListener("input", () => { unit.textContent = `seconds = ${duration(Number(input.value), true)}`; });
-    const element = h("div", { class: "field" }, h("label", { for: id }, field.label),
-      h("div", { class: "value" }, unit ? h("span", { class: "with-unit" }, input, unit) : input, said, h("p", { class: "about", id: about }, hint, " ", h("code", {}, field.name))));
-    this.fields.set(field.name, { element, input, get, said, set: (value) => { set(value); if (unit) unit.textContent = `seconds = ${duration(Number(value), true)}`; } });
+    if (unit)
+      input.addEventListener("input", () => {
+        unit.textContent = `seconds = ${duration(Number(input.value), true)}`;
+      });
+    const element = h(
+      "div",
+      { class: "field" },
+      h("label", { for: id }, field.label),
+      h(
+        "div",
+        { class: "value" },
+        unit ? h("span", { class: "with-unit" }, input, unit) : input,
+        said,
+        h("p", { class: "about", id: about }, hint, " ", h("code", {}, field.name)),
+      ),
+    );
+    this.fields.set(field.name, {
+      element,
+      input,
+      get,
+      said,
+      set: (value) => {
+        set(value);
+        if (unit) unit.textContent = `seconds = ${duration(Number(value), true)}`;
+      },
+    });
     return element;
   }
 
   danger() {
     if (!may("admin")) return null;
-    return h("section", { class: "card", "aria-label": "Remove" }, h("h2", {}, "Remove this queue"), h("div", { class: "row" }, h("p", { class: "note grow" }, "With all its tickets, figures and settings. People in line lose their places."),
-      h("button", { type: "button", class: "button quiet bad", "data-do": "delete", onclick: async () => {
-        if (!(await confirm("Remove this queue?", `${this.queue.id} goes with all its tickets, figures and settings. This cannot be taken back.`, "Remove"))) return;
-        try {
-          await remove(this.queue.path());
-          location.href = "/admin";
-        } catch (error) {
-          toast(error.message, "bad");
-        }
-      } }, "Remove")));
+    return h(
+      "section",
+      { class: "card", "aria-label": "Remove" },
+      h("h2", {}, "Remove this queue"),
+      h(
+        "div",
+        { class: "row" },
+        h(
+          "p",
+          { class: "note grow" },
+          "This also removes its tickets, statistics and settings. People in line lose their places.",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button quiet bad",
+            "data-do": "delete",
+            onclick: async () => {
+              if (
+                !(await confirm(
+                  "Remove this queue?",
+                  `${this.queue.id} is removed with all its tickets, statistics and settings. This cannot be undone.`,
+                  "Remove",
+                ))
+              )
+                return;
+              try {
+                await remove(this.queue.path());
+                location.href = "/admin";
+              } catch (error) {
+                toast(error.message, "bad");
+              }
+            },
+          },
+          "Remove",
+        ),
+      ),
+    );
   }
 }
 
 const slug = (title) => title.toLowerCase().replaceAll(" ", "-");
-const plain = (text) => { const said = text.replaceAll("`", ""); return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:]$/.test(said) ? "" : "."}`; };
-const usual = ({ default: usually, kind }) => (usually === null || usually === "" || kind === "object" || (Array.isArray(usually) && !usually.length) ? "" : `Usually ${kind === "numbers" ? usually.join(", ") : words(usually)}.`);
-
-/** The control of a field: its element, how it is read, and how it is set. */
-function control(field, props) {
-  const { kind, optional } = field;
-  if (kind === "choice") {
-    const select = h("select", props, ...field.choices.map((choice) => h("option", { value: choice }, choice)));
-    return [select, () => select.value, (value) => { select.value = value; }];
-  }
-  if (kind === "boolean") {
-    const box = h("input", { ...props, type: "checkbox" });
-    return [box, () => box.checked, (value) => { box.checked = value; }];
-  }
-  if (kind === "number" || kind === "integer") {
-    const input = h("input", { ...props, class: "number", type: "number", min: field.min, max: field.max, step: kind === "integer" ? 1 : "any", placeholder: optional ? "unset" : null });
-    return [input, () => (input.value === "" ? (optional ? null : "") : Number(input.value)), (value) => { input.value = value ?? ""; }];
-  }
-  if (kind === "text") {
-    const input = h("input", { ...props, type: "text", maxlength: field.longest, spellcheck: "false", autocomplete: "off" });
-    return [input, () => (optional && input.value === "" ? null : input.value), (value) => { input.value = value ?? ""; }];
-  }
-  if (kind === "numbers") {
-    const input = h("input", { ...props, type: "text" });
-    return [input, () => input.value.split(",").map((part) => Number(part.trim())), (value) => { input.value = value.join(", "); }];
-  }
-  const area = h("textarea", { ...props, rows: kind === "long" && field.longest > 5000 ? 4 : 2, maxlength: field.longest, spellcheck: "false" });
-  if (kind === "lines") return [area, () => area.value.split("\n").map((line) => line.trim()).filter(Boolean), (value) => { area.value = value.join("\n"); }];
-  if (kind === "object") {
-    return [area, () => { try { return area.value.trim() ? JSON.parse(area.value) : {}; } catch { return area.value; } }, (value) => { area.value = Object.keys(value).length ? JSON.stringify(value, null, 2) : ""; }];
-  }
-  return [area, () => area.value, (value) => { area.value = value ?? ""; }];
-}
+const plain = (text) => {
+  const said = text.replaceAll("`", "");
+  return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:]$/.test(said) ? "" : "."}`;
+};
+const defaultOf = ({ default: byDefault, kind }) =>
+  byDefault === null || byDefault === "" || kind === "object" || (Array.isArray(byDefault) && !byDefault.length)
+    ? ""
+    : `Default: ${kind === "numbers" ? byDefault.join(", ") : words(byDefault)}.`;

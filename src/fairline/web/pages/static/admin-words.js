@@ -1,13 +1,24 @@
-// How figures, times and what happens are put into words. Times are in the reader's zone.
+// Numbers, times and events in words. Times are in the reader's time zone.
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
 const precise = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 4 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const exact = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const full = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const full = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
 
-export const number = (value) => (value === null || value === undefined ? "–" : Math.abs(value) < 10 && value % 1 ? fine.format(value) : whole.format(value));
+export const number = (value) =>
+  value === null || value === undefined
+    ? "–"
+    : Math.abs(value) < 10 && value % 1
+      ? fine.format(value)
+      : whole.format(value);
 export const plural = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 export const share = (value) => (value === null || value === undefined ? "–" : `${whole.format(value * 100)} %`);
 export const timeOfDay = (at) => clock.format(new Date(at));
@@ -32,14 +43,14 @@ export function duration(seconds, short = false) {
   return plural(Math.round(s / 86400), "day");
 }
 
-/** How long ago, or how long until. */
+/** How long ago, or how long from now. */
 export function ago(at, now = Date.now()) {
   const seconds = (now - new Date(at)) / 1000;
   if (seconds < -1) return `in ${duration(-seconds, true)}`;
   return seconds < 2 ? "just now" : `${duration(seconds, true)} ago`;
 }
 
-/** A field for the language in which someone is told: at first the one of whoever asks, if it is among `[code, name]`. */
+/** A field for the language of a person's notices. It starts with the browser's language, if `[code, name]` has it. */
 export function languageField(languages) {
   const codes = languages.map(([code]) => code);
   const value = navigator.languages.map((each) => each.split("-")[0]).find((each) => codes.includes(each)) ?? codes[0];
@@ -51,68 +62,87 @@ export const STATUS = {
   paused: { label: "Paused", tone: "warn" },
   maintenance: { label: "Maintenance", tone: "bad" },
 };
-/** How a queue stands: as it is set, and whether it takes anyone now. */
-export const standing = ({ status, takes_more: takesMore }) => (status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status]);
+/** The badge of a queue: its status, and whether more people can join now. */
+export const queueBadge = ({ status, takes_more: takesMore }) =>
+  status === "active" && !takesMore ? { label: "Takes no more people", tone: "warn" } : STATUS[status];
 
 export const STATE = {
   waiting: { label: "Waiting", tone: "info" },
   admitted: { label: "Let in, on the way", tone: "warn" },
   active: { label: "Inside", tone: "good" },
   completed: { label: "Done", tone: "" },
-  expired: { label: "Gone", tone: "" },
+  expired: { label: "Left", tone: "" },
 };
 
 export const REASON = {
-  heartbeat_timeout: "fell silent",
+  heartbeat_timeout: "connection lost",
   cancelled: "cancelled",
   left: "left",
   claim_timeout: "did not come in time",
   no_show: "did not show up",
-  session_timeout: "ran out of time",
+  session_timeout: "session timed out",
   terminated: "ended by staff",
   revoked: "revoked",
-  transferred: "sent to another queue",
-  closed: "the day was over",
+  transferred: "transferred to another queue",
+  closed: "the day ended",
 };
 
-/** Kinds of events for the filter, and the dot of each. */
+/** Kinds of events, for the filter and for the colour of the dot. */
 export const KINDS = {
   join: { label: "Joins", types: ["joined", "prioritised", "put_on_hold", "released", "stepped_back", "moved"] },
   in: { label: "Let in and inside", types: ["admitted", "called", "recalled", "returned", "started", "reinstated"] },
-  end: { label: "Done and gone", types: ["completed", "expired", "transferred"] },
-  set: { label: "Settings and the rest", types: [] },
+  end: { label: "Done and left", types: ["completed", "expired", "transferred"] },
+  set: { label: "Settings and other events", types: [] },
 };
 
 export const kindOf = (type) => Object.keys(KINDS).find((kind) => KINDS[kind].types.includes(type)) ?? "set";
 
-/** What an event says, with who it is about first. */
+/** What happened, as the rest of a sentence that starts with the ticket. */
 export function eventWords(event) {
   const where = event.detail ? ` to ${event.detail}` : "";
   switch (event.type) {
-    case "joined": return "joined the line";
-    case "prioritised": return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
-    case "put_on_hold": return "was put aside";
-    case "released": return "was put back in line";
-    case "stepped_back": return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
-    case "moved": return "went on with another device";
-    case "reinstated": return "came after all";
-    case "transferred": return "went on to another queue";
-    case "admitted": return "was let in";
-    case "called": return `was called${where}`;
-    case "recalled": return `was called again${where}`;
-    case "returned": return "was put back in line";
-    case "put_on_hold": return "was put aside";
-    case "released": return "is back in line";
-    case "stepped_back": return event.detail === "1" ? "let someone pass" : `let ${event.detail ?? "others"} pass`;
-    case "reinstated": return `came after all${event.detail ? `, to ${event.detail}` : ""}`;
-    case "transferred": return event.detail ? `went on to ${event.detail.split(" ")[0]}` : "went on to another queue";
-    case "started": return "is inside";
-    case "completed": return "is done";
-    case "expired": return REASON[event.detail] ? `is gone: ${REASON[event.detail]}` : "is gone";
-    case "queue_created": return "The queue was made";
-    case "settings_changed": return "Settings changed";
-    case "clock_stopped": return event.detail ? `The queue's clock stood still for ${duration(Number(event.detail))}: nobody lost a place` : "The queue's clock stood still";
-    default: return event.type.replaceAll("_", " ");
+    case "joined":
+      return "joined the line";
+    case "prioritised":
+      return event.detail ? `was moved up to level ${event.detail}` : "was moved up";
+    case "put_on_hold":
+      return "was put on hold";
+    case "released":
+      return "is back in line";
+    case "stepped_back":
+      return event.detail ? `let ${plural(Number(event.detail), "person", "people")} go first` : "let others go first";
+    case "nearly":
+      return "is near the front of the line";
+    case "moved":
+      return "moved to another device";
+    case "reinstated":
+      return `came after all${event.detail ? `, to ${event.detail}` : ""}`;
+    case "transferred":
+      return event.detail ? `was transferred to ${event.detail.split(" ")[0]}` : "was transferred to another queue";
+    case "admitted":
+      return "was let in";
+    case "called":
+      return `was called${where}`;
+    case "recalled":
+      return `was called again${where}`;
+    case "returned":
+      return "was put back in line";
+    case "started":
+      return "is inside";
+    case "completed":
+      return "is done";
+    case "expired":
+      return REASON[event.detail] ? `left: ${REASON[event.detail]}` : "left";
+    case "queue_created":
+      return "Queue created";
+    case "settings_changed":
+      return "Settings changed";
+    case "clock_stopped":
+      return event.detail
+        ? `The queue was stopped for ${duration(Number(event.detail))}: nobody lost a place`
+        : "The queue was stopped: nobody lost a place";
+    default:
+      return event.type.replaceAll("_", " ");
   }
 }
 
@@ -121,7 +151,7 @@ export function value(found) {
   if (found === null || found === undefined) return "unset";
   if (found === "") return "empty";
   if (typeof found === "boolean") return found ? "yes" : "no";
-  if (typeof found === "number") return precise.format(found); // as it is: 0.04 is not 0
+  if (typeof found === "number") return precise.format(found); // not rounded further: 0.04 is not 0
   const text = typeof found === "string" ? found : JSON.stringify(found);
   return text.length > 90 ? `${text.slice(0, 88)}…` : text;
 }

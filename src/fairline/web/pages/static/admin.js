@@ -1,4 +1,4 @@
-// The dashboard: which page this is, and what the pages without a frame do.
+// Starts the dashboard: loads the script of the page, and runs the two pages without a frame.
 
 import { may, page } from "./admin-api.js";
 import { show, write } from "./admin-dom.js";
@@ -13,24 +13,28 @@ const PAGES = {
   audit: () => import("./admin-audit.js"),
 };
 
-/** Keep the tab of the address, count down to the next try, and look whether someone is signed in already who came here by
- *  a link. */
+/** Keep the part of the address after #, count down to the next attempt, and check whether someone who came by a link
+ *  is signed in already. */
 async function signIn() {
   document.querySelector("form").action += location.hash; // a redirect keeps what follows the # in the address
-  const button = document.querySelector('[data-do="sign-in"]'), told = show("told");
+  const button = document.querySelector('[data-do="sign-in"]'),
+    message = show("told");
   let left = page.wait;
   if (left) {
     button.disabled = true;
     const timer = setInterval(() => {
       left -= 1;
-      write(told, left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.");
+      write(
+        message,
+        left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.",
+      );
       if (left <= 0) {
         clearInterval(timer);
         button.disabled = false;
       }
     }, 1000);
-  } else if (!told && !document.referrer.startsWith(location.origin)) {
-    // A link from elsewhere does not bring the cookie along; a step from this page does.
+  } else if (!message && !document.referrer.startsWith(location.origin)) {
+    // The browser sends the cookie with a call from this page, though not with a link from another site.
     const answer = await fetch("/api/v1/admin/session", { cache: "no-store" }).catch(() => null);
     if (answer?.ok && location.pathname !== "/admin/sign-in") location.replace(location.href);
   }
@@ -41,7 +45,7 @@ function notice() {
   let left = page.retry;
   setInterval(() => {
     left -= 1;
-    write(show("retry"), left > 0 ? `Looking again in ${left} s.` : "Looking again.");
+    write(show("retry"), left > 0 ? `Trying again in ${left} s.` : "Trying again.");
     if (left === 0) location.reload();
   }, 1000);
 }

@@ -1,12 +1,14 @@
 /**
- * The browser side of Fairline: takes a place in a line, keeps it, and tells how it moves.
+ * The browser client of Fairline: it takes a place in a line, keeps it, and reports how it moves.
  *
  *     import {WaitingRoomClient} from "https://line.example/static/fairline.js";
- *     new WaitingRoomClient({queue: "sale", onPositionUpdate: console.log, onAdmitted: url => location.replace(url)}).start();
+ *     const onAdmitted = (url) => location.replace(url);
+ *     new WaitingRoomClient({queue: "sale", onPositionUpdate: console.log, onAdmitted}).start();
  *
- * On the server's own pages the ticket's token stays in a cookie no script can read; elsewhere it is kept for the tab.
+ * On the server's own pages the ticket's token is in a cookie that no script can read. Elsewhere it is stored for the
+ * tab.
  *
- * @typedef {object} Answer Where a ticket stands, as the API tells it.
+ * @typedef {object} Answer The status of a ticket, as the API answers it.
  * @property {"waiting"|"admitted"|"active"|"completed"|"expired"} status
  * @property {string} label
  * @property {number|null} position
@@ -28,34 +30,39 @@
  *
  * @typedef {object} Options
  * @property {string} queue The queue's id.
- * @property {string} [url] The server; where this file comes from unless said otherwise.
- * @property {string} [token] A ticket's token, if the site has joined by itself already.
- * @property {false} [ticket] False: this browser holds none yet, as the page knows; it joins without asking first.
- * @property {object|false} [join] What to say at joining: user_token, user_id, priority_pass, name, phone, email,
- *   language, party_size, series, metadata. False never joins: the ticket was taken otherwise, as in a walk-in line, and
- *   closing the page gives nothing up.
- * @property {boolean} [stream] False goes by heartbeats alone.
+ * @property {string} [url] The server; by default the one that this file comes from.
+ * @property {string} [token] A ticket's token, if the site has joined for the person already.
+ * @property {false} [ticket] False: this browser has none yet, so the client joins without a heartbeat first.
+ * @property {object|false} [join] What to send with a join: user_token, user_id, priority_pass, name, phone, email,
+ *   language, party_size, series, metadata. False never joins: the ticket was taken elsewhere, as in a walk-in line,
+ *   and closing the page gives up nothing.
+ * @property {boolean} [stream] False uses heartbeats only.
  * @property {(position: number, length: number, wait: number|null, answer: Answer) => void} [onPositionUpdate]
  * @property {(url: string, sessionToken: string, answer: Answer) => void} [onAdmitted]
- * @property {(answer: Answer) => void} [onRecalled] Called once more by staff.
+ * @property {(answer: Answer) => void} [onRecalled] Staff have called them again.
  * @property {(reason: string) => void} [onExpired]
  * @property {(error: ClientError) => void} [onError]
  * @property {(text: string) => void} [onMessage]
- * @property {(answer: Answer) => void} [onState] Every answer, whatever it says.
+ * @property {(answer: Answer) => void} [onState] Every answer.
  * @property {(connection: Connection) => void} [onConnection]
  */
 
 /**
- * Seconds: without a word on a stream, for an answer, between tries of streams that fail, at most between tries, and at
- * most where the server names a time and there is no place to lose.
+ * Seconds: without a message on a stream; until the first one; for an answer; between attempts to open a stream that
+ * fails; between attempts at most; and at most if the server names a time and there is no place to lose.
  */
-const SILENCE = 45, FIRST_WORD = 10, ANSWER = 15, STREAM_AGAIN = 60, LONGEST = 30, LONGEST_TOLD = 3600;
-/** What a server of ours answers to someone who should come again; so should whoever was answered by something else. */
+const SILENCE = 45,
+  FIRST_WORD = 10,
+  ANSWER = 15,
+  STREAM_AGAIN = 60,
+  LONGEST = 30,
+  LONGEST_TOLD = 3600;
+/** With these statuses the server asks to try again later. An answer that is not from our server is tried again too. */
 const AGAIN = [408, 425, 429];
 const STATUSES = ["waiting", "admitted", "active", "completed", "expired"];
 const EVENTS = ["position", ...STATUSES.slice(1)];
 
-/** So many seconds, give or take: those who were cut off together do not come back together. */
+/** About this many seconds, at random, so that clients that lost the connection together do not return together. */
 const about = (/** @type {number} */ seconds) => seconds * (0.8 + 0.4 * Math.random());
 
 const random = () => {
@@ -63,9 +70,13 @@ const random = () => {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 };
 
-/** Storage may be forbidden; then what is kept lives as long as the page. */
+/** Use storage; null if it is forbidden. What would be stored then lasts as long as the page. */
 const recall = (/** @type {() => string|null} */ read) => {
-  try { return read(); } catch { return null; }
+  try {
+    return read();
+  } catch {
+    return null;
+  }
 };
 
 export class WaitingRoomClient {
@@ -76,13 +87,25 @@ export class WaitingRoomClient {
   /** @type {BroadcastChannel|undefined} */ #channel;
   /** @type {AbortController|undefined} */ #life;
   /** @type {Connection|undefined} */ #connection;
-  #base; #key; #cookies; #timer = 0; #busy = false; #leads = false; #known = true; #spoke = false;
-  #failures = 0; #streamFailures = 0; #streamAgain = 0; #message = ""; #heardAt = 0; #id = random();
+  #base;
+  #key;
+  #cookies;
+  #timer = 0;
+  #busy = false;
+  #leads = false;
+  #known = true;
+  #spoke = false;
+  #failures = 0;
+  #streamFailures = 0;
+  #streamAgain = 0;
+  #message = "";
+  #heardAt = 0;
+  #id = random();
   #others = new Set();
 
   /** @param {Options} options */
   constructor(options) {
-    this.#options = {stream: true, ...options};
+    this.#options = { stream: true, ...options };
     this.#base = (options.url ?? new URL(import.meta.url).origin).replace(/\/$/, "");
     this.#key = `fairline:${this.#base}:${options.queue}`;
     this.#cookies = !options.token && new URL(this.#base, location.href).origin === location.origin;
@@ -92,58 +115,78 @@ export class WaitingRoomClient {
   }
 
   /** The last answer. */
-  get answer() { return this.#last; }
+  get answer() {
+    return this.#last;
+  }
 
-  /** When the server was last heard of, in milliseconds since 1970; 0 if never. */
-  get heardAt() { return this.#heardAt; }
+  /** When the server last sent something, in milliseconds since 1970; 0 if never. */
+  get heardAt() {
+    return this.#heardAt;
+  }
 
-  /** Take a place, or come back to the one held, and stay in touch. */
+  /** Take a place, or return to the one this browser has, and keep it. */
   start() {
     if (this.#life) return;
-    const {signal} = (this.#life = new AbortController());
+    this.#life = new AbortController();
+    const { signal } = this.#life;
     for (const [target, type] of /** @type {[EventTarget, string][]} */ ([
-      [document, "visibilitychange"], [window, "focus"], [window, "online"], [window, "pageshow"],
-    ])) target.addEventListener(type, () => this.#wake(), {signal});
-    window.addEventListener("offline", () => this.#tell("offline"), {signal});
-    window.addEventListener("pagehide", () => this.#hide(), {signal});
+      [document, "visibilitychange"],
+      [window, "focus"],
+      [window, "online"],
+      [window, "pageshow"],
+    ]))
+      target.addEventListener(type, () => this.#wake(), { signal });
+    window.addEventListener("offline", () => this.#tell("offline"), { signal });
+    window.addEventListener("pagehide", () => this.#hide(), { signal });
     if ("BroadcastChannel" in window) {
       this.#channel = new BroadcastChannel(this.#key);
-      this.#channel.onmessage = ({data}) => this.#overhear(data);
-      this.#say({hello: this.#id});
+      this.#channel.onmessage = ({ data }) => this.#overhear(data);
+      this.#say({ hello: this.#id });
     }
     this.#takeTurn(signal);
   }
 
-  /** Fall silent. The place lives on for a while: start again, or reload, to come back to it. */
+  /** Stop all calls. The place is kept for a while: start again, or reload, to return to it. */
   stop() {
     clearTimeout(this.#timer);
     this.#life?.abort();
     this.#source?.close();
-    this.#say({bye: this.#id});
+    this.#say({ bye: this.#id });
     this.#channel?.close();
     this.#life = this.#source = this.#channel = undefined;
     this.#leads = false;
   }
 
-  /** Give the place up for good. */
+  /** Give up the place for good. */
   async leave() {
     this.stop();
-    await this.#call("/api/v1/leave", {final: true});
+    await this.#call("/api/v1/leave", { final: true });
     this.#forget();
   }
 
-  /** One tab of a browser keeps in touch, and the others listen to it; when it goes, the next one takes over. */
+  /** One tab of a browser talks to the server, and the others listen to it. When it closes, the next one takes over. */
   #takeTurn(/** @type {AbortSignal} */ signal) {
-    const lead = () => { this.#leads = true; return this.#beat(); };
+    const lead = () => {
+      this.#leads = true;
+      return this.#update();
+    };
     if (!navigator.locks || !this.#channel) return void lead();
     this.#schedule(about(5));
     navigator.locks
-      .request(this.#key, {signal}, () => new Promise((done) => { signal.addEventListener("abort", done); lead(); }))
-      .catch(() => {}); // stopped before its turn came
+      .request(
+        this.#key,
+        { signal },
+        () =>
+          new Promise((done) => {
+            signal.addEventListener("abort", done);
+            lead();
+          }),
+      )
+      .catch(() => {}); // stopped before it could lead
   }
 
-  /** Ask where the ticket stands, which is a sign of life; or join, where there is none. One request at a time. */
-  async #beat() {
+  /** Send a heartbeat, which also returns the status; or join, if there is no ticket. One request at a time. */
+  async #update() {
     if (this.#busy || !this.#life) return;
     this.#busy = true;
     clearTimeout(this.#timer);
@@ -170,21 +213,21 @@ export class WaitingRoomClient {
     try {
       return await this.#call("/api/v1/heartbeat", {});
     } catch (error) {
-      const {status, code} = /** @type {ClientError} */ (error);
-      // Whoever went on on another device is not to take a second place here.
+      const { status, code } = /** @type {ClientError} */ (error);
+      // A person who moved to another device must not take a second place here.
       if (status !== 401 || !code || code === "token_moved" || this.#options.join === false) throw error;
-      // No cookie came though we have a token: this browser keeps none.
+      // There is a token but no cookie was sent: this browser stores none.
       if (this.#cookies && this.#token && code === "token_missing") this.#cookies = false;
       else this.#forget();
       return this.#known ? this.#heartbeat() : this.#join();
     }
   }
 
-  /** Whoever held a place is given the same one. @returns {Promise<Answer>} */
+  /** A person who has a place gets the same one. @returns {Promise<Answer>} */
   async #join() {
-    const client = this.#cookies ? {} : {client_id: this.#clientId()};
+    const client = this.#cookies ? {} : { client_id: this.#clientId() };
     const path = `/api/v1/queues/${encodeURIComponent(this.#options.queue)}/join`;
-    const answer = await this.#call(path, {...client, ...this.#options.join});
+    const answer = await this.#call(path, { ...client, ...this.#options.join });
     this.#known = true;
     return answer;
   }
@@ -195,7 +238,7 @@ export class WaitingRoomClient {
       method: "POST",
       headers: {
         "Content-Type": "application/json",
-        ...(this.#token && !this.#cookies && {Authorization: `Bearer ${this.#token}`}),
+        ...(this.#token && !this.#cookies && { Authorization: `Bearer ${this.#token}` }),
       },
       body: JSON.stringify(body),
       credentials: this.#cookies ? "same-origin" : "omit",
@@ -205,15 +248,15 @@ export class WaitingRoomClient {
     if (!response.ok) throw this.#error(response, await response.json().catch(() => null));
     if (response.status === 204) return {};
     const answer = await response.json();
-    // A network that wants to be signed in to, say, answers everything by a page of its own.
-    if (!STATUSES.includes(answer?.status)) throw new Error("This is no answer of the line.");
+    // For example, a network that people must sign in to answers every request with its own page.
+    if (!STATUSES.includes(answer?.status)) throw new Error("The answer is not from the line.");
     if (answer.token) this.#keep(answer.token);
     return answer;
   }
 
   #error(/** @type {Response} */ response, /** @type {any} */ problem) {
     const error = new Error(problem?.detail ?? `HTTP ${response.status}`);
-    const code = typeof problem?.code === "string" ? problem.code : ""; // without one it is not ours
+    const code = typeof problem?.code === "string" ? problem.code : ""; // without one, it is not from our server
     return Object.assign(error, {
       code,
       reason: problem?.reason,
@@ -230,10 +273,10 @@ export class WaitingRoomClient {
       this.#expired(error.reason);
       return 0;
     }
-    // Without a status the server was not reached, or said nothing in time. That is the browser's own error, and some of
-    // those do not take a code.
-    const unreachable = {code: "unreachable", status: 0, retry: true};
-    const failed = error.status ? error : Object.assign(new Error(error.message, {cause: error}), unreachable);
+    // Without a status the server was not reached, or did not answer in time. That is an error of the browser, and some
+    // of them cannot take a code.
+    const unreachable = { code: "unreachable", status: 0, retry: true };
+    const failed = error.status ? error : Object.assign(new Error(error.message, { cause: error }), unreachable);
     if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
     else this.stop();
     this.#tellSite("onError", failed);
@@ -242,11 +285,12 @@ export class WaitingRoomClient {
     return Math.min(failed.retryAfter, this.#known ? LONGEST : LONGEST_TOLD) * (1 + 0.4 * Math.random());
   }
 
-  /** The stream is the quicker way to hear, and an open one is a sign of life. @returns {number} */
+  /** The stream is faster, and counts as a heartbeat while it is open. @returns {number} */
   #open() {
     if (!this.#source) {
-      const query = this.#cookies ? {} : {token: this.#token ?? ""};
-      const source = (this.#source = new EventSource(this.#url("/api/v1/stream", query)));
+      const query = this.#cookies ? {} : { token: this.#token ?? "" };
+      const source = new EventSource(this.#url("/api/v1/stream", query));
+      this.#source = source;
       this.#spoke = false;
       const on = (/** @type {string} */ type, /** @type {(data: any) => void} */ act) =>
         source.addEventListener(type, (/** @type {any} */ event) => {
@@ -258,27 +302,33 @@ export class WaitingRoomClient {
           act(event.data && JSON.parse(event.data));
         });
       for (const type of EVENTS) on(type, (answer) => this.#heard(answer));
-      on("message", ({text}) => this.#tellMessage(text));
-      on("recalled", (answer) => { this.#heard(answer); this.#tellSite("onRecalled", answer); });
-      on("moved", () => { this.#drop(); this.#schedule(0); });
-      on("alive", (news) => this.#last && this.#heard({...this.#last, ...news}));
+      on("message", ({ text }) => this.#tellMessage(text));
+      on("recalled", (answer) => {
+        this.#heard(answer);
+        this.#tellSite("onRecalled", answer);
+      });
+      on("moved", () => {
+        this.#drop();
+        this.#schedule(0);
+      });
+      on("alive", (news) => this.#last && this.#heard({ ...this.#last, ...news }));
       source.onerror = () => source === this.#source && this.#drop();
     }
     return FIRST_WORD;
   }
 
-  /** A stream that ended or fell silent: ask what is the matter, and try another one. */
+  /** The stream has ended or is silent: send a heartbeat, and open another one. */
   #drop() {
     this.#source?.close();
     this.#source = undefined;
-    // One that never spoke may be cut off on the way for good; heartbeats get through.
+    // One without any message may be blocked on the way for good; heartbeats get through.
     if (!this.#spoke && ++this.#streamFailures >= 2) this.#streamAgain = Date.now() + about(STREAM_AGAIN) * 1000;
     this.#schedule(this.#spoke ? about(1.5) : 0);
   }
 
   #heard(/** @type {Answer} */ answer) {
     this.#heardAt = Date.now();
-    this.#say({answer, at: this.#heardAt});
+    this.#say({ answer, at: this.#heardAt });
     this.#take(answer);
   }
 
@@ -288,7 +338,13 @@ export class WaitingRoomClient {
     this.#tellSite("onState", answer);
     this.#tellMessage(answer.message ?? "");
     if (answer.status === "waiting") {
-      this.#tellSite("onPositionUpdate", answer.position ?? 0, answer.queue_length, answer.estimated_wait_seconds, answer);
+      this.#tellSite(
+        "onPositionUpdate",
+        answer.position ?? 0,
+        answer.queue_length,
+        answer.estimated_wait_seconds,
+        answer,
+      );
     } else if (answer.status === "admitted") {
       if (answer.redirect_url) this.stop();
       this.#tellSite("onAdmitted", answer.redirect_url ?? "", answer.session_token ?? "", answer);
@@ -310,79 +366,104 @@ export class WaitingRoomClient {
   #tell(/** @type {Connection} */ connection) {
     if (connection === this.#connection) return;
     this.#connection = connection;
-    this.#say({connection});
+    this.#say({ connection });
     this.#tellSite("onConnection", connection);
   }
 
-  /** A mistake in what the site does with the news is reported as one of its own: the place is kept all the same. */
+  /** An error in the site's own function is reported as an error of the page, and the place is kept. */
   #tellSite(/** @type {`on${string}`} */ name, /** @type {any[]} */ ...news) {
-    try { /** @type {any} */ (this.#options)[name]?.(...news); } catch (error) { setTimeout(() => { throw error; }); }
+    try {
+      /** @type {any} */ (this.#options)[name]?.(...news);
+    } catch (error) {
+      setTimeout(() => {
+        throw error;
+      });
+    }
   }
 
   // The other tabs
 
-  #say(/** @type {object} */ what) { this.#channel?.postMessage(what); }
+  #say(/** @type {object} */ what) {
+    this.#channel?.postMessage(what);
+  }
 
   #overhear(/** @type {any} */ said) {
     if (said.hello || said.here) this.#others.add(said.hello ?? said.here);
     this.#others.delete(said.bye);
     if (said.hello) {
-      this.#say({here: this.#id});
-      if (this.#leads && this.#last) this.#say({answer: this.#last, at: this.#heardAt, connection: this.#connection});
+      this.#say({ here: this.#id });
+      if (this.#leads && this.#last) this.#say({ answer: this.#last, at: this.#heardAt, connection: this.#connection });
     }
     if (this.#leads || !this.#life) return;
-    if (said.connection) { this.#connection = said.connection; this.#tellSite("onConnection", said.connection); }
-    if (said.at) { this.#heardAt = said.at; this.#schedule(about(SILENCE)); }
+    if (said.connection) {
+      this.#connection = said.connection;
+      this.#tellSite("onConnection", said.connection);
+    }
+    if (said.at) {
+      this.#heardAt = said.at;
+      this.#schedule(about(SILENCE));
+    }
     if (said.answer) this.#take(said.answer);
   }
 
   // The tab
 
-  /** The tab is looked at again, or the network is back: what was slept through is asked for. */
+  /** The tab is visible again, or the network is back: ask for what was missed. */
   #wake() {
     if (document.visibilityState === "hidden" || !this.#life) return;
-    if ((this.#leads && !this.#source) || this.#connection !== "live" || Date.now() - this.#heardAt > 20_000) this.#schedule(about(0.2));
+    if ((this.#leads && !this.#source) || this.#connection !== "live" || Date.now() - this.#heardAt > 20_000)
+      this.#schedule(about(0.2));
   }
 
-  /** The page goes away. A reload comes back in time, another tab stays; otherwise the place is free after the grace. */
+  /** The page closes. A reload returns in time, and another tab stays; otherwise the place is lost after the grace. */
   #hide() {
-    // The stream first: as long as it is open it is a sign of life, and would take the leaving back.
+    // The stream first: an open one counts as a heartbeat, and would undo the leave.
     clearTimeout(this.#timer);
     this.#source?.close();
     this.#source = undefined;
     if (this.#last?.status === "waiting" && !this.#others.size && this.#options.join !== false) {
-      const body = {final: false, ...(this.#cookies ? {} : {token: this.#token})};
+      const body = { final: false, ...(this.#cookies ? {} : { token: this.#token }) };
       navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
     }
-    this.#say({bye: this.#id});
+    this.#say({ bye: this.#id });
   }
 
   #schedule(/** @type {number} */ seconds) {
     clearTimeout(this.#timer);
-    const wait = seconds >= 0 && seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // a time that is none would be over at once
-    this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#beat()), wait * 1000);
+    const wait = seconds >= 0 && seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // an invalid time would fire at once
+    this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#update()), wait * 1000);
   }
 
   #url(/** @type {string} */ path, query = {}) {
-    return `${this.#base}${path}?${new URLSearchParams({queue: this.#options.queue, ...query})}`;
+    return `${this.#base}${path}?${new URLSearchParams({ queue: this.#options.queue, ...query })}`;
   }
 
   #keep(/** @type {string} */ token) {
     this.#token = token;
-    if (!this.#cookies) recall(() => (sessionStorage.setItem(this.#key, token), null));
+    if (!this.#cookies)
+      recall(() => {
+        sessionStorage.setItem(this.#key, token);
+        return null;
+      });
   }
 
   #forget() {
     this.#token = undefined;
     this.#known = false;
-    recall(() => (sessionStorage.removeItem(this.#key), null));
+    recall(() => {
+      sessionStorage.removeItem(this.#key);
+      return null;
+    });
   }
 
-  /** A secret of this browser, by which the same person is given the same place. */
+  /** A secret of this browser, by which a person gets the same place again. */
   #clientId() {
     const name = "fairline:client";
     const id = recall(() => localStorage.getItem(name)) ?? this.#id;
-    recall(() => (localStorage.setItem(name, id), null));
+    recall(() => {
+      localStorage.setItem(name, id);
+      return null;
+    });
     return id;
   }
 }

@@ -1,56 +1,69 @@
 /**
- * The kiosk: takes a number at a press, shows it, prints it, and goes back to the start by itself. It never leaves its
- * page, so that a network that drops leaves nobody in front of a browser's error. Each press has a key of its own, and
- * is sent again with the same one until it is answered.
+ * The kiosk: takes a number at a press, shows it, prints it, and returns to the start automatically. It never leaves
+ * its page, so that nobody sees an error page of the browser when the network fails. Each press has its own key, and is
+ * sent again with the same key until it is answered.
  */
 
-/** Seconds: a number is shown; another language stays without a touch; the start is looked at anew; for an answer. */
-const SHOWN = 20, STAYS = 40, FRESH = 20, ANSWER = 10;
-/** Seconds between two tries of a press. */
-const AGAIN = 1.5;
+/** Seconds: how long a number is shown, how long another language stays without a touch, how often the start page is
+ *  loaded again, and how long to wait for an answer. */
+const SHOW_NUMBER = 20,
+  KEEP_LANGUAGE = 40,
+  RELOAD = 20,
+  ANSWER_WITHIN = 10;
+/** Seconds between two attempts to send a press. */
+const RETRY = 1.5;
 const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
-const key = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-const at = document.body.dataset.home;
+const key = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const startUrl = document.body.dataset.home;
 
 let start = document.documentElement.dataset.state === "start" ? copy(document) : undefined;
-let busy = false, timer = 0;
+let busy = false,
+  timer = 0;
 
-/** A page as it is, to be shown again without the network. */
+/** Copy a page, so that it can be shown again without the network. */
 function copy(page) {
-  const {lang, dir, dataset} = page.documentElement;
-  return {lang, dir, state: dataset.state ?? "", title: page.title, body: page.body.cloneNode(true)};
+  const { lang, dir, dataset } = page.documentElement;
+  return { lang, dir, state: dataset.state ?? "", title: page.title, body: page.body.cloneNode(true) };
 }
 
-function show({lang, dir, state, title, body}) {
-  Object.assign(document.documentElement, {lang, dir});
+function show({ lang, dir, state, title, body }) {
+  Object.assign(document.documentElement, { lang, dir });
   document.documentElement.dataset.state = state;
   document.title = title;
   document.body.replaceWith(body.cloneNode(true));
-  settle();
+  prepare();
 }
 
-/** What a page needs once it is there: times in the reader's manner, the way to print, the way home. */
-function settle() {
-  const {lang, dataset} = document.documentElement;
+/** Prepare a page that was just shown: local times, the print button, the timer that leads back to the start. */
+function prepare() {
+  const { lang, dataset } = document.documentElement;
   for (const time of document.querySelectorAll("time[datetime]")) {
-    time.textContent = new Intl.DateTimeFormat(lang === "ar" ? "ar-u-nu-latn" : lang, {dateStyle: "medium", timeStyle: "short"}).format(new Date(time.dateTime));
+    time.textContent = new Intl.DateTimeFormat(lang === "ar" ? "ar-u-nu-latn" : lang, {
+      dateStyle: "medium",
+      timeStyle: "short",
+    }).format(new Date(time.dateTime));
   }
   for (const button of document.querySelectorAll('[data-do="print"]')) button.hidden = false;
   const taken = dataset.state === "taken";
-  goHome(taken ? SHOWN : lang === start?.lang && dataset.state === "start" ? FRESH : STAYS);
+  goHome(taken ? SHOW_NUMBER : lang === start?.lang && dataset.state === "start" ? RELOAD : KEEP_LANGUAGE);
   if (taken && "prints" in document.body.dataset) print();
 }
 
-function offline(is) {
-  for (const note of document.querySelectorAll('[data-show="offline"]')) note.hidden = !is;
+function showOffline(offline) {
+  for (const note of document.querySelectorAll('[data-show="offline"]')) note.hidden = !offline;
 }
 
-/** A page of ours; throws where none came, or only that we are in trouble. */
+/** Load one of our pages. Throws if there is no answer, or if it is the page that says the server has trouble. */
 async function load(url, options = {}) {
-  const response = await fetch(url, {...options, cache: "no-store", signal: AbortSignal.timeout(ANSWER * 1000)});
+  const response = await fetch(url, {
+    ...options,
+    cache: "no-store",
+    signal: AbortSignal.timeout(ANSWER_WITHIN * 1000),
+  });
   const state = response.headers.get("X-Fairline-State");
   if (!state || state === "trouble") throw new Error(`HTTP ${response.status}`);
-  // The colours are there already, and what came with another page's nonce would be refused.
+  // The colours are set already, and a style with the nonce of another page would be refused.
   const html = (await response.text()).replace(/<style.*?<\/style>/s, "");
   return copy(new DOMParser().parseFromString(html, "text/html"));
 }
@@ -60,20 +73,20 @@ function goHome(seconds) {
   timer = setTimeout(home, seconds * 1000);
 }
 
-/** The start: as it was at once, then as it is now. */
+/** Show the start page: at once as it was, then as it is now. */
 async function home() {
   if (busy) return;
   if (start && document.documentElement.dataset.state !== "start") show(start);
   try {
-    const page = await load(at);
+    const page = await load(startUrl);
     if (busy || document.documentElement.dataset.state === "taken") return;
     if (page.state === "start") start = page;
     if (document.activeElement === document.body || page.state !== document.documentElement.dataset.state) show(page);
-    offline(false);
+    showOffline(false);
   } catch {
-    offline(true);
+    showOffline(true);
   }
-  goHome(FRESH);
+  goHome(RELOAD);
 }
 
 async function take(form, submitter) {
@@ -85,13 +98,13 @@ async function take(form, submitter) {
   for (const button of form.querySelectorAll("button")) button.disabled = true;
   for (;;) {
     try {
-      const page = await load(form.action, {method: "POST", body});
+      const page = await load(form.action, { method: "POST", body });
       busy = false;
       show(page);
       return;
     } catch {
-      offline(true);
-      await pause(AGAIN);
+      showOffline(true);
+      await pause(RETRY);
     }
   }
 }
@@ -102,14 +115,27 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href]"), what = event.target.closest?.("[data-do]")?.dataset.do;
+  const link = event.target.closest?.("a[href]"),
+    what = event.target.closest?.("[data-do]")?.dataset.do;
   if (what === "print") print();
-  if (what === "home" && start) { event.preventDefault(); show(start); home(); }
-  else if (link?.hreflang) {
+  if (what === "home" && start) {
     event.preventDefault();
-    if (!busy) load(link.href).then((page) => { show(page); offline(false); }, () => offline(true));
+    show(start);
+    home();
+  } else if (link?.hreflang) {
+    event.preventDefault();
+    if (!busy)
+      load(link.href).then(
+        (page) => {
+          show(page);
+          showOffline(false);
+        },
+        () => showOffline(true),
+      );
   }
 });
-document.addEventListener("pointerdown", () => { if (!busy && document.documentElement.dataset.state === "start") goHome(STAYS); });
-addEventListener("afterprint", () => goHome(SHOWN / 2));
-settle();
+document.addEventListener("pointerdown", () => {
+  if (!busy && document.documentElement.dataset.state === "start") goHome(KEEP_LANGUAGE);
+});
+addEventListener("afterprint", () => goHome(SHOW_NUMBER / 2));
+prepare();

@@ -1,65 +1,66 @@
 /**
- * The script of the waiting page: keeps what the server has drawn up to date. Every state but the line itself is drawn
- * by the server: when the state changes, the page is loaded again.
+ * The script of the waiting page. It keeps the page of someone in line up to date. The server draws every other state:
+ * when the state changes, the page is loaded again.
  */
+
+import { fill, formatter, timeLocale } from "./format.js";
 
 const data = JSON.parse(document.getElementById("fairline")?.textContent ?? "{}");
 const texts = data.texts ?? {};
-const numerals = data.lang === "ar" ? "ar-u-nu-latn" : data.lang;
-const plurals = new Intl.PluralRules(data.lang ?? "en");
+const { number, count, wait } = formatter(data.lang, texts);
 const page = document.documentElement;
 
-/** Seconds between two announcements to someone who listens to the page rather than looks at it. */
-const QUIET = 60;
-/** A wait has grown when it is so many times, and so many seconds, longer than it should be by now. */
-const GROWN = 1.25, GROWN_SECONDS = 60;
-/** A page that looks again within so many seconds is one that waits for staff, for so many seconds at most. */
-const SOON = 2, LIKELY = 600;
-/** Codes of refusals that have a page of their own. */
-const PAGES = ["queue_full", "queue_maintenance", "queue_closed", "queue_not_found", "user_token_missing", "user_token_invalid", "user_token_expired"];
+/** Seconds between two announcements to screen readers. */
+const ANNOUNCE_SECONDS = 60;
+/** The wait has grown if it is this many times longer, plus this many seconds, than it should be by now. */
+const GROWTH_FACTOR = 1.25,
+  GROWTH_SECONDS = 60;
+/** A page that checks more often than every QUICK_CHECK seconds waits for staff: for QUICK_FOR seconds at most. */
+const QUICK_CHECK = 2,
+  QUICK_FOR = 600;
+/** Codes of refusals for which the server has a page. */
+const CODES_WITH_PAGE = [
+  "queue_full",
+  "queue_maintenance",
+  "queue_closed",
+  "queue_not_found",
+  "user_token_missing",
+  "user_token_invalid",
+  "user_token_expired",
+];
 
-// Words: the rules of pages/languages.py again
+const ahead = (position) => (position > 1 ? count("ahead", position - 1) : texts.ahead_none);
+const behind = (n) => (n > 0 ? count("behind", n) : texts.behind_none);
 
-const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
-export const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, texts.group);
-const count = (name, n, shown = number(n)) => fill(texts[name][plurals.select(n)] ?? texts[name].other, {n: shown});
-
-/** A wait in plain words, such as "about 10–15 minutes". */
-export function wait(range) {
-  if (!range) return texts.wait_unknown;
-  const [low, high] = range;
-  if (high <= 60) return texts.wait_soon;
-  if (low >= 12 * 3600) return count("wait_long", 12);
-  const [name, unit] = high <= 90 * 60 ? ["wait_minutes", 60] : ["wait_hours", 3600];
-  const step = unit === 60 && high > 10 * unit ? 5 : 1;
-  const most = Math.ceil(high / unit / step) * step;
-  const least = Math.min(Math.max(Math.floor(low / unit / step + 0.5) * step, 1), most);
-  return count(name, most, least < most ? `${least}–${most}` : undefined);
-}
-
-export const ahead = (position) => (position > 1 ? count("ahead", position - 1) : texts.ahead_none);
-export const behind = (n) => (n > 0 ? count("behind", n) : texts.behind_none);
+// A test compares these with what the server writes.
+export { behind, number, wait };
 
 // The page
 
 const all = (name, kind = "show") => document.querySelectorAll(`[data-${kind}="${name}"]`);
 const each = (name, act) => all(name).forEach(act);
-const show = (name, shown = true) => each(name, (it) => { it.hidden = !shown; });
-const say = (name, text) => each(name, (it) => { if (it.textContent !== text) it.textContent = text; });
+const show = (name, shown = true) =>
+  each(name, (it) => {
+    it.hidden = !shown;
+  });
+const say = (name, text) =>
+  each(name, (it) => {
+    if (it.textContent !== text) it.textContent = text;
+  });
 const later = (seconds, act) => setTimeout(act, seconds * 1000);
 const reload = () => location.reload();
 
-/** Times in the reader's own clock and manner. */
+/** Write times in the reader's time zone and format. */
 function localise() {
   for (const time of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
     const near = Math.abs(moment - Date.now()) < 12 * 3600_000;
-    const form = near ? {timeStyle: "short"} : {dateStyle: "long", timeStyle: "short"};
-    time.textContent = new Intl.DateTimeFormat(numerals, form).format(moment);
+    const form = near ? { timeStyle: "short" } : { dateStyle: "long", timeStyle: "short" };
+    time.textContent = new Intl.DateTimeFormat(timeLocale(data.lang), form).format(moment);
   }
 }
 
-let was = page.dataset.state;
+let lastState = page.dataset.state;
 
 function drawLine(answer) {
   if (answer.sold_out) return reload();
@@ -71,13 +72,14 @@ function drawLine(answer) {
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
   show("step-back", !answer.on_hold && answer.position < answer.queue_length);
-  if (answer.on_hold) show("note", false); // whatever it says is of the line
-  else if (was === "admitted") {
+  if (answer.on_hold)
+    show("note", false); // the note is about the line
+  else if (lastState === "admitted") {
     say("note", texts.back_in_line);
     show("note");
-    forget(); // what was promised before the call is no measure of the wait after it
+    forgetEstimate(); // an estimate from before the call says nothing about the wait after it
   }
-  was = state;
+  lastState = state;
   desk = undefined;
   if (answer.on_hold) return drawOnHold();
   say("position", number(answer.position));
@@ -94,22 +96,24 @@ function drawLine(answer) {
   announce(answer);
 }
 
-/** Put aside: there is no position to show, and no wait to tell. */
+/** On hold: there is no position and no wait to show. */
 function drawOnHold() {
   if (!data.walk_in) show("place", false);
-  forget();
-  document.title = `${texts.held_title} · ${data.name}`;
+  forgetEstimate();
+  document.title = `${texts.on_hold_title} · ${data.name}`;
 }
 
-/** How far someone has come since they joined: the first position is remembered with the ticket it belongs to. */
-function drawProgress({label, position}) {
+/** Show the progress since the person joined. The first position is stored together with the ticket it belongs to. */
+function drawProgress({ label, position }) {
   const key = `fairline:first:${data.queue}`;
   let first = position;
   try {
     const kept = JSON.parse(localStorage.getItem(key) ?? "{}");
     if (kept.label === label) first = kept.first;
-    else localStorage.setItem(key, JSON.stringify({label, first}));
-  } catch { /* without storage, progress begins with this page */ }
+    else localStorage.setItem(key, JSON.stringify({ label, first }));
+  } catch {
+    /* without storage, progress starts with this page */
+  }
   const done = first > 1 ? Math.round(Math.max(0, (first - position) / first) * 100) : 0;
   each("bar", (bar) => {
     bar.hidden = first < 2;
@@ -118,41 +122,47 @@ function drawProgress({label, position}) {
   });
 }
 
-let promised, before, grown = false;
+let estimate,
+  lastPosition,
+  growthNoted = false;
 
-function forget() {
-  promised = before = undefined;
-  grown = false;
+function forgetEstimate() {
+  estimate = lastPosition = undefined;
+  growthNoted = false;
 }
 
-/** A wait that grew is owned up to, with the reason. */
+/** If the wait has grown, say so and say why. */
 function noteGrowth(answer, paused) {
-  const now = Date.now() / 1000, seconds = answer.estimated_wait_seconds;
-  const passed = before && answer.position > before;
-  before = answer.position;
-  if (paused || seconds === null) promised = undefined;
-  const due = promised && Math.max(0, promised.seconds - (now - promised.at));
-  const slower = promised && seconds > due * GROWN + GROWN_SECONDS;
-  if (passed || slower) {
-    say("note", passed ? texts.grew_priority : texts.grew_slower);
+  const now = Date.now() / 1000,
+    seconds = answer.estimated_wait_seconds;
+  const overtaken = lastPosition && answer.position > lastPosition;
+  lastPosition = answer.position;
+  if (paused || seconds === null) estimate = undefined;
+  const due = estimate && Math.max(0, estimate.seconds - (now - estimate.at));
+  const slower = estimate && seconds > due * GROWTH_FACTOR + GROWTH_SECONDS;
+  if (overtaken || slower) {
+    say("note", overtaken ? texts.grew_priority : texts.grew_slower);
     show("note");
-    grown = true;
-  } else if (grown && promised && seconds < due) {
+    growthNoted = true;
+  } else if (growthNoted && estimate && seconds < due) {
     show("note", false);
-    grown = false;
+    growthNoted = false;
   }
-  if (seconds !== null && (!promised || slower || seconds < due)) promised = {seconds, at: now};
+  if (seconds !== null && (!estimate || slower || seconds < due)) estimate = { seconds, at: now };
 }
 
 let announced = 0;
 
-/** Those who listen are told now and then, and more often near the front, but not of every step. */
+/** Screen readers announce the position now and then, more often near the front, though not at every step. */
 function announce(answer) {
-  const pause = answer.position <= 3 ? QUIET / 4 : QUIET;
+  const pause = answer.position <= 3 ? ANNOUNCE_SECONDS / 4 : ANNOUNCE_SECONDS;
   if (Date.now() - announced < pause * 1000) return;
   announced = Date.now();
-  const told = wait(answer.estimated_wait_range);
-  say("announce", told ? fill(texts.announce, {n: number(answer.position), wait: told}) : ahead(answer.position));
+  const waitText = wait(answer.estimated_wait_range);
+  say(
+    "announce",
+    waitText ? fill(texts.announce, { n: number(answer.position), wait: waitText }) : ahead(answer.position),
+  );
 }
 
 let connection = "polling";
@@ -160,34 +170,37 @@ let connection = "polling";
 function drawHeard(client) {
   const seconds = Math.round((Date.now() - client.heardAt) / 1000);
   const ago = seconds < 60 ? count("heard_seconds", seconds) : count("heard_minutes", Math.floor(seconds / 60));
-  const known = {live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline};
-  say("heard", known[connection] ?? (client.heardAt ? ago : ""));
-  each("heard", (it) => { it.dataset.live = {live: "yes", lost: "no", offline: "no"}[connection] ?? ""; });
+  const byConnection = { live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline };
+  say("heard", byConnection[connection] ?? (client.heardAt ? ago : ""));
+  each("heard", (it) => {
+    it.dataset.live = { live: "yes", lost: "no", offline: "no" }[connection] ?? "";
+  });
 }
 
-// The turn
+// When it is their turn
 
-/** The way in, to the address that was asked for before the line: always on the site that the way in leads to. */
-function wayBack(url) {
+/** The address to go to: the page that the person asked for before the line. It is always on the destination site. */
+function destination(url) {
   if (!data.back) return url;
-  const pass = new URL(url).searchParams.get("fairline_session");
-  return new URL(data.back + (data.back.includes("?") ? "&" : "?") + `fairline_session=${pass}`, url).href;
+  const token = new URL(url).searchParams.get("fairline_session");
+  return new URL(`${data.back}${data.back.includes("?") ? "&" : "?"}fairline_session=${token}`, url).href;
 }
 
 let desk = page.dataset.state === "admitted" ? all("desk")[0]?.textContent : undefined;
 
-/** Called to a desk: told by eye, and once by ear and hand. */
+/** Called to a desk: show it, and ring and vibrate once for each desk. */
 function called(answer) {
-  was = page.dataset.state = "admitted";
+  lastState = page.dataset.state = "admitted";
   show("line", false);
   show("turn");
-  const where = answer.desk ? fill(texts.desk, {desk: answer.desk}) : texts.admitted_called;
+  const where = answer.desk ? fill(texts.desk, { desk: answer.desk }) : texts.admitted_called;
   say("desk", where);
   document.title = `★ ${texts.admitted_title} · ${where}`;
   const until = answer.claim_before ?? "";
   each("go-before", (it) => {
     if (!until) return it.replaceChildren();
-    const [first, last] = texts.go_before.split("{time}"), time = document.createElement("time");
+    const [first, last] = texts.go_before.split("{time}"),
+      time = document.createElement("time");
     time.dateTime = until;
     it.replaceChildren(first ?? "", time, last ?? "");
   });
@@ -201,30 +214,39 @@ function ring() {
   navigator.vibrate?.([300, 150, 300, 150, 300]);
 }
 
-/** Into the site: soon if someone looks, else when they do, and in time before the place is lost. */
+/** Go to the site: soon if the page is visible, otherwise when it is, and in time before the place is lost. */
 function depart(url, until) {
   show("line", false);
   show("turn");
   page.dataset.state = "admitted";
   document.title = `★ ${texts.admitted_title}`;
-  for (const link of all("go", "do")) { link.href = url; link.hidden = false; }
+  for (const link of all("go", "do")) {
+    link.href = url;
+    link.hidden = false;
+  }
   const go = () => location.replace(url);
   if (!document.hidden) return void later(1.5, go);
   chime();
   const left = until ? (new Date(until) - Date.now()) / 2000 : 60;
   later(Math.max(10, left), go);
-  document.addEventListener("visibilitychange", () => later(0.5, go), {once: true});
+  document.addEventListener("visibilitychange", () => later(0.5, go), { once: true });
 }
 
-let audio, wanted = data.walk_in === true;
+let audio,
+  wanted = data.walk_in === true;
 
-/** Two soft notes. Browsers allow sound once the page was touched, which the press of the button is. */
+/** Play two soft notes. Browsers allow sound once the page was touched, for example by a press of the button. */
 function chime() {
   if (!wanted) return;
   audio ??= new AudioContext();
   audio.resume();
-  [[660, 0], [880, 0.25]].forEach(([pitch, after]) => {
-    const tone = audio.createOscillator(), volume = audio.createGain(), at = audio.currentTime + after;
+  [
+    [660, 0],
+    [880, 0.25],
+  ].forEach(([pitch, after]) => {
+    const tone = audio.createOscillator(),
+      volume = audio.createGain(),
+      at = audio.currentTime + after;
     tone.frequency.value = pitch;
     volume.gain.setValueAtTime(0.2, at);
     volume.gain.exponentialRampToValueAtTime(0.001, at + 0.6);
@@ -246,30 +268,42 @@ function offerSound() {
   }
 }
 
-// What the page does
+// Starting
 
 async function waitInLine() {
-  const {WaitingRoomClient} = await import(data.client);
+  const { WaitingRoomClient } = await import(data.client);
   const client = new WaitingRoomClient({
     queue: data.queue,
-    ...(data.walk_in ? {join: false} : {}),
-    ...(data.state === "joining" ? {ticket: false} : {}),
+    ...(data.walk_in ? { join: false } : {}),
+    ...(data.state === "joining" ? { ticket: false } : {}),
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
       if (data.walk_in) called(answer);
-      else if (url) depart(wayBack(url), answer.claim_before);
+      else if (url) depart(destination(url), answer.claim_before);
       else if (page.dataset.state !== "admitted") reload();
     },
     onRecalled: ring,
-    onState: ({status}) => { if (["active", "completed"].includes(status) && status !== data.status) reload(); },
+    onState: ({ status }) => {
+      if (["active", "completed"].includes(status) && status !== data.status) reload();
+    },
     onExpired: reload,
-    onMessage: (text) => { say("message", text); show("message-box", !!text); },
-    onConnection: (state) => { connection = state; drawHeard(client); },
-    onError: ({code}) => {
-      if (PAGES.includes(code)) { client.stop(); later(1 + 2 * Math.random(), reload); }
-      else if (code.startsWith("token_")) reload();
-      else if (code === "already_in_line") { show("dots", false); say("text", texts.elsewhere_text); }
-      else if (code === "rate_limited") say("text", texts.limited_text);
+    onMessage: (text) => {
+      say("message", text);
+      show("message-box", !!text);
+    },
+    onConnection: (state) => {
+      connection = state;
+      drawHeard(client);
+    },
+    onError: ({ code }) => {
+      if (CODES_WITH_PAGE.includes(code)) {
+        client.stop();
+        later(1 + 2 * Math.random(), reload);
+      } else if (code.startsWith("token_")) reload();
+      else if (code === "already_in_line") {
+        show("dots", false);
+        say("text", texts.elsewhere_text);
+      } else if (code === "rate_limited") say("text", texts.limited_text);
     },
   });
   if (data.ticket) drawLine(data.ticket);
@@ -278,19 +312,21 @@ async function waitInLine() {
   setInterval(() => drawHeard(client), 1000);
 }
 
-/** A page that has nothing to show yet looks now and then whether it is still so, and ever more seldom; where staff may
- *  do something the next moment it stays quick for as long as that is likely. */
-function lookAgain(seconds) {
+/** Check now and then whether the state of the page has changed, less and less often. Where staff may act at any
+ *  moment, keep checking quickly for as long as that is likely. */
+function checkAgain(seconds) {
   later(seconds, async () => {
     let retry = Math.min(seconds, 60);
     try {
-      const {headers} = await fetch(location.href, {method: "HEAD", cache: "no-store"});
+      const { headers } = await fetch(location.href, { method: "HEAD", cache: "no-store" });
       const state = headers.get("X-Fairline-State");
       if (state && state !== data.state) return reload();
       retry = Number(headers.get("Retry-After")) || seconds;
-      if (data.retry < SOON && performance.now() < LIKELY * 1000) return lookAgain(data.retry);
-    } catch { /* not reached: look later */ }
-    lookAgain(retry * (1.02 + 0.4 * Math.random()));
+      if (data.retry < QUICK_CHECK && performance.now() < QUICK_FOR * 1000) return checkAgain(data.retry);
+    } catch {
+      /* not reached: check later */
+    }
+    checkAgain(retry * (1.02 + 0.4 * Math.random()));
   });
 }
 
@@ -298,4 +334,4 @@ localise();
 const going = document.querySelector('[data-do="go"][href]');
 if (data.state === "admitted" && going) depart(going.href);
 else if (data.client && data.texts && Object.keys(texts).length) waitInLine();
-else if (data.retry) lookAgain(data.retry);
+else if (data.retry) checkAgain(data.retry);
