@@ -38,10 +38,12 @@ def room_of(store: Store) -> Room:
 async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
     """Keepers look after the outboxes until they are told to end."""
     tasks = [asyncio.create_task(keeper.run()) for keeper in keepers]
-    yield
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
+    try:
+        yield
+    finally:  # also where a test fails: they would take what the next one has to send
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 @asynccontextmanager
