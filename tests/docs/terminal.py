@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -21,13 +22,21 @@ while IFS= read -r -d '' typed; do
 done
 """
 
+#: Runs a program that Ctrl-C ends. Where the tests themselves were started in the background, it is ignored, and bash
+#: cannot take that back.
+_WITH_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
 
 class Terminal:
     """One bash. What is typed has one command after the other as its turn; all output is kept."""
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self._bash = subprocess.Popen(
-            ["bash", "--noprofile", "--norc", "-c", _READ_AND_RUN],
+            [sys.executable, "-c", _WITH_CTRL_C, "bash", "--noprofile", "--norc", "-c", _READ_AND_RUN],
             cwd=folder,
             env=environ,
             stdin=subprocess.PIPE,

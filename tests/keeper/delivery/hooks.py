@@ -38,10 +38,12 @@ def service_of(store: Store) -> Fairline:
 async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
     """Keepers deliver from the outboxes until the block ends."""
     tasks = [asyncio.create_task(keeper.run()) for keeper in keepers]
-    yield
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
+    try:
+        yield
+    finally:  # also where a test fails: they would take what the next one has to send
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 @asynccontextmanager

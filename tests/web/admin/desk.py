@@ -58,6 +58,7 @@ CALLS = {
     "GET /queues/{queue}/report": Role.VIEWER,
     "GET /queues/{queue}/events": Role.VIEWER,
     "POST /queues/{queue}/kiosk": Role.OPERATOR,
+    "GET /queues/{queue}/user-token-key": Role.ADMIN,
     "POST /queues/{queue}/passes": Role.OPERATOR,
     "GET /queues/{queue}/passes": Role.VIEWER,
     "DELETE /queues/{queue}/passes/{pass_id}": Role.OPERATOR,

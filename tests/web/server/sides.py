@@ -104,14 +104,16 @@ def common(side: Side, answer: Answer) -> dict[str, Any]:
     if "set-cookie" in headers:
         headers["set-cookie"] = re.sub(r"=[\w.-]+; Max-Age=\d+", "=*; Max-Age=*", headers["set-cookie"])
     content: Any = answer.body
-    if headers.get("content-type", "").startswith("application/") and content:
+    described = headers.get("content-type", "").startswith("application/")
+    if described:  # the length is that of the request's id too, also where a HEAD has no body
+        headers["content-length"] = "*"
+    if described and content:
         content = json.loads(content)
         if "request_id" in content:
             assert content["request_id"] == answer.headers["x-request-id"]
             content["request_id"] = "*"
         content = {name: "*" if name in _MASKED else value for name, value in content.items()}
         content = {name: value is None if name in _ESTIMATES else value for name, value in content.items()}
-        headers["content-length"] = "*"
     text = msgspec.json.encode([answer.status, headers, content]).decode()
     for kind, queue in side.queues.items():
         text = text.replace(queue, f"<{kind}>")
