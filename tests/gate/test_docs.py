@@ -19,7 +19,7 @@ from tests.gate.sites import Fairline
 from tests.gate.snippets import DOCS, snippet
 from tests.gate.test_sites import minted, unsigned
 
-PAGE = "how-to/check-passes-yourself.md"
+PAGE = "how-to/check-session-tokens-yourself.md"
 NODE = shutil.which("node")
 
 #: They run a check as it is printed, for a pass that is good, and then ask its function about others.

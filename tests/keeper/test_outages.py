@@ -17,7 +17,7 @@ from fairline import keeper as keeper_module
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import StoreUnavailable
-from fairline.keeper import Keeper
+from fairline.keeper.keeper import Keeper
 from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 from tests.backends import FakeClock

@@ -1,7 +1,7 @@
 """What can be wrong at the gate.
 
 GateError
-├── PassRefused     this pass does not let this visitor in; `reason` says why
+├── SessionTokenRefused     this pass does not let this visitor in; `reason` says why
 └── ServerAway      the Fairline server could not be asked
 """
 
@@ -31,10 +31,10 @@ class GateError(FairlineError):
     code = "gate"
 
 
-class PassRefused(GateError):
+class SessionTokenRefused(GateError):
     """This pass does not let this visitor in."""
 
-    code = "pass_refused"
+    code = "session_token_refused"
 
     def __init__(self, reason: Refusal, message: str) -> None:
         super().__init__(message)

@@ -15,10 +15,10 @@ from secrets import token_hex
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from fairline.gate.errors import PassRefused, Refusal, ServerAway
+from fairline.gate.errors import SessionTokenRefused, Refusal, ServerAway
 from fairline.gate.keys import PublicKeys
 from fairline.gate.options import Options
-from fairline.gate.passes import Checker
+from fairline.gate.session_tokens import Checker
 from fairline.gate.reports import Reporter
 from fairline.gate.request import SESSION_COOKIE, Bypass, Request, is_token
 from fairline.gate.server import AWAY_SECONDS, CLIENT_COOKIE, FairlineServer, QueueState, Visitor
@@ -51,12 +51,12 @@ class Visit:
     @property
     def ticket(self) -> int | None:
         """The number of the visitor's ticket; None for whoever came in without a pass."""
-        return self.session.says.ticket if self.session else None
+        return self.session.claims.ticket if self.session else None
 
     @property
     def label(self) -> str | None:
         """The number as a counter prints it."""
-        return self.session.says.label if self.session else None
+        return self.session.claims.label if self.session else None
 
     def complete(self) -> None:
         """The visitor has done what they came for: their room is free at once, and the pass has done its work."""
@@ -141,7 +141,7 @@ class Gate:
             return self._arrival(request, arrived)
         try:
             session, client = self._let_in(request, arrived or request.token)
-        except PassRefused as refused:
+        except SessionTokenRefused as refused:
             return self._turned_away(request, refused)
         except ServerAway:
             return self._in_doubt(request)
@@ -158,8 +158,8 @@ class Gate:
         cookies: list[Header] = []
         try:
             session, cookies = self._let_in(request, token, token_hex(16))
-            cookies.append(self._cookie(request, SESSION_COOKIE, session.token, session.says.expires - time.time()))
-        except PassRefused as refused:
+            cookies.append(self._cookie(request, SESSION_COOKIE, session.token, session.claims.expires - time.time()))
+        except SessionTokenRefused as refused:
             if request.token is None:
                 return self._turned_away(request, refused)
             # The pass they hold already may be a good one; the next request tells.
@@ -169,12 +169,12 @@ class Gate:
             # Kept for when the server is back. It is checked whenever it is used, so nothing is given away.
             if is_token(token):
                 cookies = [self._cookie(request, SESSION_COOKIE, token, None)]
-        answer = _redirect(request.address_without_pass, 302 if request.method in {"GET", "HEAD"} else 307)
+        answer = _redirect(request.address_without_token, 302 if request.method in {"GET", "HEAD"} else 307)
         answer.headers += cookies
         return answer
 
     def _let_in(self, request: Request, token: str | None, arrival: str = "") -> tuple[Session, list[Header]]:
-        """The session of this visitor and the cookie that names them, or PassRefused, or ServerAway. `arrival` is the
+        """The session of this visitor and the cookie that names them, or SessionTokenRefused, or ServerAway. `arrival` is the
         key of one that comes by a link, which lets one in, however alike those are who have it."""
         if not token:
             raise _missing()
@@ -217,7 +217,7 @@ class Gate:
         key = arrival or sha256(visitor.name.encode("utf-8", "surrogateescape")).hexdigest()
         try:
             theirs, session.visitor = self._server.start(session.token, visitor, key)
-        except PassRefused as refused:
+        except SessionTokenRefused as refused:
             session.refuse(refused, time.monotonic())
             raise
         if arrival:
@@ -233,7 +233,7 @@ class Gate:
         if limit is not None and not self._server.away and (since is None or time.monotonic() - since > limit):
             return False
         self._keys.renew()
-        return session.good and session.says.key in self._keys and not self._checker.lapsed(session.says, time.time())
+        return session.good and session.claims.key in self._keys and not self._checker.lapsed(session.claims, time.time())
 
     def _may_ask_again(self, session: Session) -> bool:
         """A ticket may go back to the line and be let in once more; but not every request is to ask."""
@@ -272,20 +272,20 @@ class Gate:
             else:
                 self._server.activity(session.token, session.visitor)
                 session.confirm(time.monotonic())
-        except PassRefused as refused:
-            log.info("Ticket %s is turned away from now on: %s", session.says.label, refused)
+        except SessionTokenRefused as refused:
+            log.info("Ticket %s is turned away from now on: %s", session.claims.label, refused)
             session.refuse(refused, time.monotonic())
 
-    def _turned_away(self, request: Request, refused: PassRefused) -> Outcome:
+    def _turned_away(self, request: Request, refused: SessionTokenRefused) -> Outcome:
         """No pass, or not a good one."""
         try:
             return self._shown_the_line(request, refused, self._state.read())
         except ServerAway:
             return self._in_doubt(request)
 
-    def _shown_the_line(self, request: Request, refused: PassRefused, state: dict[str, Any]) -> Answer:
+    def _shown_the_line(self, request: Request, refused: SessionTokenRefused, state: dict[str, Any]) -> Answer:
         """To the waiting page; programs are told the state of the queue."""
-        page = f"{self.waiting_page}?return={quote(request.address_without_pass, safe='')}"
+        page = f"{self.waiting_page}?return={quote(request.address_without_token, safe='')}"
         if refused.reason is Refusal.TAKEN and request.arrived_with is not None:
             page += "&taken=1"  # it says that the link has been used
         if request.wants_page:
@@ -310,16 +310,16 @@ class Gate:
         return "set-cookie", f"{name}={value}; Path=/; HttpOnly; SameSite=Lax{lasts}{'; Secure' if secure else ''}"
 
 
-def _missing() -> PassRefused:
-    return PassRefused(Refusal.MISSING, "A pass is needed.")
+def _missing() -> SessionTokenRefused:
+    return SessionTokenRefused(Refusal.MISSING, "A pass is needed.")
 
 
-def _taken() -> PassRefused:
-    return PassRefused(Refusal.TAKEN, "The pass is used by another client.")
+def _taken() -> SessionTokenRefused:
+    return SessionTokenRefused(Refusal.TAKEN, "The pass is used by another client.")
 
 
-def _completed() -> PassRefused:
-    return PassRefused(Refusal.ENDED, "The visit is completed. Join the line again.")
+def _completed() -> SessionTokenRefused:
+    return SessionTokenRefused(Refusal.ENDED, "The visit is completed. Join the line again.")
 
 
 def _redirect(address: str, status: int = 302) -> Answer:

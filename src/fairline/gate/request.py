@@ -84,7 +84,7 @@ class Request:
         return "text/html" in accept or "json" not in accept
 
     @cached_property
-    def address_without_pass(self) -> str:
+    def address_without_token(self) -> str:
         """Path and query, without the pass. It never leads to another site: // at its beginning would."""
         path = "/" + quote(self.raw_path, safe=_PLAIN).lstrip("/")
         query = "&".join(

@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from fairline.gate.errors import PassRefused, Refusal, ServerAway
+from fairline.gate.errors import SessionTokenRefused, Refusal, ServerAway
 
 log = logging.getLogger("fairline.gate")
 
@@ -112,16 +112,16 @@ class FairlineServer:
         return self._call("POST", f"/api/v1/session/{what}", headers)
 
     def _settled(self, response: HTTPResponse, body: bytes) -> None:
-        """Yes, or PassRefused where the server says no."""
+        """Yes, or SessionTokenRefused where the server says no."""
         if response.status == 200:
             return
         code = _json(body).get("code", "")
         if code == "session_taken":
-            raise PassRefused(Refusal.TAKEN, "This pass is in use by another browser.")
+            raise SessionTokenRefused(Refusal.TAKEN, "This pass is in use by another browser.")
         if response.status == 401 and code:
-            raise PassRefused(Refusal.INVALID, f"The server refuses this pass: {code}.")
+            raise SessionTokenRefused(Refusal.INVALID, f"The server refuses this pass: {code}.")
         if response.status in {409, 410} and code:
-            raise PassRefused(Refusal.ENDED, "This session has ended. Join the line again.")
+            raise SessionTokenRefused(Refusal.ENDED, "This session has ended. Join the line again.")
         what = f"it answered {response.status} {code}"
         # What one visitor has sent may be to blame for any other answer; that must not count against the server.
         raise self._failed(what) if response.status >= 500 else ServerAway(what)

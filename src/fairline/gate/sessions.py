@@ -10,8 +10,8 @@ import threading
 from collections import OrderedDict
 from hashlib import sha256
 
-from fairline.gate.errors import PassRefused
-from fairline.gate.passes import Pass
+from fairline.gate.errors import SessionTokenRefused
+from fairline.gate.session_tokens import SessionToken
 from fairline.gate.server import Visitor
 
 #: Sessions remembered in a process.
@@ -21,13 +21,13 @@ REMEMBERED = 50_000
 class Session:
     """A stay inside, by one visitor with one pass. Times are those of time.monotonic."""
 
-    __slots__ = ("asked_at", "completed", "confirmed_at", "refused", "reported_at", "says", "token", "visitor")
+    __slots__ = ("asked_at", "completed", "confirmed_at", "refused", "reported_at", "claims", "token", "visitor")
 
-    def __init__(self, token: str, says: Pass, visitor: Visitor) -> None:
+    def __init__(self, token: str, claims: SessionToken, visitor: Visitor) -> None:
         self.token = token
-        self.says = says
+        self.claims = claims
         self.visitor = visitor
-        self.refused: PassRefused | None = None
+        self.refused: SessionTokenRefused | None = None
         self.completed = False
         self.asked_at: float | None = None
         """When the server was asked whether this visitor may come in."""
@@ -45,7 +45,7 @@ class Session:
         """Whether nobody has said no. A report that was under way may say yes to one that is completed."""
         return self.refused is None and not self.completed
 
-    def refuse(self, error: PassRefused, now: float) -> None:
+    def refuse(self, error: SessionTokenRefused, now: float) -> None:
         """The server said no."""
         self.asked_at = now
         self.refused = error
@@ -69,10 +69,10 @@ class Sessions:
                 self._found.move_to_end(key)
             return session
 
-    def of_ticket(self, says: Pass) -> Session | None:
+    def of_ticket(self, claims: SessionToken) -> Session | None:
         """What the server has said of a ticket, whoever brought its pass."""
         with self._lock:
-            return self._by_ticket.get((says.ticket, says.joined))
+            return self._by_ticket.get((claims.ticket, claims.joined))
 
     def keep(self, session: Session, *visitors: Visitor) -> None:
         """Remember it, under each of the ways in which the visitor may come again."""
@@ -80,7 +80,7 @@ class Sessions:
             for visitor in visitors:
                 self._found[_key(session.token, visitor)] = session
             if session.confirmed_at is not None:
-                self._by_ticket[session.says.ticket, session.says.joined] = session
+                self._by_ticket[session.claims.ticket, session.claims.joined] = session
             while len(self._found) > self._limit:
                 self._found.popitem(last=False)
             while len(self._by_ticket) > self._limit:

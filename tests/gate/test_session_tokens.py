@@ -14,10 +14,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fairline.domain.tokens import EdKey, Keyring, SessionClaims
-from fairline.gate import PassRefused, Refusal, ServerAway
+from fairline.gate import SessionTokenRefused, Refusal, ServerAway
 from fairline.gate import keys as keys_module
 from fairline.gate.keys import PublicKeys
-from fairline.gate.passes import Checker
+from fairline.gate.session_tokens import Checker
 
 NOW = 1_800_000_000
 KEY = Ed25519PrivateKey.generate()
@@ -39,7 +39,7 @@ def checker() -> Checker:
 
 
 def refusal(token: str, now: float = NOW) -> Refusal:
-    with pytest.raises(PassRefused) as refused:
+    with pytest.raises(SessionTokenRefused) as refused:
         checker().check(token, now)
     return refused.value.reason
 

@@ -15,7 +15,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from fairline.gate.errors import PassRefused, Refusal
+from fairline.gate.errors import SessionTokenRefused, Refusal
 
 #: Longer than any pass.
 LONGEST = 2048
@@ -24,7 +24,7 @@ FindKey = Callable[[str], Ed25519PublicKey | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pass:
+class SessionToken:
     """What a pass says."""
 
     queue: str
@@ -50,19 +50,19 @@ class Checker:
         self._issuer = issuer
         self._leeway = leeway
 
-    def check(self, token: str, now: float) -> Pass:
-        """What a pass says, or PassRefused; whatever looking for a key raises, too."""
+    def check(self, token: str, now: float) -> SessionToken:
+        """What a pass says, or SessionTokenRefused; whatever looking for a key raises, too."""
         head, claims = self._believed(token)
-        found = _pass(claims, head["kid"])
+        found = _session_token(claims, head["kid"])
         if claims.get("iss") != self._issuer:
-            raise PassRefused(Refusal.INVALID, f"This pass is not from {self._issuer!r}.")
+            raise SessionTokenRefused(Refusal.INVALID, f"This pass is not from {self._issuer!r}.")
         if found.queue != self._queue:
-            raise PassRefused(Refusal.OTHER_QUEUE, f"This pass is for queue {found.queue!r}, not {self._queue!r}.")
+            raise SessionTokenRefused(Refusal.OTHER_QUEUE, f"This pass is for queue {found.queue!r}, not {self._queue!r}.")
         if self.lapsed(found, now):
-            raise PassRefused(Refusal.EXPIRED, "This pass has expired. Join the line again.")
+            raise SessionTokenRefused(Refusal.EXPIRED, "This pass has expired. Join the line again.")
         return found
 
-    def lapsed(self, found: Pass, now: float) -> bool:
+    def lapsed(self, found: SessionToken, now: float) -> bool:
         """Whether its time is over."""
         return found.expires + self._leeway <= now
 
@@ -74,20 +74,20 @@ class Checker:
         kid = head.get("kid")
         # To the letter, as the server does it: no other algorithm, no other kind of token, nothing more to heed.
         if not isinstance(kid, str) or head != {"alg": "EdDSA", "kid": kid, "typ": "fairline-session"}:
-            raise PassRefused(Refusal.INVALID, "This is no pass of a Fairline server.")
+            raise SessionTokenRefused(Refusal.INVALID, "This is no pass of a Fairline server.")
         key = self._find_key(kid)
         if key is None:
-            raise PassRefused(Refusal.INVALID, f"This pass is signed with a key {kid!r:.20} that the server has not.")
+            raise SessionTokenRefused(Refusal.INVALID, f"This pass is signed with a key {kid!r:.20} that the server has not.")
         try:
             key.verify(_bytes(parts[2]), f"{parts[0]}.{parts[1]}".encode())
         except InvalidSignature:
-            raise PassRefused(Refusal.INVALID, "The signature of this pass is wrong.") from None
+            raise SessionTokenRefused(Refusal.INVALID, "The signature of this pass is wrong.") from None
         return head, _json(parts[1])
 
 
-def _pass(claims: dict[str, Any], key: str) -> Pass:
+def _session_token(claims: dict[str, Any], key: str) -> SessionToken:
     try:
-        return Pass(
+        return SessionToken(
             queue=str(claims["q"]),
             ticket=int(claims["n"]),
             joined=int(claims["j"]),
@@ -121,5 +121,5 @@ def _bytes(part: str) -> bytes:
     return data
 
 
-def _damaged() -> PassRefused:
-    return PassRefused(Refusal.INVALID, "This pass is damaged.")
+def _damaged() -> SessionTokenRefused:
+    return SessionTokenRefused(Refusal.INVALID, "This pass is damaged.")
