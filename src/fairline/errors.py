@@ -7,8 +7,9 @@
     ├── NotFound
     │   ├── QueueNotFound
     │   ├── TicketNotFound
-    │   ├── PassNotFound
+    │   ├── PriorityPassNotFound
     │   ├── RevisionNotFound
+    │   ├── KeyNotFound
     │   ├── WebhookNotFound
     │   └── DeliveryNotFound
     ├── Refused                   right in itself, but not now or not for you
@@ -17,7 +18,7 @@
     │   ├── QueueMaintenance                (a retry may help)
     │   ├── QueueClosed                     (a retry helps, once it opens)
     │   ├── QueuePaused
-    │   ├── AtCapacity                          (a retry may help)
+    │   ├── AtCapacity                      (a retry may help)
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
     │   ├── PassInvalid
@@ -29,22 +30,35 @@
     │   ├── TicketExpired
     │   ├── SessionTaken
     │   ├── SettingsChanged
+    │   ├── LastAdminKey
     │   ├── TooManyWebhooks
     │   ├── MailNotSetUp
     │   └── RateLimited                     (a retry helps, after `retry_after`)
+    │       └── TooManyStreams
     ├── TokenError
     │   ├── TokenMissing
     │   ├── TokenInvalid
     │   ├── TokenMoved
     │   └── TokenExpired
+    ├── KeyMissing                an operator's call without an admin key
+    ├── KeyInvalid
+    ├── SignedOut
+    ├── CrossSite
+    ├── Forbidden                 the admin key does not allow the call
     ├── ServiceFailed             someone else's service did not answer as it should
     │   └── AddressRefused          it is not to be called at all
-    └── StoreError
-        ├── StoreUnavailable                (a retry helps)
-        ├── StoreOverloaded                 (a retry helps)
-        ├── StoreFolderInUse
-        ├── StoreFolderUnfit
-        └── StoreNotSupported
+    ├── StoreError
+    │   ├── StoreUnavailable                (a retry helps)
+    │   ├── StoreOverloaded                 (a retry helps)
+    │   ├── StoreFolderInUse
+    │   ├── StoreFolderUnfit
+    │   └── StoreNotSupported
+    ├── ServerUnreachable         from here on, errors of the commands
+    ├── ServerRefused
+    ├── NotReady
+    └── NoPicture
+
+The gate of a site has errors of its own below FairlineError, in `fairline.gate.errors`.
 
 A message says what was wrong, what was found, and what to do next. `code` is what programs branch on and never changes;
 `retry_after` is set, in seconds, where trying the same again can help.
@@ -133,6 +147,15 @@ class RevisionNotFound(NotFound):
             f"The history of queue {queue!r} has no version {version}: the settings were never at it, or that is "
             "too long ago. Read the history to see which there are."
         )
+
+
+class KeyNotFound(NotFound):
+    """No admin key has this id."""
+
+    code = "key_not_found"
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
 
 
 class WebhookNotFound(NotFound):
@@ -341,6 +364,15 @@ class SettingsChanged(Refused):
         self.found = found
 
 
+class LastAdminKey(Refused):
+    """Nobody would be left who can make keys."""
+
+    code = "last_admin_key"
+
+    def __init__(self) -> None:
+        super().__init__("This is the last key with the role admin. Make another one first, then remove this one.")
+
+
 class TooManyWebhooks(Refused):
     """As many webhooks as are looked after."""
 
@@ -425,6 +457,56 @@ class TokenExpired(TokenError):
         super().__init__("The token has expired. Join again to get a new one: your place is kept while it lives.")
 
 
+class KeyMissing(FairlineError):
+    """No admin key came with the call."""
+
+    code = "key_missing"
+
+    def __init__(self) -> None:
+        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
+
+
+class KeyInvalid(FairlineError):
+    """The key is none of this server's, or was taken away."""
+
+    code = "key_invalid"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This admin key is not valid. Make one with 'fairline keys create', or check for a typing error."
+        )
+
+
+class SignedOut(FairlineError):
+    """The session of the dashboard is over."""
+
+    code = "signed_out"
+
+    def __init__(self) -> None:
+        super().__init__("You are signed out: the session is over, or its key was taken away. Sign in at /admin.")
+
+
+class CrossSite(FairlineError):
+    """A call without a key of its own did not come from the dashboard."""
+
+    code = "cross_site"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This call came without an admin key, and not from the dashboard. Programs send their key as "
+            "'Authorization: Bearer …'; behind a proxy, set public_url, or see that it hands on the Host header."
+        )
+
+
+class Forbidden(FairlineError):
+    """The key allows less than this call needs."""
+
+    code = "forbidden"
+
+    def __init__(self, has: str, needs: str) -> None:
+        super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
+
+
 class ServiceFailed(FairlineError):
     """A service of someone else's did not answer as it should. The message is short, and has nothing of what it
     answered."""
@@ -500,3 +582,27 @@ class StoreNotSupported(StoreError):
     """The address or the server behind it is not one Fairline can use."""
 
     code = "store_not_supported"
+
+
+class ServerUnreachable(FairlineError):
+    """No server answers where it should."""
+
+    code = "server_unreachable"
+
+
+class ServerRefused(FairlineError):
+    """The server answered with a problem."""
+
+    code = "server_refused"
+
+
+class NotReady(FairlineError):
+    """A server answers, and cannot serve as it should."""
+
+    code = "not_ready"
+
+
+class NoPicture(FairlineError):
+    """The picture cannot be drawn or written."""
+
+    code = "no_picture"

@@ -13,8 +13,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from fairline.errors import RateLimited
-from fairline.service.admin_keys import KeyInvalid
+from fairline.errors import KeyInvalid, RateLimited
 from fairline.store import AdminKey, Role
 from fairline.store.registry import Registry
 from fairline.web.admin.wrong_keys import WrongKeys

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fairline.cli import chart, picture, units
 from fairline.cli.app import app
-from fairline.errors import FairlineError
+from fairline.errors import FairlineError, NoPicture
 from fairline.simulation.evening import Outcome, Point
 from tests.cli.typed import fairline
 
@@ -68,7 +68,7 @@ def test_a_mistake_is_said_before_any_work(words: tuple[str, ...], said: str) ->
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(picture.NoPicture, match=r"fairline\[charts\]"):
+    with pytest.raises(NoPicture, match=r"fairline\[charts\]"):
         picture.check(tmp_path / "evening.png")
 
 

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fairline.domain.tokens import EdKey, Keyring, SessionClaims
-from fairline.gate import SessionTokenRefused, Refusal, ServerAway
+from fairline.gate import Refusal, ServerAway, SessionTokenRefused
 from fairline.gate import keys as keys_module
 from fairline.gate.keys import PublicKeys
 from fairline.gate.session_tokens import Checker

@@ -10,24 +10,12 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from fairline.domain.address import web_address
-from fairline.errors import FairlineError, Invalid, InvalidRequest
+from fairline.errors import Invalid, InvalidRequest, ServerRefused, ServerUnreachable
 from fairline.process.running_server import found_in
 from fairline.settings import ServerSettings, load
 
 #: A template is tried before it is kept, which is what takes longest.
 TIMEOUT_SECONDS = 30
-
-
-class ServerAway(FairlineError):
-    """No server answers where it should."""
-
-    code = "server_away"
-
-
-class ServerRefused(FairlineError):
-    """The server answered with a problem."""
-
-    code = "server_refused"
 
 
 class Api:
@@ -100,7 +88,7 @@ class Api:
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: no name of a host
-            raise ServerAway(
+            raise ServerUnreachable(
                 f"No server answers at {self.url} ({error}). "
                 "Start one with 'fairline serve', or name another with --server or FAIRLINE_URL."
             ) from None

@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairline.errors import FairlineError
+from fairline.errors import NoPicture
 
 if TYPE_CHECKING:
     from fairline.simulation.evening import Outcome
 
 INK, QUIET, FAINT = "#1c2430", "#66707f", "#e4e8ee"
 LINE, INSIDE, JOINED, ADMITTED = "#0b6bcb", "#2c8c5a", "#b4690e", "#0b6bcb"
-
-
-class NoPicture(FairlineError):
-    """The picture cannot be drawn or written."""
-
-    code = "no_picture"
 
 
 def check(file: Path) -> None:

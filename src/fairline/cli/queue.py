@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from fairline.cli import show
-from fairline.cli.client import ServerRefused, part
+from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, ServerCommands, api
 from fairline.cli.pairs import Settings, WithSettings, how_to_unset, meant_nothing, pairs
 from fairline.domain.ticket import label
-from fairline.errors import InvalidRequest
+from fairline.errors import InvalidRequest, ServerRefused
 
 #: A value that is longer is cut in a table.
 LONGEST = 60

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from fairline.cli.client import Api
 from fairline.cli.options import Data, Server
-from fairline.errors import FairlineError
+from fairline.errors import NotReady
 from fairline.settings import ServerRole, load
 
 #: Anyone may ask.
 NO_KEY = "none"
-
-
-class NotReady(FairlineError):
-    """A server answers, and cannot serve as it should."""
-
-    code = "not_ready"
 
 
 def ready(server: Server = None, data: Data = None) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from fairline.cli.client import Api, ServerAway, ServerRefused, part
-from fairline.errors import FairlineError
+from fairline.cli.client import Api, part
+from fairline.errors import FairlineError, ServerRefused, ServerUnreachable
 
 #: The busiest are shown; a screen has no room for more, and each is asked for by itself.
 MOST_QUEUES = 20
@@ -76,7 +76,7 @@ class Watch:
         """See what there is, or remember why not."""
         try:
             self.look()
-        except ServerAway:
+        except ServerUnreachable:
             self.trouble = "no answer"
         except FairlineError as error:
             self.trouble = error.message

@@ -13,9 +13,9 @@ imports nothing of the server: of Fairline only `errors` and `bypass`, which are
     gate       the decision: through, to the waiting page, or not now
 """
 
-from fairline.gate.errors import GateError, SessionTokenRefused, Refusal, ServerAway
+from fairline.gate.errors import GateError, Refusal, ServerAway, SessionTokenRefused
 from fairline.gate.options import Options
 from fairline.gate.session_tokens import SessionToken
 from fairline.gate.users import user_token
 
-__all__ = ["GateError", "Options", "SessionToken", "SessionTokenRefused", "Refusal", "ServerAway", "user_token"]
+__all__ = ["GateError", "Options", "Refusal", "ServerAway", "SessionToken", "SessionTokenRefused", "user_token"]

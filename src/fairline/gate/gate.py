@@ -15,13 +15,13 @@ from secrets import token_hex
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from fairline.gate.errors import SessionTokenRefused, Refusal, ServerAway
+from fairline.gate.errors import Refusal, ServerAway, SessionTokenRefused
 from fairline.gate.keys import PublicKeys
 from fairline.gate.options import Options
-from fairline.gate.session_tokens import Checker
 from fairline.gate.reports import Reporter
 from fairline.gate.request import SESSION_COOKIE, Bypass, Request, is_token
 from fairline.gate.server import AWAY_SECONDS, CLIENT_COOKIE, FairlineServer, QueueState, Visitor
+from fairline.gate.session_tokens import Checker
 from fairline.gate.sessions import Session, Sessions
 
 log = logging.getLogger("fairline.gate")
@@ -233,7 +233,9 @@ class Gate:
         if limit is not None and not self._server.away and (since is None or time.monotonic() - since > limit):
             return False
         self._keys.renew()
-        return session.good and session.claims.key in self._keys and not self._checker.lapsed(session.claims, time.time())
+        return (
+            session.good and session.claims.key in self._keys and not self._checker.lapsed(session.claims, time.time())
+        )
 
     def _may_ask_again(self, session: Session) -> bool:
         """A ticket may go back to the line and be let in once more; but not every request is to ask."""

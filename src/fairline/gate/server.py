@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from fairline.gate.errors import SessionTokenRefused, Refusal, ServerAway
+from fairline.gate.errors import Refusal, ServerAway, SessionTokenRefused
 
 log = logging.getLogger("fairline.gate")
 

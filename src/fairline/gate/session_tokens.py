@@ -15,7 +15,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from fairline.gate.errors import SessionTokenRefused, Refusal
+from fairline.gate.errors import Refusal, SessionTokenRefused
 
 #: Longer than any pass.
 LONGEST = 2048
@@ -57,7 +57,9 @@ class Checker:
         if claims.get("iss") != self._issuer:
             raise SessionTokenRefused(Refusal.INVALID, f"This pass is not from {self._issuer!r}.")
         if found.queue != self._queue:
-            raise SessionTokenRefused(Refusal.OTHER_QUEUE, f"This pass is for queue {found.queue!r}, not {self._queue!r}.")
+            raise SessionTokenRefused(
+                Refusal.OTHER_QUEUE, f"This pass is for queue {found.queue!r}, not {self._queue!r}."
+            )
         if self.lapsed(found, now):
             raise SessionTokenRefused(Refusal.EXPIRED, "This pass has expired. Join the line again.")
         return found
@@ -77,7 +79,9 @@ class Checker:
             raise SessionTokenRefused(Refusal.INVALID, "This is no pass of a Fairline server.")
         key = self._find_key(kid)
         if key is None:
-            raise SessionTokenRefused(Refusal.INVALID, f"This pass is signed with a key {kid!r:.20} that the server has not.")
+            raise SessionTokenRefused(
+                Refusal.INVALID, f"This pass is signed with a key {kid!r:.20} that the server has not."
+            )
         try:
             key.verify(_bytes(parts[2]), f"{parts[0]}.{parts[1]}".encode())
         except InvalidSignature:

@@ -11,8 +11,8 @@ from collections import OrderedDict
 from hashlib import sha256
 
 from fairline.gate.errors import SessionTokenRefused
-from fairline.gate.session_tokens import SessionToken
 from fairline.gate.server import Visitor
+from fairline.gate.session_tokens import SessionToken
 
 #: Sessions remembered in a process.
 REMEMBERED = 50_000
@@ -21,7 +21,7 @@ REMEMBERED = 50_000
 class Session:
     """A stay inside, by one visitor with one pass. Times are those of time.monotonic."""
 
-    __slots__ = ("asked_at", "completed", "confirmed_at", "refused", "reported_at", "claims", "token", "visitor")
+    __slots__ = ("asked_at", "claims", "completed", "confirmed_at", "refused", "reported_at", "token", "visitor")
 
     def __init__(self, token: str, claims: SessionToken, visitor: Visitor) -> None:
         self.token = token

@@ -7,50 +7,18 @@ import secrets
 from hashlib import blake2b, sha256
 
 from fairline.domain.queue import check_text
-from fairline.errors import FairlineError, InvalidRequest, NotFound, Refused
+from fairline.errors import (
+    Forbidden,
+    InvalidRequest,
+    KeyInvalid,
+    KeyNotFound,
+    LastAdminKey,
+)
 from fairline.service.fairline import Fairline
 from fairline.settings import LONG_ENOUGH
 from fairline.store import AdminKey, Role
 
 _ORDER = list(Role)
-
-
-class KeyInvalid(FairlineError):
-    """The key is none of this server's, or was taken away."""
-
-    code = "key_invalid"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This admin key is not valid. Make one with 'fairline keys create', or check for a typing error."
-        )
-
-
-class KeyNotFound(NotFound):
-    """No admin key has this id."""
-
-    code = "key_not_found"
-
-    def __init__(self, key_id: str) -> None:
-        super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
-
-
-class LastAdminKey(Refused):
-    """Nobody would be left who can make keys."""
-
-    code = "last_admin_key"
-
-    def __init__(self) -> None:
-        super().__init__("This is the last key with the role admin. Make another one first, then remove this one.")
-
-
-class Forbidden(FairlineError):
-    """The key allows less than this call needs."""
-
-    code = "forbidden"
-
-    def __init__(self, has: Role, needs: Role) -> None:
-        super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
 
 
 class AdminKeys:

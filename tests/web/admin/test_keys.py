@@ -11,9 +11,9 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from fairline.errors import InvalidSettings
+from fairline.errors import InvalidSettings, LastAdminKey
 from fairline.process.supervisor import Supervisor
-from fairline.service.admin_keys import AdminKeys, LastAdminKey
+from fairline.service.admin_keys import AdminKeys
 from fairline.settings import ServerSettings
 from fairline.store import AdminKey, Role
 from tests.web.admin.desk import (

@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from fairline.domain.events import Event, EventType
-from fairline.errors import StoreUnavailable
-from fairline.service.admin_keys import KeyInvalid
+from fairline.errors import KeyInvalid, StoreUnavailable
 from fairline.store import Role
 from fairline.web.admin import records, streams
 from fairline.web.admin.records import LiveEvents

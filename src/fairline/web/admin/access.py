@@ -13,8 +13,8 @@ import time
 from hashlib import blake2b
 
 from fairline.domain.tokens import AdminClaims
-from fairline.errors import FairlineError, RateLimited, TokenError
-from fairline.service.admin_keys import AdminKeys, KeyInvalid, enough, id_of
+from fairline.errors import CrossSite, KeyInvalid, KeyMissing, RateLimited, SignedOut, TokenError
+from fairline.service.admin_keys import AdminKeys, enough, id_of
 from fairline.store import AdminKey, Role
 from fairline.web.admin.wrong_keys import WrongKeys
 from fairline.web.context import Context
@@ -29,36 +29,6 @@ OWN_HEADER = b"x-fairline-admin"
 TRIES, TRIES_SECONDS = 10, 60.0
 #: The store keeps as a try of this that a session was ended.
 SIGN_OUT = "sign-out"
-
-
-class KeyMissing(FairlineError):
-    """No admin key came with the call."""
-
-    code = "key_missing"
-
-    def __init__(self) -> None:
-        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
-
-
-class SignedOut(FairlineError):
-    """The session of the dashboard is over."""
-
-    code = "signed_out"
-
-    def __init__(self) -> None:
-        super().__init__("You are signed out: the session is over, or its key was taken away. Sign in at /admin.")
-
-
-class CrossSite(FairlineError):
-    """A call without a key of its own did not come from the dashboard."""
-
-    code = "cross_site"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This call came without an admin key, and not from the dashboard. Programs send their key as "
-            "'Authorization: Bearer …'; behind a proxy, set public_url, or see that it hands on the Host header."
-        )
 
 
 class Access:

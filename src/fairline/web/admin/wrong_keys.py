@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
-from fairline.errors import RateLimited
-from fairline.service.admin_keys import KeyInvalid
+from fairline.errors import KeyInvalid, RateLimited
 from fairline.store import AdminKey
 from fairline.store.registry import Registry
 

@@ -20,10 +20,18 @@ from msgspec import Struct
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
 from fairline.domain.webhook import Topic
-from fairline.errors import FairlineError, QueueNotFound, RateLimited, StoreError
-from fairline.service.admin_keys import KeyInvalid
+from fairline.errors import (
+    CrossSite,
+    FairlineError,
+    KeyInvalid,
+    KeyMissing,
+    QueueNotFound,
+    RateLimited,
+    SignedOut,
+    StoreError,
+)
 from fairline.store import AdminKey, Role
-from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
+from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access
 from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.reports import days_kept
 from fairline.web.api.people import named_queue

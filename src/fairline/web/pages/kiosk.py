@@ -17,8 +17,16 @@ import structlog
 from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import Ask, QueueId, QueueSettings
 from fairline.domain.tokens import KioskClaims
-from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, TokenError, TokenMissing
-from fairline.service.admin_keys import AdminKeys, Forbidden, KeyInvalid
+from fairline.errors import (
+    AlreadyInLine,
+    FairlineError,
+    Forbidden,
+    InvalidRequest,
+    KeyInvalid,
+    TokenError,
+    TokenMissing,
+)
+from fairline.service.admin_keys import AdminKeys
 from fairline.service.answers import JoinAnswer
 from fairline.store import Role
 from fairline.web.api.people import named_queue
