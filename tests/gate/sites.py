@@ -77,7 +77,7 @@ class Fairline:
         return found
 
     def admitted(self, queue: str) -> tuple[str, int]:
-        """Someone new is let in: their pass and the number of their ticket."""
+        """Someone new is let in: their session token and the number of their ticket."""
         token = self.join(queue)
         found: dict[str, Any] = {}
 

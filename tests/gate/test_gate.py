@@ -197,7 +197,9 @@ class TestReports:
         inside = asked(headers={"cookie": COOKIES.format(minted())})
         assert isinstance(gate.decide(inside), Through)
         pretender.answers["/.well-known/jwks.json"] = (200, Keyring(b"another secret", 1).jwks())
-        wait_until(lambda: isinstance(gate.decide(inside), Answer), "a pass of a key that is no more still lets in")
+        wait_until(
+            lambda: isinstance(gate.decide(inside), Answer), "a session token of a key that is no more still lets in"
+        )
 
     def test_a_session_that_is_completed_stays_so(self, make_gate: Any, pretender: Pretender) -> None:
         gate = make_gate(report_seconds=0.001)

@@ -1,4 +1,4 @@
-"""What makes a pass good, without any server."""
+"""What makes a session token good, without any server."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ OTHER_ADDRESS = "127.0.0.2"
 
 
 def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
-    """A pass with the keys of the server, which says what the test wants."""
+    """A session token with the keys of the server, which says what the test wants."""
     now = int(time.time())
     usual: dict[str, Any] = {
         "queue": queue,
@@ -30,7 +30,7 @@ def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
 
 
 def unsigned(claims: dict[str, Any]) -> str:
-    """A pass in which the algorithm is none."""
+    """A session token in which the algorithm is none."""
     parts = ({"alg": "none", "typ": "fairline-session"}, claims)
     return ".".join(urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts) + "."
 

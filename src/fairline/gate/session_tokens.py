@@ -1,7 +1,7 @@
-"""The pass: what it says, and whether it can be believed.
+"""Session tokens: their claims, and the check of their signature.
 
-A pass is a JWT that the Fairline server has signed with Ed25519. The algorithm and the kind of token are fixed here: a
-header that says anything else is refused before a key is looked for.
+A session token is a JWT that the Fairline server has signed with Ed25519. The algorithm and the type are fixed here: a
+token whose header says anything else is refused before a key is looked up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from fairline.gate.errors import Refusal, SessionTokenRefused
 
-#: Longer than any pass.
+#: Longer than any session token.
 LONGEST = 2048
 
 FindKey = Callable[[str], Ed25519PublicKey | None]
@@ -25,24 +25,24 @@ FindKey = Callable[[str], Ed25519PublicKey | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionToken:
-    """What a pass says."""
+    """The claims of a session token."""
 
     queue: str
     ticket: int
     joined: int
-    """When the ticket was taken: tells apart two of one number where a queue was deleted and created again."""
+    """When the ticket was taken. It tells apart two tickets with the same number if a queue was recreated."""
     label: str
-    """The ticket's number as a counter prints it."""
+    """The ticket's number as it is shown to people."""
     issued: float
     expires: float
     key: str
     """The id of the key that signed it."""
     client: str = ""
-    """Which client it was handed to; empty in a link."""
+    """The client that received it; empty in the token of a link."""
 
 
 class Checker:
-    """Believes the passes of one queue, by the public keys of its server."""
+    """Checks the session tokens of one queue with the public keys of its server."""
 
     def __init__(self, queue: str, find_key: FindKey, *, issuer: str = "fairline", leeway: float = 5.0) -> None:
         self._queue = queue
@@ -51,55 +51,55 @@ class Checker:
         self._leeway = leeway
 
     def check(self, token: str, now: float) -> SessionToken:
-        """What a pass says, or SessionTokenRefused; whatever looking for a key raises, too."""
-        head, claims = self._believed(token)
-        found = _session_token(claims, head["kid"])
-        if claims.get("iss") != self._issuer:
-            raise SessionTokenRefused(Refusal.INVALID, f"This pass is not from {self._issuer!r}.")
-        if found.queue != self._queue:
+        """Return the claims of a session token, or raise SessionTokenRefused. Errors of the key lookup pass through."""
+        head, payload = self._verified(token)
+        claims = _session_token(payload, head["kid"])
+        if payload.get("iss") != self._issuer:
+            raise SessionTokenRefused(Refusal.INVALID, f"This session token is not from {self._issuer!r}.")
+        if claims.queue != self._queue:
             raise SessionTokenRefused(
-                Refusal.OTHER_QUEUE, f"This pass is for queue {found.queue!r}, not {self._queue!r}."
+                Refusal.OTHER_QUEUE, f"This session token is for queue {claims.queue!r}, not {self._queue!r}."
             )
-        if self.lapsed(found, now):
-            raise SessionTokenRefused(Refusal.EXPIRED, "This pass has expired. Join the line again.")
-        return found
+        if self.expired(claims, now):
+            raise SessionTokenRefused(Refusal.EXPIRED, "This session token has expired. Join the line again.")
+        return claims
 
-    def lapsed(self, found: SessionToken, now: float) -> bool:
+    def expired(self, claims: SessionToken, now: float) -> bool:
         """Whether its time is over."""
-        return found.expires + self._leeway <= now
+        return claims.expires + self._leeway <= now
 
-    def _believed(self, token: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _verified(self, token: str) -> tuple[dict[str, Any], dict[str, Any]]:
         parts = token.split(".")
         if len(parts) != 3 or len(token) > LONGEST or not token.isascii():
             raise _damaged()
         head = _json(parts[0])
         kid = head.get("kid")
-        # To the letter, as the server does it: no other algorithm, no other kind of token, nothing more to heed.
+        # The header must be exactly this, as on the server: no other algorithm, no other type, no further fields.
         if not isinstance(kid, str) or head != {"alg": "EdDSA", "kid": kid, "typ": "fairline-session"}:
-            raise SessionTokenRefused(Refusal.INVALID, "This is no pass of a Fairline server.")
+            raise SessionTokenRefused(Refusal.INVALID, "This is not a session token of a Fairline server.")
         key = self._find_key(kid)
         if key is None:
             raise SessionTokenRefused(
-                Refusal.INVALID, f"This pass is signed with a key {kid!r:.20} that the server has not."
+                Refusal.INVALID, f"This session token is signed with key {kid!r:.20}, which the server does not have."
             )
         try:
             key.verify(_bytes(parts[2]), f"{parts[0]}.{parts[1]}".encode())
         except InvalidSignature:
-            raise SessionTokenRefused(Refusal.INVALID, "The signature of this pass is wrong.") from None
+            raise SessionTokenRefused(Refusal.INVALID, "The signature of this session token is wrong.") from None
         return head, _json(parts[1])
 
 
-def _session_token(claims: dict[str, Any], key: str) -> SessionToken:
+def _session_token(payload: dict[str, Any], key: str) -> SessionToken:
     try:
         return SessionToken(
-            queue=str(claims["q"]),
-            ticket=int(claims["n"]),
-            joined=int(claims["j"]),
-            label=str(claims["sub"]),
-            issued=float(claims["iat"]),
-            expires=float(claims["exp"]),
+            queue=str(payload["q"]),
+            ticket=int(payload["n"]),
+            joined=int(payload["j"]),
+            label=str(payload["sub"]),
+            issued=float(payload["iat"]),
+            expires=float(payload["exp"]),
             key=key,
-            client=str(claims.get("c", "")),
+            client=str(payload.get("c", "")),
         )
     except (KeyError, TypeError, ValueError):
         raise _damaged() from None
@@ -126,4 +126,4 @@ def _bytes(part: str) -> bytes:
 
 
 def _damaged() -> SessionTokenRefused:
-    return SessionTokenRefused(Refusal.INVALID, "This pass is damaged.")
+    return SessionTokenRefused(Refusal.INVALID, "This session token is damaged.")

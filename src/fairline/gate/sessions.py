@@ -1,7 +1,7 @@
-"""Which client was let in with which pass, as far as this process knows.
+"""Which client was let in with which session token, as far as this process knows.
 
-What is forgotten is asked of the server again, so that nothing depends on what is remembered here but speed and the
-outages of the server.
+The server can be asked again for anything that is missing here. So the sessions remembered here only save time, and let
+visitors through during outages of the server.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fairline.gate.errors import SessionTokenRefused
 from fairline.gate.server import Visitor
 from fairline.gate.session_tokens import SessionToken
 
-#: Sessions remembered in a process.
+#: How many sessions a process remembers.
 REMEMBERED = 50_000
 
 
 class Session:
-    """A stay inside, by one visitor with one pass. Times are those of time.monotonic."""
+    """The stay of one visitor with one session token. Times are those of time.monotonic."""
 
     __slots__ = ("asked_at", "claims", "completed", "confirmed_at", "refused", "reported_at", "token", "visitor")
 
@@ -30,9 +30,9 @@ class Session:
         self.refused: SessionTokenRefused | None = None
         self.completed = False
         self.asked_at: float | None = None
-        """When the server was asked whether this visitor may come in."""
+        """When the server was last asked whether this visitor may come in."""
         self.confirmed_at: float | None = None
-        """When the server last said yes; never for someone who was let in while it was away."""
+        """When the server last said yes; None for someone who was let in while it was away."""
         self.reported_at = float("-inf")
 
     def confirm(self, now: float) -> None:
@@ -42,7 +42,7 @@ class Session:
 
     @property
     def good(self) -> bool:
-        """Whether nobody has said no. A report that was under way may say yes to one that is completed."""
+        """Whether it is neither refused nor completed. Both count: a report under way may confirm a completed one."""
         return self.refused is None and not self.completed
 
     def refuse(self, error: SessionTokenRefused, now: float) -> None:
@@ -52,7 +52,7 @@ class Session:
 
 
 class Sessions:
-    """The sessions by pass and visitor; the longest unused are forgotten first."""
+    """The sessions by session token and visitor. The least recently used are forgotten first."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
         self._limit = limit
@@ -61,7 +61,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def find(self, token: str, visitor: Visitor) -> Session | None:
-        """The session this visitor has with this pass."""
+        """The session of this visitor with this session token."""
         key = _key(token, visitor)
         with self._lock:
             session = self._found.get(key)
@@ -70,12 +70,12 @@ class Sessions:
             return session
 
     def of_ticket(self, claims: SessionToken) -> Session | None:
-        """What the server has said of a ticket, whoever brought its pass."""
+        """The confirmed session of a ticket, for any visitor."""
         with self._lock:
             return self._by_ticket.get((claims.ticket, claims.joined))
 
     def keep(self, session: Session, *visitors: Visitor) -> None:
-        """Remember it, under each of the ways in which the visitor may come again."""
+        """Remember a session under each of the identities with which the visitor may come back."""
         with self._lock:
             for visitor in visitors:
                 self._found[_key(session.token, visitor)] = session
