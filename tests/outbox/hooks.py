@@ -12,7 +12,7 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Person
 from fairline.domain.tokens import Keyring
 from fairline.domain.webhook import Topic, Webhook
-from fairline.keeper.delivery import Patience
+from fairline.keeper.delivery import RetryPolicy
 from fairline.keeper.dispatch import Dispatch
 from fairline.service.fairline import Fairline
 from fairline.store import Arrival, BoxCounts, Store
@@ -21,7 +21,7 @@ from tests.receiver import Receiver
 from tests.web.inside import until
 
 #: As patient as a test can be.
-QUICK = Patience(tries=4, first=0.05, factor=2, most=0.2)
+QUICK = RetryPolicy(tries=4, first=0.05, factor=2, most=0.2)
 
 
 async def hook_for(
@@ -48,7 +48,7 @@ async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
 async def kept(store: Store, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[str]]:
     """So many keepers look after the webhooks; counts what became of the tries."""
     outcomes: Counter[str] = Counter()
-    given = {"private": True, "round_seconds": 0.02, "patience": QUICK, **options}
+    given = {"private": True, "round_seconds": 0.02, "retry_policy": QUICK, **options}
 
     def note(_: str, became: str) -> None:
         outcomes[became] += 1

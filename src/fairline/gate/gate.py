@@ -1,4 +1,4 @@
-"""The decision about a request, the same for ASGI and WSGI: let it in, send it to the waiting page, or say "not now"."""
+"""The decision about a request, the same for ASGI and WSGI: let in, send to the waiting page, or answer "not now"."""
 
 from __future__ import annotations
 

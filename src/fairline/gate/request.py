@@ -17,7 +17,7 @@ SESSION_COOKIE = "fairline_session"
 HEADERS = frozenset({"accept", "authorization", "cookie", "sec-fetch-mode", "user-agent"})
 #: The form of session tokens and of the server's cookies. A value of another form is not sent to the server.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
-#: Characters that stay unquoted in an address, including its escapes. A backslash is quoted: browsers read it as a slash.
+#: Characters that stay unquoted in an address, including escapes. A backslash is quoted: browsers take it for a slash.
 _PLAIN = "/%:@!$&'()*+,;=~-._"
 
 

@@ -1,6 +1,6 @@
 """The calls of the gate to the Fairline server, and whether it can be reached.
 
-They use http.client: it is in the standard library, follows no redirects and ignores proxy variables of the environment.
+They use http.client: it is in the standard library, follows no redirects and ignores the proxy environment variables.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The keeper: lets people in, ends what is past its deadline, finishes transfers that broke off, and ends
-the day, on every queue.
+"""The rounds of the keeper on every queue: admit people, sweep tickets that are past their deadline, finish interrupted
+transfers, and end the day.
 
-Every worker runs one. Each step is atomic in the store, so any number of keepers is safe; a short lease only saves them
-needless work. After an outage the sweep itself sees that nobody kept the time, and the queues' clocks stand still for
-as long, before anything lapses.
+Every worker runs a keeper. Each step is atomic in the store, so any number of keepers is safe; a short lease only saves
+them needless work. After an outage the sweep notices that no keeper was running. It extends all deadlines by that time
+before anything lapses.
 """
 
 from __future__ import annotations
@@ -27,30 +27,32 @@ from fairline.store import Lapsed, Store
 
 log = structlog.get_logger()
 
-#: How many tickets one step may move: the store must not be held up for long.
+#: How many tickets one step may move, so that it does not block the store for long.
 STEP = 500
-#: How many queues are kept at once.
+#: How many queues are handled at once.
 AT_ONCE = 8
 
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
-#: For how long a queue that nobody is in goes without a tick. Not for long: what is measured of a line counts from the
-#: last one on, also for whoever joins in between.
+#: How long an empty queue goes without a tick. It is short because the measurements of a line count from its last tick,
+#: also for people who join in between.
 EMPTY_SECONDS = 3.0
-#: For how long one goes without a look at what ends by the clock on the wall, or broke off, where there is neither.
+#: How long a queue without a closing time and without transfers goes without a check for either.
 SETTLED_SECONDS = 60.0
 
 
 def process_name() -> str:
-    """This process among those of all machines."""
+    """The name of this process, unique among all machines."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Keeper:
-    """Keeps all queues of a store. `on_admitted` and `on_lapsed` hear of what this keeper did; others may do it too.
-    `follows_web` is for a keeper without a web worker beside it: while none is there, time stands still for those who
-    wait. `on_round` hears of each round that went through: its name, how late it began and how long it took, in
-    seconds."""
+    """Runs the rounds on all queues of a store.
+
+    `on_admitted` and `on_lapsed` are called with what this keeper did; other keepers may do the same work.
+    `follows_web` is for a keeper that runs without a web worker in its process: while there is no web worker anywhere,
+    nobody who waits lapses. `on_round` is called after each successful round with its name, and in seconds how late it
+    began and how long it took."""
 
     def __init__(
         self,
@@ -81,14 +83,14 @@ class Keeper:
 
     @property
     def alive(self) -> bool:
-        """Both rounds went through lately."""
+        """Whether both rounds succeeded recently."""
         now = time.monotonic()
         return now - self.ticked_at < 5 * self.tick_seconds + 1 and now - self.swept_at < 3 * self.sweep_seconds
 
     async def run(self) -> None:
-        """Keep until cancelled. An outage of the store is waited out."""
-        # At once, as nobody may have kept them for a while. The sweep goes first: it finds out about an outage before
-        # anything can lapse by it.
+        """Run the rounds until cancelled. An outage of the store is waited out."""
+        # At once, because no keeper may have run for a while. The sweep goes first: it notices an outage before
+        # anything can lapse because of it.
         await self._round("sweep", self.sweep)
         await self._round("tick", self.tick)
         async with asyncio.TaskGroup() as tasks:
@@ -98,13 +100,14 @@ class Keeper:
     async def tick(self) -> None:
         """One round of admission over all queues."""
         if time.monotonic() - self.swept_at > 2 * self.sweep_seconds:
-            await self.sweep()  # after an outage too, or whoever is let in now would have it on top of their time
+            # After an outage the sweep extends all deadlines; people admitted before that would get too much time.
+            await self.sweep()
         newest = await self._store.newest_events()
         await self._each(partial(self._admit, newest), self._empty.round(newest))
         self.ticked_at = time.monotonic()
 
     async def sweep(self) -> None:
-        """One round of sweeping over all queues."""
+        """One round of the sweep over all queues."""
         newest = await self._store.newest_events()
         self._stalled = self._follows_web and await self._web_is_away()
         await self._store.registry.mark_alive("keeper", process_name())
@@ -113,7 +116,7 @@ class Keeper:
         self.swept_at = time.monotonic()
 
     async def _web_is_away(self) -> bool:
-        """Nobody who waits can give a sign of life while no web worker is there."""
+        """Whether no web worker is running anywhere, so that nobody who waits can send a heartbeat."""
         last = await self._store.registry.last_alive("web")
         return last is not None and await self._store.time() - last > 1500 * self.sweep_seconds
 
@@ -128,7 +131,7 @@ class Keeper:
                 if not snapshot.waiting and not snapshot.on_hold and not snapshot.inside:
                     self._empty.rest(queue, newest[queue])
                 return
-            lease = 0.0  # the same round goes on
+            lease = 0.0  # the same round continues
 
     async def _sweep(self, queue: QueueId) -> None:
         lease = self.sweep_seconds / 2
@@ -141,17 +144,17 @@ class Keeper:
             lease = 0.0
 
     async def _settle(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
-        ends = await self._schedules.keep(queue)
-        arrives = await self._transfers.keep(queue)
-        if not ends and not arrives:
+        has_closing_time = await self._schedules.keep(queue)
+        has_transfers = await self._transfers.keep(queue)
+        if not has_closing_time and not has_transfers:
             self._settled.rest(queue, newest[queue])
 
     async def _each(self, step: Callable[[QueueId], Awaitable[None]], queues: Iterable[QueueId]) -> None:
-        """Do one step on each queue, a few at once; one that fails does not stop the others."""
-        places = asyncio.Semaphore(AT_ONCE)
+        """Do one step on each queue, a few at once. A queue that fails does not stop the others."""
+        slots = asyncio.Semaphore(AT_ONCE)
 
-        async def kept(queue: QueueId) -> StoreError | None:
-            async with places:
+        async def try_step(queue: QueueId) -> StoreError | None:
+            async with slots:
                 try:
                     await step(queue)
                 except QueueNotFound:
@@ -160,13 +163,13 @@ class Keeper:
                     return error
             return None
 
-        failed = [error for error in await asyncio.gather(*map(kept, queues)) if error]
+        failed = [error for error in await asyncio.gather(*map(try_step, queues)) if error]
         if failed:
             raise failed[0]
 
     async def _rounds(self, name: str, do_round: Callable[[], Awaitable[None]], seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        # Keepers that started together spread out.
+        # A random delay, so that keepers that started together spread out.
         due = loop.time() + random.uniform(0, seconds)
         while True:
             await asyncio.sleep(max(0.0, due - loop.time()))
@@ -179,7 +182,7 @@ class Keeper:
         try:
             await do_round()
         except StoreError as error:
-            if not self._store_away:  # said once, not at every round
+            if not self._store_away:  # logged once, not at every round
                 log.warning("keeper.store_away", round=name, error=error.message)
             self._store_away = True
             return
