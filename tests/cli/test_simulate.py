@@ -24,7 +24,7 @@ def test_the_documented_evening_in_small(tmp_path: Path) -> None:
     done = fairline(*SMALL, "--room", "50", "--no-shows", "10%", "--give-up", "5%", "--png", str(png), COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert "200 people in 30 s, 2 a second, room for 50, stay 20 s" in done.stdout
-    for said in ("In line", "Inside", "half waited at most", "longest line", "line empty", "got in", "estimates"):
+    for said in ("In line", "Inside", "median wait", "longest line", "line empty", "got in", "estimates"):
         assert said in done.stdout
     assert "⣿" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -45,12 +45,12 @@ def test_as_json_it_can_be_read_by_programs() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--over", "soon"), "no duration"),
-        (("--rate", "40/fortnight"), "no rate"),
-        (("--no-shows", "120%"), "no share"),
+        (("--over", "soon"), "not a duration"),
+        (("--rate", "40/fortnight"), "not a rate"),
+        (("--no-shows", "120%"), "not a share"),
         (("--people", "0"), "people"),
         (("--over", "0.1s"), "over_seconds"),
-        (("--rate", "1e9/s"), "no rate"),
+        (("--rate", "1e9/s"), "not a rate"),
         (("--rate", "9999999/s"), "admission_rate"),
         (("admission=manual",), "by hand"),
         (("speed=3",), "speed"),

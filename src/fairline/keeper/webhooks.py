@@ -77,7 +77,7 @@ class HookBox:
         self._notice_writer = notice_writer
         self._private = private
 
-    def hears(self, queue: QueueId) -> bool:
+    def wants_queue(self, queue: QueueId) -> bool:
         """Whether the webhook takes events of a queue."""
         return self._hook.hears(queue)
 
