@@ -16,7 +16,7 @@ from fairline.keeper.delivery import RetryPolicy
 from fairline.keeper.dispatch import Dispatch
 from fairline.service.fairline import Fairline
 from fairline.store import Arrival, BoxCounts, Store
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.receiver import Receiver
 from tests.web.inside import until
 
@@ -27,7 +27,7 @@ QUICK = RetryPolicy(tries=4, first=0.05, factor=2, most=0.2)
 async def hook_for(
     store: Store, receiver: Receiver, queue: QueueId | None, *events: Topic, person: bool = False
 ) -> Webhook:
-    return await WebhookDesk(store, private=True).create(receiver.url, queue, events, person, active=True)
+    return await WebhookManager(store, private=True).create(receiver.url, queue, events, person, active=True)
 
 
 def service_of(store: Store) -> Fairline:

@@ -22,7 +22,7 @@ from fairline.store import Delivery, DeliveryState, NewDelivery, Store
 from fairline.store.postgres import client as postgres
 from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.backends import OWNERS
 from tests.outbox.hooks import QUICK, holds, hook_for, join, kept, on_hold, service_of
 from tests.receiver import FINE, Answer, Letter, Receiver
@@ -49,7 +49,7 @@ async def test_a_receiver_that_was_down_gets_everything_once_it_is_back(
 async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be_replayed(
     store: Store, queue: QueueId, receiver: Receiver
 ) -> None:
-    desk = WebhookDesk(store, private=True)
+    manager = WebhookManager(store, private=True)
     hook = await hook_for(store, receiver, queue)
     receiver.answer = lambda _: (500, {}, b"our database password is hunter2")
     with capture_logs() as logs:
@@ -58,16 +58,16 @@ async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be
             await holds(store, hook, 0, 3)
             assert set(Counter(receiver.ids).values()) == {QUICK.tries}
             await until(lambda: outcomes == {"retried": 9, "dead": 3})  # told once the store has noted it
-            page = await desk.deliveries(hook.id, DeliveryState.DEAD, None, 10)
+            page = await manager.deliveries(hook.id, DeliveryState.DEAD, None, 10)
             assert {(each.error, each.tries) for each in page.deliveries} == {("answered 500", QUICK.tries)}
             receiver.answer = lambda _: FINE
             first = page.deliveries[0].id
-            await desk.replay(hook.id, first)
+            await manager.replay(hook.id, first)
             await holds(store, hook, 0, 2)
             assert receiver.ids[-1] == first
             with pytest.raises(DeliveryNotFound):
-                await desk.replay(hook.id, first)
-            assert await desk.replay_all(hook.id) == 2
+                await manager.replay(hook.id, first)
+            assert await manager.replay_all(hook.id) == 2
             await holds(store, hook, 0, 0)
     assert len(set(receiver.ids)) == 3
     assert len({letter.body for letter in receiver.dead_letters}) == 3  # a try is like the one before it, to the byte

@@ -26,7 +26,7 @@ from fairline.service.dead_letters import DeadLetters
 from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn as Desk
 from fairline.store import DeliveryState, Store
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.mailbox import Mailbox
 from tests.outbox.hooks import at_work, hook_for, service_of
@@ -359,7 +359,7 @@ async def test_without_personal_data_a_notice_says_neither_who_nor_the_link(
 async def test_only_who_asks_for_notices_has_them_and_only_of_what_the_queue_tells(
     service: Fairline, queue: QueueId, receiver: Receiver
 ) -> None:
-    await WebhookDesk(service.store, private=True).create(receiver.url, queue, (), True, active=True)
+    await WebhookManager(service.store, private=True).create(receiver.url, queue, (), True, active=True)
     await gateway(service.store, receiver)
     await service.configure(
         queue, {"notices": ("called",), "texts": {"notice_called.de": "Los, {label}! {nonsense} {}"}}

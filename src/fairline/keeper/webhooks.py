@@ -48,11 +48,11 @@ async def post(hook: Webhook, private: bool, delivery: Delivery, seconds: float 
         return Outcome(sent=False, error=error.message)
     if answer.ok:
         return Outcome(sent=True)
-    error = f"answered {answer.status}"
+    reason = f"answered {answer.status}"
     if 300 <= answer.status < 400:
-        error += ", and redirects are not followed"
+        reason += ", and redirects are not followed"
     return Outcome(
-        sent=False, error=error, final=answer.status == 410, retry_after=_seconds(answer.headers.get("retry-after"))
+        sent=False, error=reason, final=answer.status == 410, retry_after=_seconds(answer.headers.get("retry-after"))
     )
 
 
