@@ -363,14 +363,14 @@ def _minutes(seconds: float | None) -> float | None:
 
 
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("fairline.web.pages", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters.update(
+    environment.filters.update(
         count=lambda number: f"{number:,}",
         span=_span,
         day=_date,
@@ -378,7 +378,7 @@ def _environment() -> Environment:
         clock=_clock,
         share=_share,
     )
-    return made
+    return environment
 
 
 def _span(seconds: float | None) -> str:

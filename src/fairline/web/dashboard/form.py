@@ -133,7 +133,7 @@ def _field(name: str, schema: Schema, components: dict[str, Schema], default: An
         "default": default,
     }
     limits = {"minimum": "min", "maximum": "max", "maxLength": "longest", "enum": "choices"}
-    found |= {attribute: own[word] for word, attribute in limits.items() if word in own}
+    found |= {attribute: own[keyword] for keyword, attribute in limits.items() if keyword in own}
     if name.endswith("_seconds"):
         found["unit"] = "seconds"
     return found
