@@ -53,7 +53,7 @@ for (const token of JSON.parse(readFileSync(0, "utf8"))) {
 @pytest.mark.parametrize(
     "name", ["check_session_token.py", "check_session_token_joserfc.py", "check_session_token.mjs"]
 )
-def test_a_good_pass_is_believed_and_no_other(fairline: Fairline, tmp_path: Path, name: str) -> None:
+def test_a_good_session_token_is_believed_and_no_other(fairline: Fairline, tmp_path: Path, name: str) -> None:
     if name.endswith(".mjs") and NODE is None:
         pytest.skip("node is not installed")
     file = tmp_path / name

@@ -26,7 +26,7 @@ def people_inside_are_served(site: Site) -> Scene:
         yield
         for _ in range(5):
             assert visitor.get("/seats").status_code == 200
-        # Who comes anew is kept out: nobody can say whether the session token is in use.
+        # A new visitor is kept out: nobody can say whether the session token is in use.
         answer = other.get("/seats", params={"fairline_session": late})
         assert (answer.status_code, answer.headers["content-type"][:9]) == (503, "text/html")
         assert other.get("/seats").status_code == 503

@@ -44,7 +44,7 @@ def refusal(token: str, now: float = NOW) -> Refusal:
     return refused.value.reason
 
 
-def test_a_good_pass_tells_whose_it_is() -> None:
+def test_a_good_session_token_tells_whose_it_is() -> None:
     found = checker().check(signed(), NOW)
     assert (found.queue, found.ticket, found.label, found.key) == ("demo", 7, "RDEMO-000007", "k")
 

@@ -108,7 +108,7 @@ class TestWithoutAPass:
 
 
 class TestWithAPass:
-    def test_the_pass_leaves_the_address_at_the_first_request(self, site: Site) -> None:
+    def test_the_session_token_leaves_the_address_at_the_first_request(self, site: Site) -> None:
         token, number = site.fairline.admitted(site.queue)
         with site.visitor() as visitor:
             first = visitor.get(f"/seats?day=2&fairline_session={token}&row=a%26b")

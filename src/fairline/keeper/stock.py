@@ -73,13 +73,13 @@ class Stocktaker:
                     newest = await self._service.store.newest_events()
                     for queue in self._settled.round(newest):
                         if queue not in self._asking:
-                            self._asking[queue] = asyncio.ensure_future(self._asked_for(queue, newest[queue]))
+                            self._asking[queue] = asyncio.ensure_future(self._take_and_rest(queue, newest[queue]))
                 await asyncio.sleep(self._round_seconds)
         finally:
             for task in self._asking.values():
                 task.cancel()
 
-    async def _asked_for(self, queue: QueueId, newest: str) -> None:
+    async def _take_and_rest(self, queue: QueueId, newest: str) -> None:
         try:
             with contextlib.suppress(StoreError):
                 if not await self.take(queue):
@@ -94,7 +94,7 @@ class Stocktaker:
             if not settings.stock_url or not settings.stock_unknown:
                 return False
             if await self._is_our_turn(queue):
-                seats = await _asked(queue, settings.stock_url)
+                seats = await _fetch_stock(queue, settings.stock_url)
                 if seats is not None:
                     await self._service.set_stock(queue, seats, told_by=settings.stock_url)
         except QueueNotFound:
@@ -106,17 +106,17 @@ class Stocktaker:
         return await self._service.store.limit(queue, "keeper", "stock", 1, self._retry_seconds) == 0
 
 
-async def _asked(queue: QueueId, url: str) -> int | None:
+async def _fetch_stock(queue: QueueId, url: str) -> int | None:
     try:
         seats = await fetch_seats(url)
     except ServiceFailed as error:
-        log.warning("queue.stock_unknown", queue=queue, url=_named(url), error=error.message)
+        log.warning("queue.stock_unknown", queue=queue, url=_for_log(url), error=error.message)
         return None
     log.info("queue.stock_taken", queue=queue, stock=seats)
     return seats
 
 
-def _named(url: str) -> str:
+def _for_log(url: str) -> str:
     """The URL for the log, with scheme and host only: the rest may be secret."""
     scheme, _, rest = url.partition("://")
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
