@@ -27,11 +27,11 @@ def area(title: str, values: Sequence[float], width: int, height: int = 8) -> li
     """A filled curve of one value per second, with its axes. `width` includes the axis."""
     columns = max(10, width - MARGIN - 1)
     top = _round_up(max(values, default=0))
-    levels = [round(value / top * height * 4) for value in _spread(values, columns * 2)]
+    levels = [round(value / top * height * 4) for value in _downsample(values, columns * 2)]
     lines = [title]
     for row in reversed(range(height)):
         cells = (
-            chr(0x2800 + sum(_half(levels[2 * column + side] - 4 * row, side) for side in (0, 1)))
+            chr(0x2800 + sum(_dots_of_half(levels[2 * column + side] - 4 * row, side) for side in (0, 1)))
             for column in range(columns)
         )
         scale = f"{top * (row + 1) / height:,.0f}" if row in (height - 1, height // 2 - 1) else ""
@@ -39,14 +39,14 @@ def area(title: str, values: Sequence[float], width: int, height: int = 8) -> li
     return [*lines, *_time_axis(len(values), columns)]
 
 
-def _spread(values: Sequence[float], count: int) -> list[float]:
+def _downsample(values: Sequence[float], count: int) -> list[float]:
     """Reduce the values to `count`: the highest of each part, so that no peak is lost."""
     last = len(values)
     edges = [number * last / count for number in range(count + 1)]
     return [max(values[int(low) : max(int(low) + 1, math.ceil(high))]) for low, high in pairwise(edges)]
 
 
-def _half(dots: int, side: int) -> int:
+def _dots_of_half(dots: int, side: int) -> int:
     """The lowest dots of one half of a character."""
     return sum(_DOTS[side][: max(0, min(4, dots))])
 

@@ -60,7 +60,7 @@ def _kinds(name: str) -> list[type]:
     return [each for each in kinds if isinstance(each, type)]
 
 
-def meant_nothing(given: dict[str, Any]) -> Iterator[str]:
+def unset_hints(given: dict[str, Any]) -> Iterator[str]:
     """Hints for text settings that were set to a word such as `none` and perhaps meant to be unset."""
     for name, value in given.items():
         is_text = any(issubclass(each, str) and not issubclass(each, StrEnum) for each in _kinds(name))
@@ -68,7 +68,7 @@ def meant_nothing(given: dict[str, Any]) -> Iterator[str]:
             yield f"{name} is the text {value!r} now. To remove it: {name}="
 
 
-def how_to_unset(given: dict[str, Any], problem: str) -> str:
+def unset_hint(given: dict[str, Any], problem: str) -> str:
     """A hint to add to the server's message about one of these settings."""
     name = problem.partition(":")[0]
     return f". To restore the default: {name}=" if given.get(name) and name in SETTINGS else ""

@@ -11,7 +11,7 @@ import typer
 from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, ServerCommands, api
-from fairline.cli.pairs import Settings, WithSettings, how_to_unset, meant_nothing, pairs
+from fairline.cli.pairs import Settings, WithSettings, pairs, unset_hint, unset_hints
 from fairline.domain.ticket import label
 from fairline.errors import InvalidRequest, ServerRefused
 
@@ -51,7 +51,7 @@ def show_queue(ctx: typer.Context, queue: Queue, json: Json = False) -> None:
 def create(ctx: typer.Context, queue: Queue, settings: Settings = []) -> None:  # noqa: B006
     """Create a queue: fairline queue create sale target_url=https://shop.example/ admission_rate=40"""
     given = pairs(settings)
-    with _hint_how_to_unset(given):
+    with _with_unset_hint(given):
         created = api(ctx).post("/queues", {"id": queue, **given})
     _print_status(created, "created")
     _print_hints(created, given)
@@ -61,7 +61,7 @@ def create(ctx: typer.Context, queue: Queue, settings: Settings = []) -> None:  
 def set_settings(ctx: typer.Context, queue: Queue, settings: Settings) -> None:
     """Change settings: fairline queue set sale admission_rate=40 message="Back at noon" stock="""
     given = pairs(settings)
-    with _hint_how_to_unset(given):
+    with _with_unset_hint(given):
         changed = api(ctx).patch(f"/queues/{part(queue)}", given)
     _print_status(changed, "changed")
     _print_hints(changed, given)
@@ -163,16 +163,16 @@ def delete(
 
 
 @contextmanager
-def _hint_how_to_unset(given: dict[str, Any]) -> Iterator[None]:
+def _with_unset_hint(given: dict[str, Any]) -> Iterator[None]:
     """If the server refuses a setting, add to its message how to unset it."""
     try:
         yield
     except ServerRefused as error:
-        raise ServerRefused(error.message + how_to_unset(given, error.message)) from None
+        raise ServerRefused(error.message + unset_hint(given, error.message)) from None
 
 
 def _print_hints(queue: dict[str, Any], given: dict[str, Any]) -> None:
-    for hint in meant_nothing(given):
+    for hint in unset_hints(given):
         show.console.print(hint, markup=False)
     if given.keys() & {"ticket_prefix", "series"}:
         serial = f"{queue['series'][0]}0001" if queue["series"] else ""

@@ -128,12 +128,12 @@ class Gate:
             return None
         if request.token is None:
             if state := self._state.fresh:
-                return self._shown_the_line(request, _missing(), state)
-            return self._in_doubt(request) if self._server.away else None
+                return self._send_to_waiting_page(request, _missing(), state)
+            return self._without_server(request) if self._server.away else None
         session = self._sessions.find(request.token, request.visitor)
         if session is None or not self._is_confirmed(session):
             return None
-        return self._through(session)
+        return self._let_through(session)
 
     def ask(self, request: Request) -> Outcome:
         """The outcome after asking the server. It may take as long as the time limit."""
@@ -143,10 +143,10 @@ class Gate:
         try:
             session, client = self._let_in(request, arrived or request.token)
         except SessionTokenRefused as refused:
-            return self._turned_away(request, refused)
+            return self._turn_away(request, refused)
         except ServerAway:
-            return self._in_doubt(request)
-        outcome = self._through(session)
+            return self._without_server(request)
+        outcome = self._let_through(session)
         outcome.headers += client
         return outcome
 
@@ -163,11 +163,11 @@ class Gate:
             cookies.append(self._cookie(request, SESSION_COOKIE, session.token, session.claims.expires - time.time()))
         except SessionTokenRefused as refused:
             if request.token is None:
-                return self._turned_away(request, refused)
+                return self._turn_away(request, refused)
             # The session token in their cookie may be valid: the redirected request will show.
         except ServerAway:
             if self.options.on_error == "closed":
-                return self._in_doubt(request)
+                return self._without_server(request)
             # Kept until the server is back. It is checked at every use, so this lets nobody in.
             if is_token(token):
                 cookies = [self._cookie(request, SESSION_COOKIE, token, None)]
@@ -186,7 +186,7 @@ class Gate:
         session = None if arrival and not visitor.client else self._sessions.find(token, visitor)
         if session is None:
             session = Session(token, claims, visitor)
-        elif not session.good and not self._may_ask_again(session):
+        elif not session.good and not self._may_ask_server_again(session):
             raise session.refused or _completed()
         elif self._is_confirmed(session):
             return session, []
@@ -240,7 +240,7 @@ class Gate:
             session.good and session.claims.key in self._keys and not self._checker.expired(session.claims, time.time())
         )
 
-    def _may_ask_again(self, session: Session) -> bool:
+    def _may_ask_server_again(self, session: Session) -> bool:
         """A refused ticket may go back to the line and be let in again, but not every request may ask the server."""
         if session.completed or session.asked_at is None:
             return False
@@ -248,7 +248,7 @@ class Gate:
 
     # After the decision
 
-    def _through(self, session: Session) -> Through:
+    def _let_through(self, session: Session) -> Through:
         self.seen(session)
         return Through(Visit(self, session))
 
@@ -282,14 +282,14 @@ class Gate:
             log.info("Ticket %s is turned away from now on: %s", session.claims.label, refused)
             session.refuse(refused, time.monotonic())
 
-    def _turned_away(self, request: Request, refused: SessionTokenRefused) -> Outcome:
+    def _turn_away(self, request: Request, refused: SessionTokenRefused) -> Outcome:
         """Answer a visitor without a valid session token."""
         try:
-            return self._shown_the_line(request, refused, self._state.read())
+            return self._send_to_waiting_page(request, refused, self._state.read())
         except ServerAway:
-            return self._in_doubt(request)
+            return self._without_server(request)
 
-    def _shown_the_line(self, request: Request, refused: SessionTokenRefused, state: dict[str, Any]) -> Answer:
+    def _send_to_waiting_page(self, request: Request, refused: SessionTokenRefused, state: dict[str, Any]) -> Answer:
         """Redirect a browser to the waiting page; a program receives the state of the queue."""
         page = f"{self.waiting_page}?return={quote(request.address_without_token, safe='')}"
         if refused.reason is Refusal.TAKEN and request.arrived_with is not None:
@@ -300,7 +300,7 @@ class Gate:
         retry = min(max(1, math.ceil(wait)), LONGEST_RETRY) if isinstance(wait, int | float) else LONGEST_RETRY
         return _as_json({**state, "reason": refused.reason, "waiting_page": page}, retry)
 
-    def _in_doubt(self, request: Request) -> Outcome:
+    def _without_server(self, request: Request) -> Outcome:
         """The server is needed and cannot be asked: do what the site chose with `on_error`."""
         if self.options.on_error == "open":
             return Through(Visit(self))

@@ -128,7 +128,7 @@ class DeliveryWorker:
 
     async def _deliver(self, box: str, delivery: Delivery, channel: Channel) -> None:
         try:
-            await self._settle(box, delivery, await self._sent(box, delivery, channel))
+            await self._settle(box, delivery, await self._try_to_send(box, delivery, channel))
         except StoreError as error:
             # The claim lapses and the delivery is sent again: twice is better than never.
             log.warning("delivery.not_noted", kind=self._kind, box=box, delivery=delivery.id, error=error.message)
@@ -138,7 +138,7 @@ class DeliveryWorker:
                 del self._busy[box]
             self._freed.set()
 
-    async def _sent(self, box: str, delivery: Delivery, channel: Channel) -> Outcome:
+    async def _try_to_send(self, box: str, delivery: Delivery, channel: Channel) -> Outcome:
         """The outcome from the channel. An unexpected exception counts as a failed try, so that tries stay limited."""
         try:
             return await channel(delivery)

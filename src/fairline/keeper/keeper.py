@@ -112,7 +112,7 @@ class Keeper:
         self._stalled = self._follows_web and await self._web_is_away()
         await self._store.registry.mark_alive("keeper", process_name())
         await self._each(self._sweep, newest)
-        await self._each(partial(self._settle, newest), self._settled.round(newest))
+        await self._each(partial(self._check_day_and_transfers, newest), self._settled.round(newest))
         self.swept_at = time.monotonic()
 
     async def _web_is_away(self) -> bool:
@@ -143,7 +143,7 @@ class Keeper:
                 return
             lease = 0.0
 
-    async def _settle(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
+    async def _check_day_and_transfers(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
         has_closing_time = await self._schedules.keep(queue)
         has_transfers = await self._transfers.keep(queue)
         if not has_closing_time and not has_transfers:

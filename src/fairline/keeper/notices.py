@@ -60,7 +60,7 @@ class NoticeWriter:
         new_deliveries = []
         for event in wanted:
             if ticket := tickets.get(event.ticket or 0):
-                notice = await self._written(box, queue, settings, event, ticket, whole)
+                notice = await self._write(box, queue, settings, event, ticket, whole)
                 # One thread per ticket: "nearly your turn" must not arrive before the notice with the number.
                 new_deliveries.append(NewDelivery(notice.id, notice.packed(), f"{queue} {ticket.number}"))
         return new_deliveries
@@ -84,7 +84,7 @@ class NoticeWriter:
         who = self._identity.digest("notices", to).hex()
         return await self._store.registry.limit(who, f"notices:{box}", MOST_NOTICES, HOUR_SECONDS) == 0
 
-    async def _written(
+    async def _write(
         self, box: str, queue: QueueId, settings: QueueSettings, event: Event, ticket: Ticket, whole: bool
     ) -> Notice:
         kind, person = KIND_OF[event.type], ticket.person

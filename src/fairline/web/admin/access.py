@@ -82,7 +82,7 @@ class Access:
         token = request.cookies.get(ADMIN_COOKIE)
         if not token:
             raise KeyMissing
-        if not _is_harmless(request):
+        if not _is_safe_from_forms(request):
             raise CrossSite
         try:
             claims = self._keyring.admins.check(token, time.time())
@@ -94,6 +94,6 @@ class Access:
         return key
 
 
-def _is_harmless(request: Request) -> bool:
+def _is_safe_from_forms(request: Request) -> bool:
     """Whether the request changes nothing, or has the header that no form can send."""
     return request.method in ("GET", "HEAD") or request.header(OWN_HEADER) == b"1"

@@ -48,7 +48,7 @@ def chart(title: str, unit: str, rows: Sequence[tuple[str, str, Values]], labels
         unit=unit,
         lines=[_line(name, kind, values, top) for name, kind, values in rows],
         ups=[Tick(HEIGHT * (1 - share), _number(top * share)) for share in (0, 0.5, 1)],
-        alongs=[Tick(_across(at, len(labels)), labels[at]) for at in _marked(len(labels))],
+        alongs=[Tick(_x_of(at, len(labels)), labels[at]) for at in _labelled(len(labels))],
     )
 
 
@@ -65,7 +65,7 @@ def _line(name: str, kind: str, values: Values, top: float) -> Line:
     parts: list[str] = []
     areas: list[str] = []
     for first, run in _runs(values):
-        points = [(_across(first + i, len(values)), HEIGHT * (1 - value / top)) for i, value in enumerate(run)]
+        points = [(_x_of(first + i, len(values)), HEIGHT * (1 - value / top)) for i, value in enumerate(run)]
         if len(points) == 1:
             points = [(points[0][0] - 3, points[0][1]), (points[0][0] + 3, points[0][1])]
         path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
@@ -86,11 +86,11 @@ def _runs(values: Values) -> list[tuple[int, list[float]]]:
     return runs
 
 
-def _across(at: int, count: int) -> float:
+def _x_of(at: int, count: int) -> float:
     return WIDTH * at / (count - 1) if count > 1 else WIDTH / 2
 
 
-def _marked(count: int) -> list[int]:
+def _labelled(count: int) -> list[int]:
     """The indexes that get a label on the time axis: at most five, with the first and the last."""
     marks = min(count, 5)
     return [round(mark * (count - 1) / (marks - 1)) for mark in range(marks)] if marks > 1 else list(range(count))

@@ -101,10 +101,10 @@ class Queues(OperatorCalls):
     async def all(self, call: Call) -> Response:
         """All queues, by id."""
         queues = await self._service.queues()
-        found = await asyncio.gather(*(self._if_there(queue) for queue in queues))
+        found = await asyncio.gather(*(self._read_or_none(queue) for queue in queues))
         return private(200, QueueList([queue for queue in found if queue is not None]))
 
-    async def _if_there(self, queue: QueueId) -> AdminQueue | None:
+    async def _read_or_none(self, queue: QueueId) -> AdminQueue | None:
         try:
             snapshot, settings = await self._service.snapshot(queue)
         except QueueNotFound:

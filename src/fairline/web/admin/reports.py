@@ -158,7 +158,7 @@ class Reports(OperatorCalls):
         if by not in ("hour", "desk") or (by == "desk" and form != "csv"):
             raise InvalidRequest("by", f"must be hour, or desk with format=csv; got {by!r:.80}")
         snapshot, settings = await self._service.snapshot(call.queue)
-        asked = _day(call, settings, snapshot.now) or _span_asked(call)
+        asked = _day_in_query(call, settings, snapshot.now) or _hours_in_query(call)
         report = await self._service.report(call.queue, asked.since, asked.until)
         figures = DeskStats.of(await self._walk_in.desk_figures(call.queue, asked.since, asked.until))
         answer = _answer(call.queue, settings, snapshot.now, asked, report, figures)
@@ -168,7 +168,7 @@ class Reports(OperatorCalls):
             )
             return _download(f"{name}.csv", _csv_by_desk(answer) if by == "desk" else _csv(answer))
         if form == "html":
-            return self._drawn(answer, await self._spans(call.queue, report, asked.since, asked.until))
+            return self._html(answer, await self._spans(call.queue, report, asked.since, asked.until))
         return private(200, answer)
 
     async def _spans(self, queue: QueueId, report: Report, since: int | None, until: int | None) -> list[Span]:
@@ -182,20 +182,20 @@ class Reports(OperatorCalls):
                 for p in found
                 if (since or 0) <= p.start < (until or p.start + 1)
             ]
-            return _busy(spans)
+            return _from_first_activity(spans)
         return [
             Span(hour.start, t.peak_waiting, t.joined, t.admitted, t.wait_p50, t.wait_p90)
             for hour in report.hours
             for t in (hour.totals,)
         ]
 
-    def _drawn(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
+    def _html(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
         nonce = secrets.token_urlsafe(12)
         zone = zone_named(answer.time_zone)
         walk_in = answer.admission is Admission.MANUAL
         let_in, done = ("Called", "Served") if walk_in else ("Let in", "Completed")
         page = self._page.render(
-            report=_at_the_venue(answer, zone),
+            report=_in_local_time(answer, zone),
             charts=_charts(spans, zone, let_in.lower()),
             walk_in=walk_in,
             let_in=let_in,
@@ -229,7 +229,7 @@ def _answer(
     )
 
 
-def _day(call: Call, settings: QueueSettings, now: int) -> ReportSpan | None:
+def _day_in_query(call: Call, settings: QueueSettings, now: int) -> ReportSpan | None:
     """The day in the query. In a time zone with half hours, an hour belongs to the day in which it starts."""
     text = call.request.args.get("day")
     if not text:
@@ -255,16 +255,16 @@ def days_kept(settings: QueueSettings, now: int) -> list[date]:
     return [today - timedelta(days) for days in range(DAYS_KEPT + 1)]
 
 
-def _span_asked(call: Call) -> ReportSpan:
+def _hours_in_query(call: Call) -> ReportSpan:
     """The whole hours from `from` up to `to`."""
-    since, until = _asked(call, "from"), _asked(call, "to")
+    since, until = _time_in_query(call, "from"), _time_in_query(call, "to")
     if since is not None and until is not None and until <= since:
         raise InvalidRequest("to", "must be later than 'from'")
     first = None if since is None else since // HOUR_MS * HOUR_MS
     return ReportSpan(first, None if until is None else -(-until // HOUR_MS) * HOUR_MS)
 
 
-def _asked(call: Call, name: str) -> int | None:
+def _time_in_query(call: Call, name: str) -> int | None:
     """A time in the query, in milliseconds."""
     text = call.request.args.get(name)
     if not text:
@@ -310,13 +310,13 @@ def _download(name: str, text: str) -> Response:
     return Response(200, text.encode(), b"text/csv; charset=utf-8", (*NO_STORE, attached))
 
 
-def _busy(spans: list[Span]) -> list[Span]:
+def _from_first_activity(spans: list[Span]) -> list[Span]:
     """Leave out the points before the first activity."""
     first = next((i for i, span in enumerate(spans) if any(span[1:])), 0)
     return spans[max(0, first - 1) :]
 
 
-def _at_the_venue(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
+def _in_local_time(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
     """The report with local times."""
 
     def local(at: datetime | None) -> datetime | None:
