@@ -19,7 +19,7 @@ from fairline.domain.join_request import (
     JoinRequest,
     check_join,
     check_metadata,
-    settled,
+    normalised_join,
 )
 from fairline.domain.queue import QueueSettings
 from fairline.domain.ticket import Person
@@ -84,13 +84,13 @@ def test_text_is_text() -> None:
 def test_a_name_is_one_line_and_turns_nothing_around() -> None:
     for sign in "\n\x1b\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069":
         with pytest.raises(InvalidRequest) as found:
-            pytest.fail(f"{settled(JoinRequest(name=f'Ada{sign}Lovelace'), QueueSettings()).name!r} is taken")
+            pytest.fail(f"{normalised_join(JoinRequest(name=f'Ada{sign}Lovelace'), QueueSettings()).name!r} is taken")
         assert found.value.field == "name", ascii(sign)
 
 
 def test_a_name_keeps_what_its_letters_need() -> None:
     for name in ("👩‍👩‍👧 Ada", "آدا\u200cلاولیس", "\u200fעדה", "é" * 100):
-        assert settled(JoinRequest(name=f" {name} "), QueueSettings()).name == name
+        assert normalised_join(JoinRequest(name=f" {name} "), QueueSettings()).name == name
 
 
 def test_a_party_has_a_size_one_can_count() -> None:

@@ -139,7 +139,7 @@ async def test_a_killed_store_loses_no_acknowledged_join_and_a_retry_makes_no_se
     for error in rush.unknown.values():
         assert isinstance(error, StoreUnavailable)
         assert error.retry_after
-        assert error.message.startswith("The store is away")
+        assert error.message.startswith("The store is unavailable")
         assert error.message.endswith("Try again in 2 s.")
     with pytest.raises(StoreUnavailable):
         await join(service, "client-while-away")
@@ -257,7 +257,7 @@ async def test_the_line_goes_on_after_a_kill_as_if_nothing_had_been(server: Embe
 async def test_a_store_that_is_away_at_the_start_is_told(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     for url in (f"valkey://{HOST}:{port}", f"valkey+unix://{tmp_path}/nobody.sock", f"valkey+cluster://{HOST}:{port}"):
-        with pytest.raises(StoreUnavailable, match="The store is away"):
+        with pytest.raises(StoreUnavailable, match="The store is unavailable"):
             async with asyncio.timeout(30):
                 await open_store(url)
 

@@ -12,7 +12,7 @@ import pytest
 
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.events import EventType
-from fairline.domain.mail import Relay, Security, checked_address, mailbox, message, relay_of, trial
+from fairline.domain.mail import Relay, Security, checked_address, mailbox, message, relay_of, trial_message
 from fairline.domain.notices import Notice, NoticeKind, Recipient
 from fairline.domain.notices.words import words
 from fairline.domain.webhook import Topic
@@ -160,13 +160,13 @@ async def test_a_connection_is_secure_and_the_server_who_it_says(tmp_path: Path,
     box = Mailbox(serving, implicit=security is Security.TLS)
     relay = Relay(host=HOST, port=box.port, security=security, user="u", password="p")
     try:
-        strangers = await Mailer(relay, SENDER).send(trial("ada@example.com", SENDER))
+        strangers = await Mailer(relay, SENDER).send(trial_message("ada@example.com", SENDER))
         assert strangers.error.startswith("no secure connection: ")
         assert not strangers.final
         assert (box.mails, box.signed_in) == ([], [])
         trusting = ssl.create_default_context(cafile=str(file))
         trusting.check_hostname = False  # the certificate is for another name
-        assert (await Mailer(relay, SENDER, trusting).send(trial("ada@example.com", SENDER))).sent
+        assert (await Mailer(relay, SENDER, trusting).send(trial_message("ada@example.com", SENDER))).sent
     finally:
         box.down()
     assert [(mail.to, mail.secure) for mail in box.mails] == [("ada@example.com", True)]
@@ -191,7 +191,7 @@ async def test_nothing_is_sent_to_a_server_that_offers_no_security() -> None:
     box = Mailbox()
     try:
         relay = Relay(host=HOST, port=box.port, security=Security.STARTTLS, user="u", password="p")
-        outcome = await Mailer(relay, SENDER).send(trial("ada@example.com", SENDER))
+        outcome = await Mailer(relay, SENDER).send(trial_message("ada@example.com", SENDER))
     finally:
         box.down()
     assert "STARTTLS" in outcome.error
@@ -216,7 +216,7 @@ async def test_what_the_server_says_decides(line: str, answer: str, error: str, 
     try:
         user = "u" if line == "AUTH" else ""
         relay = Relay(host=HOST, port=box.port, security=Security.NONE, user=user, password="p")
-        outcome = await Mailer(relay, SENDER).send(trial("ada@example.com", SENDER))
+        outcome = await Mailer(relay, SENDER).send(trial_message("ada@example.com", SENDER))
     finally:
         box.down()
     assert (outcome.sent, outcome.error, outcome.final) == (False, error, final)
@@ -226,6 +226,6 @@ async def test_a_server_that_is_not_there() -> None:
     box = Mailbox()
     relay = Relay(host=HOST, port=box.port, security=Security.NONE)
     box.down()
-    outcome = await Mailer(relay, SENDER).send(trial("ada@example.com", SENDER))
+    outcome = await Mailer(relay, SENDER).send(trial_message("ada@example.com", SENDER))
     assert (outcome.sent, outcome.final) == (False, False)
     assert outcome.error.startswith("no connection: ")

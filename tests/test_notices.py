@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from fairline.domain.notices import Notice, NoticeKind, is_true
+from fairline.domain.notices import Notice, NoticeKind, is_current
 from fairline.domain.ticket import Status, Ticket, Went
 
 AT = 1_800_000_000_000
@@ -38,6 +38,6 @@ def test_nobody_is_told_what_was_meant_for_who_had_the_number_in_a_queue_before(
         ticket = Ticket(
             number=1, status=status, priority=0, joined=AT, place=1.0, admitted=AT if admitted else 0, went=went
         )
-        assert is_true(notice(kind), ticket), kind
+        assert is_current(notice(kind), ticket), kind
         later = replace(ticket, joined=AT + 1)
-        assert not is_true(notice(kind), later), kind
+        assert not is_current(notice(kind), later), kind

@@ -65,7 +65,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "label_restart": ("one of never, daily", ["never", "daily"], ["weekly", None]),
     "time_zone": ("text of at most 200 characters", ["UTC", "Asia/Seoul"], ["x" * 201, None]),
     "opening_hours": (
-        "an object of lists of texts by their names",
+        "an object with lists of texts by name",
         [{}, {"monday": ("09:00-12:30",)}],
         [None, [], {"monday": "09:00-12:30"}, {"monday": [9]}],
     ),
@@ -85,7 +85,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "closed_message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
     "message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
     "notices": (
-        "a list of some of joined, nearly, called, returned, transferred",
+        "a list with any of joined, nearly, called, returned, transferred",
         [[], ["joined", "nearly", "called", "returned", "transferred"]],
         [None, "called", ["calls"], [1]],
     ),
@@ -95,7 +95,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "accent_colour": ("text of at most 200 characters", ["", "#0b6bCB"], ["#" * 201]),
     "background_colour": ("text of at most 200 characters", ["", "#ffffff"], ["#" * 201]),
     "texts": (
-        "an object of texts by their names",
+        "an object with texts by name",
         [{}, {"waiting_title": "Nearly there", "footer.de": "x" * 2000}],
         [None, 1, [], {"waiting_title": 1}, {"footer": "x" * 2001}],
     ),

@@ -4,7 +4,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fairline.caches import MOST, SHARES, BoundedCache, remembering, weight
+from fairline.caches import MOST, SHARES, BoundedCache, cached, size_in_bytes
 from fairline.domain.tokens import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
 from fairline.web.server.http import Head
 
@@ -66,7 +66,7 @@ def test_a_function_works_again_only_what_it_forgot() -> None:
         worked.append(text)
         return text * 2
 
-    known = remembering(10_000, double)
+    known = cached(10_000, double)
     assert [known(text) for text in ("ab", "cd", "ab")] == ["abab", "cdcd", "abab"]
     assert worked == ["ab", "cd"]
 
@@ -78,7 +78,7 @@ def shortened(key: tuple[str, int]) -> bytes:
 def test_a_remembered_function_takes_no_more_than_its_share_however_long_its_keys() -> None:
     for length in (1, 100, 3000):
         with taken() as found:
-            known = remembering(1_000_000, shortened)
+            known = cached(1_000_000, shortened)
             for number in range(20_000):
                 known((f"{number:08d}{'x' * length}", number + 10_000))
         assert found[0] < 1_100_000, length
@@ -132,4 +132,4 @@ def test_a_head_takes_no_more_than_it_says() -> None:
 
 
 def test_the_weight_of_a_tuple_is_that_of_all_in_it() -> None:
-    assert weight(("x" * 1000, b"y" * 1000)) > weight("x" * 1000) + weight(b"y" * 1000)
+    assert size_in_bytes(("x" * 1000, b"y" * 1000)) > size_in_bytes("x" * 1000) + size_in_bytes(b"y" * 1000)

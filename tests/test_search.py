@@ -13,7 +13,7 @@ from fairline.domain.tokens import Keyring
 from fairline.errors import InvalidRequest
 from fairline.service import search as searching
 from fairline.service.fairline import Fairline
-from fairline.service.search import Wanted
+from fairline.service.search import SearchQuery
 from fairline.store import Arrival, Store
 from tests.conftest import MakeQueue
 
@@ -45,24 +45,24 @@ ADA = Person(name="Ada Lovelace", phone="+44 (0)20 7946-0001", user_id="Ada.L@ex
     ],
 )
 def test_a_part_of_a_name_a_phone_or_a_user_id_is_enough(text: str, found: bool) -> None:
-    assert Wanted(text, "DEMO").is_in(ticket_of(ADA)) is found
-    assert not Wanted(text, "DEMO").is_in(ticket_of(Person()))
+    assert SearchQuery(text, "DEMO").matches(ticket_of(ADA)) is found
+    assert not SearchQuery(text, "DEMO").matches(ticket_of(Person()))
 
 
 def test_letters_are_alike_large_and_small_in_every_script() -> None:
-    assert Wanted("STRASSE", "DEMO").is_in(ticket_of(Person(name="Anna Straße")))
-    assert Wanted("ёлка", "DEMO").is_in(ticket_of(Person(name="ЁЛКА")))
+    assert SearchQuery("STRASSE", "DEMO").matches(ticket_of(Person(name="Anna Straße")))
+    assert SearchQuery("ёлка", "DEMO").matches(ticket_of(Person(name="ЁЛКА")))
 
 
 @pytest.mark.parametrize(("text", "found"), [("A0012", True), ("rdemo-a0012", True), ("A001", False), ("7", False)])
 def test_a_ticket_with_a_serial_is_found_by_what_it_prints(text: str, found: bool) -> None:
-    assert Wanted(text, "DEMO").is_in(ticket_of(Person(), serial="A0012")) is found
+    assert SearchQuery(text, "DEMO").matches(ticket_of(Person(), serial="A0012")) is found
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 101, "a\x00", "\ud800"])
 def test_what_nobody_can_be_found_by_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="search"):
-        Wanted(text, "DEMO")
+        SearchQuery(text, "DEMO")
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,9 @@ def test_a_bad_setting_in_a_file_is_named_with_the_file(tmp_path: Path) -> None:
     for text, problem in (
         ("host = 5", f"host: must be text; got 5 from {file}"),
         ("cors_origins = [1]", f"cors_origins: must be a list of texts, or one text with commas; got [1] from {file}"),
-        ("prot = 80", f"prot: is no setting of the server, in {file}. Did you mean port?"),
-        ("proxies = []", f"proxies: is no setting of the server, in {file}. Did you mean trusted_proxies?"),
-        ("speed = 3", f"speed: is no setting of the server, in {file}. There are: host, port, store, "),
+        ("prot = 80", f"prot: is not a server setting, in {file}. Did you mean port?"),
+        ("proxies = []", f"proxies: is not a server setting, in {file}. Did you mean trusted_proxies?"),
+        ("speed = 3", f"speed: is not a server setting, in {file}. Settings are: host, port, store, "),
     ):
         file.write_text(text, encoding="utf-8")
         assert said(file=file).startswith(problem)
@@ -152,7 +152,7 @@ def test_a_variable_that_nothing_reads_is_told_of_with_what_was_meant() -> None:
         ("FAIRLINE_PROXIES", " Did you mean FAIRLINE_TRUSTED_PROXIES?"),
         ("FAIRLINE_LONG", ""),
     ):
-        assert unknown_variables({name: "x", "HOME": "/"}) == [f"{name} is no setting, and is ignored.{hint}"]
+        assert unknown_variables({name: "x", "HOME": "/"}) == [f"{name} is not a setting and is ignored.{hint}"]
     assert unknown_variables({"FAIRLINE_URL": "x", "FAIRLINE_PORT": "1", "OTHER_PORT": "1"}) == []
 
 

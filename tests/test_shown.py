@@ -49,7 +49,7 @@ def test_the_first_are_all_noted_and_then_one_in_ten() -> None:
 async def test_what_a_join_was_answered_with_is_compared_with_the_wait(
     service: Fairline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimate_samples, "KEPT_SECONDS", 0.05)
+    monkeypatch.setattr(estimate_samples, "DELAY_SECONDS", 0.05)
     noting = Fairline(service.store, service.keyring)
     welcome = await noting.join(QUEUE, JoinRequest(client_id="a client of its own"), Caller())
     assert welcome.wait

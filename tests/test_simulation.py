@@ -10,7 +10,7 @@ import pytest
 
 from fairline.errors import Invalid
 from fairline.simulation.evening import Outcome, Simulation, simulate, simulation
-from fairline.simulation.people import Scenario, Shape, Stays, gather, scenario
+from fairline.simulation.people import Scenario, Shape, Stays, draw_people, scenario
 
 
 def evening(settings: dict[str, Any] | None = None, **given: Any) -> Scenario:
@@ -22,13 +22,13 @@ def evening(settings: dict[str, Any] | None = None, **given: Any) -> Scenario:
 
 
 def test_the_same_seed_is_the_same_crowd_and_another_is_not() -> None:
-    assert gather(evening(shape="rush", seed=3)) == gather(evening(shape="rush", seed=3))
-    assert gather(evening(shape="rush", seed=3)) != gather(evening(shape="rush", seed=4))
+    assert draw_people(evening(shape="rush", seed=3)) == draw_people(evening(shape="rush", seed=3))
+    assert draw_people(evening(shape="rush", seed=3)) != draw_people(evening(shape="rush", seed=4))
 
 
 def test_arrivals_have_the_shape_asked_for() -> None:
     for shape, first_third in ((Shape.EVEN, 1 / 3), (Shape.POISSON, 1 / 3), (Shape.RUSH, 19 / 27)):
-        crowd = gather(evening(people=10_000, over_seconds=900, shape=shape))
+        crowd = draw_people(evening(people=10_000, over_seconds=900, shape=shape))
         times = [person.arrives for person in crowd]
         assert times == sorted(times), shape
         assert 0 <= times[0] <= times[-1] < 900, shape
@@ -37,7 +37,7 @@ def test_arrivals_have_the_shape_asked_for() -> None:
 
 def test_stays_have_the_mean_asked_for() -> None:
     for stays in Stays:
-        crowd = gather(evening(people=10_000, stay_seconds=120, stays=stays))
+        crowd = draw_people(evening(people=10_000, stay_seconds=120, stays=stays))
         assert sum(person.stays for person in crowd) / len(crowd) == pytest.approx(120, rel=0.03), stays
 
 

@@ -1,4 +1,4 @@
-"""`python -m fairline`: the same as the command `fairline`."""
+"""The entry point of `python -m fairline`, which is the same as the command `fairline`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What a process remembers so as not to work it out again, bounded by bytes: it must not grow with how much strangers
-send, nor with how many honest people come. All that one process remembers has 32 MB together, of which each kind has
-its share. What is forgotten is worked out again.
+"""Caches with a limit in bytes.
+
+A cache must not grow with the data that strangers send, nor with the number of people. All caches of one process have
+32 MB together, and each kind of entry has a share of it. An entry that was removed is computed again when needed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 MB = 1_000_000
-#: All that one process may remember, in bytes.
+#: The size of all caches of one process, in bytes.
 MOST = 32 * MB
-#: How much of it each kind has.
+#: The share of each kind of entry.
 SHARES = {
     "heads": 14 * MB,
     "ticket tokens": 5 * MB,
@@ -27,13 +28,14 @@ SHARES = {
     "errands": 1 * MB,
     "codes": 2 * MB,
 }
-#: What an entry takes beside its key and its value: a place in a dict that is about half full.
+#: The bytes of an entry in addition to its key and value: a slot in a dict that is about half full.
 ENTRY = 150
 
 
 class BoundedCache(Generic[K, V]):
-    """Values by key, of at most so many bytes. There are a young and an old half: what is asked for is young again, and
-    when the young half is full, the old one is forgotten. So what is used stays, and to ask for it costs little."""
+    """A cache of at most `most` bytes. It has a young and an old half. An entry that is read moves to the young half.
+    When the young half is full, it becomes the old half, and the entries of the previous old half are removed. So
+    entries in use stay, and a read costs little."""
 
     __slots__ = ("_half", "_old", "_size", "_young")
 
@@ -50,7 +52,7 @@ class BoundedCache(Generic[K, V]):
         return key in self._young or key in self._old
 
     def get(self, key: K) -> V | None:
-        """The value of a key; None where there is none any more."""
+        """Return the value of a key; None if it is not in the cache."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -60,17 +62,17 @@ class BoundedCache(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Remember a value that takes so many bytes with its key; one that would take half of all is not."""
+        """Add a value that takes `size` bytes with its key. A value larger than half of the cache is not added."""
         size += ENTRY
         if size <= self._half:
             self._keep(key, (value, size))
 
     def keys(self) -> list[K]:
-        """All keys, those that were not asked for lately first."""
+        """Return all keys, the least recently read first."""
         return [*(key for key in self._old if key not in self._young), *self._young]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._young, self._old, self._size = {}, {}, 0
 
     def _keep(self, key: K, entry: tuple[V, int]) -> None:
@@ -81,26 +83,26 @@ class BoundedCache(Generic[K, V]):
         self._young[key] = entry
 
 
-def remembering(most: int, work: Callable[[K], V], size: Callable[[K, V], int] | None = None) -> Callable[[K], V]:
-    """The same function, whose results are remembered."""
-    remembered, measure = BoundedCache[K, V](most), size or _size
+def cached(most: int, work: Callable[[K], V], size: Callable[[K, V], int] | None = None) -> Callable[[K], V]:
+    """Return `work` with a cache of at most `most` bytes for its results."""
+    cache, measure = BoundedCache[K, V](most), size or _size
 
-    def known(key: K) -> V:
-        found = remembered.get(key)
+    def cached_work(key: K) -> V:
+        found = cache.get(key)
         if found is None:
             found = work(key)
-            remembered.put(key, found, measure(key, found))
+            cache.put(key, found, measure(key, found))
         return found
 
-    return known
+    return cached_work
 
 
 def _size(key: object, value: object) -> int:
-    return weight(key) + weight(value)
+    return size_in_bytes(key) + size_in_bytes(value)
 
 
-def weight(value: object) -> int:
-    """How many bytes a plain value takes, with what is in it."""
+def size_in_bytes(value: object) -> int:
+    """How many bytes a plain value takes, including the items of a tuple."""
     if isinstance(value, tuple):
-        return getsizeof(value) + sum(map(weight, value))
+        return getsizeof(value) + sum(map(size_in_bytes, value))
     return getsizeof(value)

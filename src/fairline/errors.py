@@ -1,7 +1,7 @@
-"""Every error Fairline raises, in one tree.
+"""The errors that Fairline raises, in one tree.
 
     FairlineError
-    ├── Invalid                   what was asked cannot be right
+    ├── Invalid                   a value that can never be accepted
     │   ├── InvalidRequest          a field of a call
     │   └── InvalidSettings         a field of a queue's or the server's settings
     ├── NotFound
@@ -9,10 +9,10 @@
     │   ├── TicketNotFound
     │   ├── PriorityPassNotFound
     │   ├── RevisionNotFound
-    │   ├── KeyNotFound
     │   ├── WebhookNotFound
-    │   └── DeliveryNotFound
-    ├── Refused                   right in itself, but not now or not for you
+    │   ├── DeliveryNotFound
+    │   └── KeyNotFound
+    ├── Refused                   a valid call that is refused now, or to this caller
     │   ├── QueueExists
     │   ├── QueueFull                       (a retry may help)
     │   ├── QueueMaintenance                (a retry may help)
@@ -30,23 +30,23 @@
     │   ├── TicketExpired
     │   ├── SessionTaken
     │   ├── SettingsChanged
-    │   ├── LastAdminKey
     │   ├── TooManyWebhooks
     │   ├── MailNotSetUp
+    │   ├── LastAdminKey
     │   └── RateLimited                     (a retry helps, after `retry_after`)
     │       └── TooManyStreams
+    ├── KeyMissing                a call of an operator without an admin key
+    ├── KeyInvalid
+    ├── SignedOut
+    ├── CrossSite
+    ├── Forbidden                 the admin key does not allow the call
     ├── TokenError
     │   ├── TokenMissing
     │   ├── TokenInvalid
     │   ├── TokenMoved
     │   └── TokenExpired
-    ├── KeyMissing                an operator's call without an admin key
-    ├── KeyInvalid
-    ├── SignedOut
-    ├── CrossSite
-    ├── Forbidden                 the admin key does not allow the call
-    ├── ServiceFailed             someone else's service did not answer as it should
-    │   └── AddressRefused          it is not to be called at all
+    ├── ServiceFailed             an external service did not answer as it should
+    │   └── AddressRefused          its address must not be called
     ├── StoreError
     │   ├── StoreUnavailable                (a retry helps)
     │   ├── StoreOverloaded                 (a retry helps)
@@ -58,10 +58,10 @@
     ├── NotReady
     └── NoPicture
 
-The gate of a site has errors of its own below FairlineError, in `fairline.gate.errors`.
+The gate of a site has errors of its own, derived from FairlineError, in `fairline.gate.errors`.
 
-A message says what was wrong, what was found, and what to do next. `code` is what programs branch on and never changes;
-`retry_after` is set, in seconds, where trying the same again can help.
+A message says what was wrong, what was found, and what to do next. `code` is for programs and never changes.
+`retry_after` is set, in seconds, if trying the same call again can help.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ from typing import ClassVar
 
 
 class FairlineError(Exception):
-    """The root of all errors Fairline raises on purpose."""
+    """The base class of all errors that Fairline raises on purpose."""
 
     code: ClassVar[str] = "error"
 
@@ -102,13 +102,13 @@ class InvalidSettings(Invalid):
 
 
 class NotFound(FairlineError):
-    """Something named in a call is not there."""
+    """Something named in a call does not exist."""
 
     code = "not_found"
 
 
 class QueueNotFound(NotFound):
-    """No queue has this name."""
+    """No queue has this id."""
 
     code = "queue_not_found"
 
@@ -123,7 +123,7 @@ class TicketNotFound(NotFound):
     code = "ticket_not_found"
 
     def __init__(self, queue: str, number: int) -> None:
-        super().__init__(f"Queue {queue!r} has no ticket {number}: it was never given, or its record has been purged.")
+        super().__init__(f"Queue {queue!r} has no ticket {number}: it never existed, or its record has been purged.")
         self.queue = queue
         self.number = number
 
@@ -138,24 +138,15 @@ class PriorityPassNotFound(NotFound):
 
 
 class RevisionNotFound(NotFound):
-    """The settings were never at this version, or it is not kept any more."""
+    """The settings never had this version, or it is too old."""
 
     code = "revision_not_found"
 
     def __init__(self, queue: str, version: int) -> None:
         super().__init__(
-            f"The history of queue {queue!r} has no version {version}: the settings were never at it, or that is "
-            "too long ago. Read the history to see which there are."
+            f"The history of queue {queue!r} has no version {version}: the settings never had it, or it is too old. "
+            "Read the history to see the versions."
         )
-
-
-class KeyNotFound(NotFound):
-    """No admin key has this id."""
-
-    code = "key_not_found"
-
-    def __init__(self, key_id: str) -> None:
-        super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
 
 
 class WebhookNotFound(NotFound):
@@ -178,19 +169,28 @@ class DeliveryNotFound(NotFound):
         )
 
 
+class KeyNotFound(NotFound):
+    """No admin key has this id."""
+
+    code = "key_not_found"
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"There is no admin key {key_id!r}. List them to see the ids.")
+
+
 class Refused(FairlineError):
-    """A call that is right in itself and is refused as things stand."""
+    """A valid call that is refused in the present state, or to this caller."""
 
     code = "refused"
 
 
 class QueueExists(Refused):
-    """A queue of this name is there already."""
+    """A queue with this id exists already."""
 
     code = "queue_exists"
 
     def __init__(self, queue: str) -> None:
-        super().__init__(f"There is a queue {queue!r} already. Change its settings, or choose another name.")
+        super().__init__(f"Queue {queue!r} exists already. Change its settings, or choose another name.")
 
 
 class QueueFull(Refused):
@@ -206,34 +206,34 @@ class QueueFull(Refused):
 
 
 class QueueMaintenance(Refused):
-    """The queue takes nobody while it is in maintenance."""
+    """The queue accepts nobody while it is in maintenance."""
 
     code = "queue_maintenance"
 
     def __init__(self, queue: str, retry_after: float = 60) -> None:
         super().__init__(
-            f"Queue {queue!r} is in maintenance and takes nobody now. Try again in {retry_after:g} s.",
+            f"Queue {queue!r} is in maintenance and accepts nobody now. Try again in {retry_after:g} s.",
             retry_after=retry_after,
         )
 
 
 class QueueClosed(Refused):
-    """The queue takes nobody outside of its opening hours, nor whoever could not be served before it closes."""
+    """The queue accepts nobody outside its opening hours, and nobody who could not be served before it closes."""
 
     code = "queue_closed"
 
     def __init__(
         self, queue: str, *, early: bool = False, opens_at: int | None = None, retry_after: float = 60
     ) -> None:
-        found = "takes nobody any more today: the line is as long as can be served" if early else "is closed"
-        super().__init__(f"Queue {queue!r} {found}. Come back when it opens again.", retry_after=retry_after)
+        problem = "accepts nobody else today: the line is as long as can be served" if early else "is closed"
+        super().__init__(f"Queue {queue!r} {problem}. Come back when it opens again.", retry_after=retry_after)
         self.early = early
         self.opens_at = opens_at
-        """When it opens, in milliseconds since 1970; None where that is not known."""
+        """When it opens, in milliseconds since 1970; None if that is not known."""
 
 
 class QueuePaused(Refused):
-    """A queue that is not active calls nobody, not even by hand."""
+    """Nobody can be called while the queue is not active, not even by staff."""
 
     code = "queue_paused"
 
@@ -248,28 +248,29 @@ class AtCapacity(Refused):
 
     def __init__(self, queue: str) -> None:
         super().__init__(
-            f"There is no room inside queue {queue!r}. Wait until someone is done, or raise max_active or the stock.",
+            f"Queue {queue!r} has no free capacity inside. Wait until someone is done, or raise max_active or the "
+            "stock.",
             retry_after=5,
         )
 
 
 class AlreadyInLine(Refused):
-    """The named person holds a ticket, and the caller has not proved to be that person."""
+    """The person has a ticket, and the caller has not proved to be this person."""
 
     code = "already_in_line"
 
     def __init__(self, queue: str) -> None:
         super().__init__(
-            f"Someone with these details is in queue {queue!r} already. "
-            "Come back with the same browser or client_id to get that place again."
+            f"Someone with these details is already in queue {queue!r}. "
+            "Use the same browser or client_id to come back to that place."
         )
 
 
 class HolderInLine(AlreadyInLine):
-    """Whoever holds this ticket, or is to hold it, has another one in the same queue."""
+    """The person who holds or would get this ticket already has another one in the same queue."""
 
     def __init__(self, queue: str) -> None:
-        Refused.__init__(self, f"They have another place in queue {queue!r} already. Use that one, or end it first.")
+        Refused.__init__(self, f"They already have another place in queue {queue!r}. Use that one, or end it first.")
 
 
 class PassInvalid(Refused):
@@ -282,14 +283,14 @@ class PassInvalid(Refused):
 
 
 class UserTokenMissing(Refused):
-    """A join that does not prove whose it is, where the queue takes no other."""
+    """The queue requires a user token, and the join has none."""
 
     code = "user_token_missing"
 
     def __init__(self, queue: str) -> None:
         super().__init__(
-            f"Queue {queue!r} takes nobody whose site does not say who they are. Come by the link of the site, which "
-            "sends a signed 'user_token'."
+            f"Queue {queue!r} only accepts people with a signed 'user_token' of the site. Use the link on the site, "
+            "which sends one."
         )
 
 
@@ -312,7 +313,7 @@ class UserTokenExpired(Refused):
 
 
 class IdempotencyConflict(Refused):
-    """The same idempotency key came with another body."""
+    """The same idempotency key was sent with another body."""
 
     code = "idempotency_conflict"
 
@@ -324,7 +325,7 @@ class IdempotencyConflict(Refused):
 
 
 class TransitionRefused(Refused):
-    """The ticket is in a state from which this action does not lead anywhere."""
+    """The state of the ticket does not allow this action."""
 
     code = "transition_refused"
 
@@ -351,7 +352,7 @@ class SessionTaken(Refused):
     code = "session_taken"
 
     def __init__(self) -> None:
-        super().__init__("This pass is in use by another browser. Go back to the one that started it, or join again.")
+        super().__init__("This session is in use by another browser. Continue in that browser, or join again.")
 
 
 class SettingsChanged(Refused):
@@ -364,35 +365,35 @@ class SettingsChanged(Refused):
         self.found = found
 
 
-class LastAdminKey(Refused):
-    """Nobody would be left who can make keys."""
-
-    code = "last_admin_key"
-
-    def __init__(self) -> None:
-        super().__init__("This is the last key with the role admin. Make another one first, then remove this one.")
-
-
 class TooManyWebhooks(Refused):
-    """As many webhooks as are looked after."""
+    """The server has the largest allowed number of webhooks."""
 
     code = "too_many_webhooks"
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"There are {most} webhooks already, which is the most. Remove one that is not needed first.")
+        super().__init__(f"There are {most} webhooks already, which is the limit. Remove one that is not needed first.")
 
 
 class MailNotSetUp(Refused):
-    """Mail is to be sent, and there is no server for it."""
+    """Mail cannot be sent, because no mail server is configured."""
 
     code = "mail_not_set_up"
 
     def __init__(self) -> None:
-        super().__init__("This server sends no mail. Set smtp_url and mail_from, and start it again.")
+        super().__init__("This server cannot send mail. Set smtp_url and mail_from, and restart it.")
+
+
+class LastAdminKey(Refused):
+    """Without this key, nobody could create keys any more."""
+
+    code = "last_admin_key"
+
+    def __init__(self) -> None:
+        super().__init__("This is the last key with the role admin. Create another one first, then remove this one.")
 
 
 class RateLimited(Refused):
-    """Too many calls of one kind by one address, phone, e-mail address, user or token."""
+    """Too many calls of one kind from one address, phone, e-mail address, user or token."""
 
     code = "rate_limited"
 
@@ -405,31 +406,81 @@ class RateLimited(Refused):
 
 
 class TooManyStreams(RateLimited):
-    """As many open streams as a ticket, an address or a server may have."""
+    """The ticket, the address or the server has the largest allowed number of open streams."""
 
     def __init__(self, who: str, most: int, retry_after: float = 30) -> None:
         Refused.__init__(
             self,
-            f"This {who} has {most:,} open streams already, which is the most. Close one, or do without: send "
-            f"heartbeats, or ask for the board every few seconds. A stream can be tried again in {retry_after:g} s.",
+            f"This {who} has {most:,} open streams already, which is the limit. Close one, or use no stream: send "
+            f"heartbeats, or read the board every few seconds. Try a stream again in {retry_after:g} s.",
             retry_after=retry_after,
         )
         self.who = who
 
 
+class KeyInvalid(FairlineError):
+    """The admin key was never valid on this server, or it was removed."""
+
+    code = "key_invalid"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This admin key is not valid. Check it for typing errors, or create one with 'fairline keys create'."
+        )
+
+
+class Forbidden(FairlineError):
+    """The role of the admin key does not allow this call."""
+
+    code = "forbidden"
+
+    def __init__(self, has: str, needs: str) -> None:
+        super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
+
+
+class KeyMissing(FairlineError):
+    """The call came without an admin key."""
+
+    code = "key_missing"
+
+    def __init__(self) -> None:
+        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
+
+
+class SignedOut(FairlineError):
+    """The session of the dashboard is over."""
+
+    code = "signed_out"
+
+    def __init__(self) -> None:
+        super().__init__("You are signed out: the session is over, or its key was removed. Sign in at /admin.")
+
+
+class CrossSite(FairlineError):
+    """A call without an admin key did not come from the dashboard."""
+
+    code = "cross_site"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This call came without an admin key, and not from the dashboard. Programs send their key as "
+            "'Authorization: Bearer …'; behind a proxy, set public_url, or make the proxy pass on the Host header."
+        )
+
+
 class TokenError(FairlineError):
-    """A token that does not open what was asked for."""
+    """A token that does not give access to what was asked for."""
 
     code = "token_invalid"
 
 
 class TokenMissing(TokenError):
-    """No token came with the call."""
+    """The call has no token."""
 
     code = "token_missing"
 
     def __init__(self) -> None:
-        super().__init__("This call needs a token. Send the one you were given as 'Authorization: Bearer …'.")
+        super().__init__("This call needs a token. Send the token of your ticket as 'Authorization: Bearer …'.")
 
 
 class TokenInvalid(TokenError):
@@ -440,7 +491,7 @@ class TokenInvalid(TokenError):
 
 
 class TokenMoved(TokenError):
-    """The ticket has gone on to another device: this one's token is of no use any more."""
+    """The ticket has moved to another device, so the token of this device is not valid any more."""
 
     code = "token_moved"
 
@@ -449,114 +500,63 @@ class TokenMoved(TokenError):
 
 
 class TokenExpired(TokenError):
-    """A token past its time; the place may well be there still."""
+    """The token has expired; the place may still exist."""
 
     code = "token_expired"
 
     def __init__(self) -> None:
-        super().__init__("The token has expired. Join again to get a new one: your place is kept while it lives.")
-
-
-class KeyMissing(FairlineError):
-    """No admin key came with the call."""
-
-    code = "key_missing"
-
-    def __init__(self) -> None:
-        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
-
-
-class KeyInvalid(FairlineError):
-    """The key is none of this server's, or was taken away."""
-
-    code = "key_invalid"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This admin key is not valid. Make one with 'fairline keys create', or check for a typing error."
-        )
-
-
-class SignedOut(FairlineError):
-    """The session of the dashboard is over."""
-
-    code = "signed_out"
-
-    def __init__(self) -> None:
-        super().__init__("You are signed out: the session is over, or its key was taken away. Sign in at /admin.")
-
-
-class CrossSite(FairlineError):
-    """A call without a key of its own did not come from the dashboard."""
-
-    code = "cross_site"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This call came without an admin key, and not from the dashboard. Programs send their key as "
-            "'Authorization: Bearer …'; behind a proxy, set public_url, or see that it hands on the Host header."
-        )
-
-
-class Forbidden(FairlineError):
-    """The key allows less than this call needs."""
-
-    code = "forbidden"
-
-    def __init__(self, has: str, needs: str) -> None:
-        super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
+        super().__init__("The token has expired. Join again to get a new one; if your place still exists, you keep it.")
 
 
 class ServiceFailed(FairlineError):
-    """A service of someone else's did not answer as it should. The message is short, and has nothing of what it
-    answered."""
+    """An external service did not answer as it should. The message is short and does not contain its answer."""
 
     code = "service_failed"
 
 
 class AddressRefused(ServiceFailed):
-    """An address inside the house, which nobody outside may make us call."""
+    """An address in a private network. Strangers must not be able to make the server call it."""
 
     code = "address_refused"
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            f"{host!r:.80} leads to a private address. If that is meant, set webhook_private_addresses to allow."
+            f"{host!r:.80} leads to a private address. If that is intended, set webhook_private_addresses to allow."
         )
 
 
 class StoreError(FairlineError):
-    """The store could not do its part."""
+    """The store failed or refused a call."""
 
     code = "store_error"
 
 
 class StoreUnavailable(StoreError):
-    """The store did not answer. What was asked may or may not have been done; asking again with the same
-    client id or idempotency key is safe."""
+    """The store did not answer. The call may or may not have been carried out; a retry with the same client id or
+    idempotency key is safe."""
 
     code = "store_unavailable"
 
     def __init__(self, problem: str, retry_after: float = 2) -> None:
         super().__init__(
-            f"The store is away: {problem.rstrip('.')}. Try again in {retry_after:g} s.", retry_after=retry_after
+            f"The store is unavailable: {problem.rstrip('.')}. Try again in {retry_after:g} s.", retry_after=retry_after
         )
 
 
 class StoreOverloaded(StoreError):
-    """More calls wait for the store than the bound allows; this one was not sent."""
+    """Too many calls wait for the store; this one was not sent."""
 
     code = "store_overloaded"
 
     def __init__(self, waiting: int, retry_after: float = 1) -> None:
         super().__init__(
-            f"{waiting:,} calls wait for the store already; this one was not made. Try again in {retry_after:g} s.",
+            f"{waiting:,} calls are waiting for the store; this one was not sent. Try again in {retry_after:g} s.",
             retry_after=retry_after,
         )
 
 
 class StoreFolderInUse(StoreError):
-    """Another running Fairline keeps its embedded store in this folder."""
+    """Another running Fairline process uses the embedded store in this folder."""
 
     code = "store_folder_in_use"
 
@@ -568,24 +568,24 @@ class StoreFolderInUse(StoreError):
 
 
 class StoreFolderUnfit(StoreError):
-    """No embedded store can be kept in this folder; `problem` says why, and `advice` what to do."""
+    """This folder cannot be used for an embedded store; `problem` says why, and `advice` what to do."""
 
     code = "store_folder_unfit"
 
     def __init__(self, folder: str, problem: str, advice: str) -> None:
-        super().__init__(f"The data folder cannot be {folder}: {problem}. {advice}")
+        super().__init__(f"The data folder {folder} cannot be used: {problem}. {advice}")
         self.problem = problem
         self.advice = advice
 
 
 class StoreNotSupported(StoreError):
-    """The address or the server behind it is not one Fairline can use."""
+    """Fairline cannot use this store address, or the server behind it."""
 
     code = "store_not_supported"
 
 
 class ServerUnreachable(FairlineError):
-    """No server answers where it should."""
+    """No server answers at the URL of a command."""
 
     code = "server_unreachable"
 
@@ -597,7 +597,7 @@ class ServerRefused(FairlineError):
 
 
 class NotReady(FairlineError):
-    """A server answers, and cannot serve as it should."""
+    """A server answers, but it is not ready."""
 
     code = "not_ready"
 

@@ -1,4 +1,4 @@
-"""Logs: readable on a terminal, JSON elsewhere."""
+"""Sets up logging: readable text on a terminal, JSON elsewhere."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _json(line: Any, **_: Any) -> str:
     return visible_json(_encode(line).decode())
 
 
-def _shown(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Values that strangers wrote must not steer the terminal that shows them."""
+def _visible_values(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Escape control characters: values that strangers wrote must not control the terminal."""
     return {name: visible(value) if isinstance(value, str) else value for name, value in line.items()}
 
 
@@ -34,16 +34,16 @@ def _traceback(stream: TextIO, failure: Any) -> None:
     stream.write(visible_lines(written.getvalue()))
 
 
-class _Shown(logging.Formatter):
-    """Lines of the libraries, which say what came over the network too."""
+class _VisibleFormatter(logging.Formatter):
+    """Escapes the log lines of libraries, which contain data from the network too."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible_lines(super().format(record))
 
 
-class _Taken:
-    """Where lines go while they are taken. That they are not, since the disk is full or whoever read them is gone, must
-    not stop what they tell of."""
+class _SafeStream:
+    """A stream that ignores write errors. A log line that cannot be written, because the disk is full or the reader is
+    gone, must not stop the work that it reports."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -61,7 +61,7 @@ class _Taken:
 def set_up_logs(kind: LogFormat) -> None:
     """Write structured logs to standard error, one line each."""
     text = kind is LogFormat.TEXT or (kind is LogFormat.AUTO and sys.stderr.isatty())
-    # Tracebacks go without the values of variables: phone numbers, tokens and secrets are among them.
+    # Tracebacks leave out the values of variables, because these include phone numbers, tokens and secrets.
     exceptions = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
     renderer: Any = (
         structlog.dev.ConsoleRenderer(exception_formatter=_traceback)
@@ -72,14 +72,14 @@ def set_up_logs(kind: LogFormat) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _shown if text else exceptions,
+            _visible_values if text else exceptions,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        # One write a line: several workers share this stream.
-        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Taken(sys.stderr))),
+        # One write per line, because several workers share this stream.
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _SafeStream(sys.stderr))),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Shown("%(name)s: %(message)s"))
+    handler.setFormatter(_VisibleFormatter("%(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -1,4 +1,4 @@
-"""The server's own settings: defaults, then a file, then FAIRLINE_* variables, then flags; the later wins."""
+"""The settings of the server: from defaults, then a file, then FAIRLINE_* variables, then flags; the later wins."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fairline.errors import InvalidSettings
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-#: Read from the working folder where no file is named.
+#: Read from the working directory if no file is given.
 DEFAULT_FILE = Path("fairline.toml")
 
 
 class ServerRole(StrEnum):
-    """What a process does: everything, only HTTP, or only the keeping."""
+    """What a process does: everything, only HTTP, or only the work of the keeper."""
 
     ALL = "all"
     WEB = "web"
@@ -35,7 +35,7 @@ class ServerRole(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """How logs are written: `auto` is text on a terminal and JSON elsewhere."""
+    """The format of logs: `auto` is text on a terminal and JSON elsewhere."""
 
     AUTO = "auto"
     JSON = "json"
@@ -43,20 +43,20 @@ class LogFormat(StrEnum):
 
 
 class PrivateAddresses(StrEnum):
-    """Whether webhooks may go to addresses inside the house: loopback, private networks and the like."""
+    """Whether webhooks may be sent to private addresses: loopback, private networks and similar."""
 
     REFUSE = "refuse"
     ALLOW = "allow"
 
 
 def default_data() -> Path:
-    """A folder in the user's data directory."""
+    """The default data folder, in the user's data directory."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "fairline"
 
 
 class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Everything `fairline serve` can be told."""
+    """All settings of `fairline serve`."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
@@ -81,12 +81,12 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
 
 
 NAMES = ServerSettings.__struct_fields__
-#: A secret with fewer characters can be guessed.
-LONG_ENOUGH = 16
+#: A secret with fewer characters could be guessed.
+MIN_SECRET_LENGTH = 16
 SECRETS = ("secret", "admin_key")
 _PREFIX = "FAIRLINE_"
-#: Of the variables that begin so, those that are no settings of the server: the command line reads FAIRLINE_URL.
-_OTHERS = ("URL",)
+#: Variables with this prefix that are not server settings: the command line reads FAIRLINE_URL.
+_OTHER_VARIABLES = ("URL",)
 _DURATIONS = {name for name in NAMES if name.endswith("_seconds")}
 _LISTS = {"trusted_proxies", "cors_origins"}
 
@@ -98,8 +98,8 @@ def load(
     flags: Mapping[str, Any] | None = None,
     serving: bool = False,
 ) -> ServerSettings:
-    """The settings from all sources, or InvalidSettings naming the setting and where it came from. For a server that is
-    about to start (`serving`), secrets that can be guessed are refused too."""
+    """Return the settings from all sources, or raise InvalidSettings with the setting and its source. For a server that
+    is about to start (`serving`), secrets that could be guessed are refused too."""
     environ = os.environ if environ is None else environ
     if file is None and DEFAULT_FILE.is_file():
         file = DEFAULT_FILE
@@ -118,7 +118,7 @@ def load(
     except msgspec.ValidationError as error:
         name = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
         value, source = found[name]
-        got = "got something else" if name in SECRETS else f"got {value!r:.80}"  # secrets are not shown
+        got = "got something else" if name in SECRETS else f"got {value!r:.80}"  # never show a secret
         raise InvalidSettings(name, f"must be {_allowed(name)}; {got} from {source}") from None
     for name in SECRETS if serving else ():
         if name in found:
@@ -139,12 +139,14 @@ def load(
 
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
-    """A warning for each FAIRLINE_* variable that nothing reads: it may be one that was mistyped."""
-    known = [*map(str.upper, NAMES), *_OTHERS]
+    """A warning for each FAIRLINE_* variable that nothing reads, because it may be mistyped."""
+    known = [*map(str.upper, NAMES), *_OTHER_VARIABLES]
     given = sorted(os.environ if environ is None else environ)
     unknown = [name for each in given if (name := each.removeprefix(_PREFIX)) != each and name not in known]
     hints = (did_you_mean(name, known, prefix=_PREFIX) for name in unknown)
-    return [f"{_PREFIX}{name} is no setting, and is ignored.{hint}" for name, hint in zip(unknown, hints, strict=True)]
+    return [
+        f"{_PREFIX}{name} is not a setting and is ignored.{hint}" for name, hint in zip(unknown, hints, strict=True)
+    ]
 
 
 def _variable(name: str) -> str:
@@ -152,8 +154,8 @@ def _variable(name: str) -> str:
 
 
 def _allowed(name: str) -> str:
-    """What a setting may be, in words."""
-    from msgspec import inspect  # needed for mistakes alone
+    """What a setting allows, as text."""
+    from msgspec import inspect  # imported late: only needed after a mistake
 
     (kind,) = (each.type for each in msgspec.structs.fields(ServerSettings) if each.name == name)
     match inspect.type_info(kind):
@@ -172,15 +174,15 @@ def _allowed(name: str) -> str:
 
 def _check_secret(name: str, value: str, source: str) -> None:
     length = len(value.strip())
-    if length < LONG_ENOUGH:
-        problem = f"has {length} characters in {source}; it needs at least {LONG_ENOUGH}, or it can be guessed"
-        raise InvalidSettings(name, f"{problem}. Make a good one: openssl rand -hex 32")
+    if length < MIN_SECRET_LENGTH:
+        problem = f"has {length} characters in {source}; it needs at least {MIN_SECRET_LENGTH}, or it can be guessed"
+        raise InvalidSettings(name, f"{problem}. Create a good one: openssl rand -hex 32")
 
 
 def _public_url(text: str) -> str:
     found = base_address(text)
     if found is None:
-        problem = "must be the address that people reach this server by, such as https://wait.example"
+        problem = "must be the address at which people reach this server, such as https://wait.example"
         raise InvalidSettings("public_url", f"{problem}; got {text!r:.80}")
     return found
 
@@ -197,19 +199,19 @@ def _check_mail(settings: ServerSettings) -> None:
     if settings.smtp_url:
         relay_of(settings.smtp_url)
         if not settings.mail_from:
-            raise InvalidSettings("mail_from", "is needed with smtp_url: the address that mail comes from")
+            raise InvalidSettings("mail_from", "is required with smtp_url: the sender address of mail")
     if settings.mail_from:
         check_sender(settings.mail_from)
 
 
 def duration(text: str) -> float | None:
-    """The seconds of a duration such as `10s` or `1.5h`; None where it is none."""
+    """The seconds of a duration such as `10s` or `1.5h`; None if the text is not a duration."""
     found = _DURATION.fullmatch(text.strip())
     return float(found.group(1)) * _UNITS[found.group(2)] if found else None
 
 
 def _read(file: Path) -> dict[str, Any]:
-    import yaml  # takes a while to load, and most have no file
+    import yaml  # imported late: it loads slowly, and most servers have no file
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -217,18 +219,18 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise InvalidSettings("config", f"cannot read {file}: {error.strerror or error}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as error:
-        raise InvalidSettings("config", f"{file} is not proper TOML or YAML: {error}") from None
+        raise InvalidSettings("config", f"{file} is not valid TOML or YAML: {error}") from None
     if not isinstance(content, dict):
         raise InvalidSettings("config", f"{file} must hold names and values")
     for name in map(str, content):
         if name not in NAMES:
-            hint = did_you_mean(name, NAMES) or f" There are: {', '.join(NAMES)}."
-            raise InvalidSettings(name[:80], f"is no setting of the server, in {file}.{hint}")
+            hint = did_you_mean(name, NAMES) or f" Settings are: {', '.join(NAMES)}."
+            raise InvalidSettings(name[:80], f"is not a server setting, in {file}.{hint}")
     return content
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Durations may be written as `10s`, lists as `a, b`."""
+    """Read the text forms of values: durations such as `10s`, and lists such as `a, b`."""
     if name in _DURATIONS and isinstance(value, str):
         seconds = duration(value)
         return value if seconds is None else seconds

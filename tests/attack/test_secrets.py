@@ -9,7 +9,7 @@ import httpx
 from fairline.domain.tokens import Keyring
 from fairline.service.admin_keys import AdminKeys
 from fairline.service.fairline import Fairline
-from fairline.settings import LONG_ENOUGH
+from fairline.settings import MIN_SECRET_LENGTH
 from fairline.store import Role, Store
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer
@@ -71,7 +71,7 @@ def test_keys_that_are_made_are_long_and_nobody_chooses_one(server: RunningServe
     made = operator.post("/api/v1/admin/keys", json={"role": "viewer"}).json()["key"]
     said = fairline("keys", "create", FAIRLINE_URL=server.base_url, FAIRLINE_DATA=str(server.data))
     for key in (made, said.stdout.splitlines()[0]):
-        assert len(key) >= 2 * LONG_ENOUGH
+        assert len(key) >= 2 * MIN_SECRET_LENGTH
         headers = {"authorization": f"Bearer {key}"}
         assert httpx.get(f"{server.base_url}/api/v1/admin/session", headers=headers).status_code == 200
 

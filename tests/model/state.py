@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairline.domain.events import EventType
-from fairline.domain.order import Order
 from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
+from tests.model.order import Order
 from tests.model.records import AuditEntry, Bucket, Desk, Flow, Happened, Issued, Pressed, Revocation
 
 

@@ -53,7 +53,7 @@ EVERY_CALL: dict[str, Callable[[Fairline, QueueId], Awaitable[object]]] = {
     "configure": lambda service, queue: service.configure(queue, {"name": "x"}),
     "configure at a version": lambda service, queue: service.configure(queue, {"name": "x"}, 1),
     "set_stock": lambda service, queue: service.set_stock(queue, 1),
-    "set_stock by a service": lambda service, queue: service.set_stock(queue, 1, told_by="https://shop.test/"),
+    "set_stock by a service": lambda service, queue: service.set_stock(queue, 1, source_url="https://shop.test/"),
     "version": lambda service, queue: service.version(queue),
     "settings": lambda service, queue: service.settings(queue),
     "delete": lambda service, queue: service.delete(queue),

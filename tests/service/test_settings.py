@@ -102,14 +102,14 @@ async def test_changes_of_different_settings_at_once_all_survive(
 async def test_stock_is_set_once_whoever_comes_first(open_service: OpenService, make_queue: MakeQueue) -> None:
     queue = await make_queue(stock_url=SERVICE)
     services = [await open_service() for _ in range(4)]
-    answers = await asyncio.gather(*(services[n % 4].set_stock(queue, n, told_by=SERVICE) for n in range(20)))
+    answers = await asyncio.gather(*(services[n % 4].set_stock(queue, n, source_url=SERVICE) for n in range(20)))
     stocks = {answer.settings.stock for answer in answers}
     assert len(stocks) == 1
     assert (await services[0].settings(queue)).settings.stock in stocks
     assert (await services[0].set_stock(queue, 500)).settings.stock == 500
-    assert (await services[0].set_stock(queue, 7, told_by=SERVICE)).settings.stock == 500
+    assert (await services[0].set_stock(queue, 7, source_url=SERVICE)).settings.stock == 500
     assert (await services[0].set_stock(queue, None)).settings.stock is None
-    assert (await services[0].set_stock(queue, 7, told_by="https://other.test/")).settings.stock is None
+    assert (await services[0].set_stock(queue, 7, source_url="https://other.test/")).settings.stock is None
     for bad in (-1, 10**10, 1.5, "5"):
         with pytest.raises(InvalidSettings, match="stock"):
             await services[0].set_stock(queue, bad)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Priorities: what place a ticket takes. `line.Order` is the reference; test_model.py tries long random histories."""
+"""Priorities: which place a ticket takes, by `tests.model.order.Order`; test_model.py tries long random histories."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from itertools import product
 
 import pytest
 
-from fairline.domain.order import BAND, LEVELS, SPAN, Order, PriorityPolicy
+from fairline.domain.order import BAND, LEVELS, SPAN, PriorityPolicy
 from fairline.domain.ticket import Action
 from fairline.errors import InvalidRequest, TicketNotFound
 from fairline.store import Arrival, Joined
+from tests.model.order import Order
 from tests.store.venue import OpenVenue
 
 SHARES = (0.0, 0.1, 0.5, 1.0)

@@ -15,7 +15,7 @@ import pytest
 
 from fairline.errors import InvalidSettings
 from fairline.process.secrets import ADMIN_KEY, SECRET, make_secret, read_secret
-from fairline.settings import LONG_ENOUGH
+from fairline.settings import MIN_SECRET_LENGTH
 
 WHOLE = "s" * 64
 NOWHERE = "valkey://127.0.0.1:9"
@@ -41,14 +41,14 @@ def test_a_start_on_a_full_disk_leaves_no_secret_that_all_know(tmp_path: Path) -
     data = tmp_path / "data"
     assert f"secret: cannot be kept in {data / SECRET} (File too large)" in serve(data, full=True)
     assert list(data.iterdir()) == []
-    assert "The store is away" in serve(data)
+    assert "The store is unavailable" in serve(data)
     assert len(read_secret(data, SECRET)) == 64
 
 
 def test_a_server_does_not_start_with_a_secret_that_is_empty(tmp_path: Path) -> None:
     (tmp_path / SECRET).touch(0o600)
     said = serve(tmp_path)
-    assert f"secret: has 0 characters in {tmp_path / SECRET}; it needs at least {LONG_ENOUGH}" in said
+    assert f"secret: has 0 characters in {tmp_path / SECRET}; it needs at least {MIN_SECRET_LENGTH}" in said
     assert "remove it along with admin-key, and the next start makes new ones" in said
 
 
@@ -105,7 +105,7 @@ def test_what_fails_there_leaves_nothing_either(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"x" * (LONG_ENOUGH - 1) + b"\n", b"\xff" * 40])
+@pytest.mark.parametrize("content", [b"", b"\n", b"x" * (MIN_SECRET_LENGTH - 1) + b"\n", b"\xff" * 40])
 @pytest.mark.parametrize(("name", "setting"), [(SECRET, "secret"), (ADMIN_KEY, "admin_key")])
 def test_a_spoilt_secret_is_refused_with_its_file(tmp_path: Path, name: str, setting: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)

@@ -1,1 +1,1 @@
-"""Helpers for asyncio that any layer may use: calls that go out together, and work that is done a little later."""
+"""Helpers for asyncio that any layer may use: grouped calls and debounced work."""

@@ -1,8 +1,8 @@
-"""Groups calls that arrive together into one store call.
+"""Grouping: combines calls that arrive together into one store call.
 
-Calls that come in while one store call is under way, and in the few turns of the event loop after it, form the next;
-there is never a timer. One call by itself goes out in the same turn of the event loop, a rush goes out in large
-batches, and the busier it gets the cheaper each call is: what a store call does once, it does once for many.
+Calls that arrive while a store call is under way, and in the few turns of the event loop after it, form the next store
+call; there is no timer. A single call is sent in the same turn of the event loop. A rush is sent in large batches, and
+the busier the server is, the cheaper each call becomes, because the fixed cost of a store call is shared by many.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from msgspec import Struct
 
 from fairline.errors import FairlineError, StoreOverloaded
 
-#: After so many turns of the event loop in which nobody came, nobody is waited for; nor after so many in all.
+#: A batch is sent after this many turns of the event loop without a new call, and after this many turns in total.
 QUIET_TURNS, MOST_TURNS = 3, 20
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Takes the answer to one call, or the error that came instead.
+#: Receives the answer to one call, or its error.
 Done: TypeAlias = Callable[[Result | Exception], None]
-#: Hears of each store call: its key, when it was sent, when each of its callers asked (all monotonic), and what
-#: came for each of them, or the error that came for all.
+#: Called after each store call with its key, when it was sent, when each of its callers asked (all monotonic), and the
+#: result for each of them, or the error for all.
 OnSent: TypeAlias = Callable[[Key, float, Sequence[float], Sequence[Result | FairlineError] | Exception], None]
 
 
 class GroupedCall(Struct, Generic[Result], frozen=True, eq=False):
-    """One call that is to be grouped: await it, or have `then` called with what comes, which takes no turn of the event
-    loop for each. Nothing is asked before that. Two that ask for the same are two calls."""
+    """A call that will be grouped. Await it, or pass a function to `then`, which needs no turn of the event loop for
+    each call. Nothing is sent before that. Two equal calls are two separate calls."""
 
     group: Grouping[Any, Any, Result]
     key: Any
     item: Any
 
     def then(self, done: Done[Result]) -> None:
-        """Ask, and have the answer or the error handed to `done`."""
+        """Make the call, and pass the answer or the error to `done`."""
         self.group.ask(self.key, self.item, done)
 
     def __await__(self) -> Generator[Any, None, Result]:
@@ -49,11 +49,12 @@ class GroupedCall(Struct, Generic[Result], frozen=True, eq=False):
 
 
 class Grouping(Generic[Key, Item, Result]):
-    """One kind of call. Calls with the same key (a queue) go out together; different keys do not wait for each other.
+    """One kind of call. Calls with the same key (a queue) are sent together; different keys do not wait for each other.
 
-    Each caller has an answer or an error of its own. A caller that gives up before its call is sent is left out; once
-    it is sent, it is done whether the caller waits or not, and never sent again. One that has waited longer than
-    `patience` seconds is answered instead of sent: a store that hangs costs its callers a bounded time, however many.
+    Each caller gets its own answer or error. The call of a caller that gives up before it is sent is dropped. A call
+    that was sent is carried out whether its caller waits or not, and is never sent again. A call that has waited longer
+    than `patience` seconds is answered with StoreOverloaded and not sent. So if the store hangs, callers wait for a
+    limited time, no matter how many there are.
     """
 
     def __init__(
@@ -75,25 +76,25 @@ class Grouping(Generic[Key, Item, Result]):
         self._count = 0
 
     def call(self, key: Key, item: Item) -> asyncio.Future[Result]:
-        """Ask for one thing; the answer comes with the batch it goes out in."""
+        """Make a call; the answer comes with the batch it is sent in."""
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self.ask(key, item, _Settles(future))
+        self.ask(key, item, _SetsFuture(future))
         return future
 
     def ask(self, key: Key, item: Item, done: Done[Result]) -> None:
-        """The same, with a function that is called with the answer or the error."""
+        """Make a call, and pass the answer or the error to `done`."""
         if self._count >= self._bound:
             raise StoreOverloaded(self._count)
         self._count += 1
         queue = self._waiting.get(key)
         if queue is None:
             queue = self._waiting[key] = deque()
-            # A task begins after this turn of the loop, so everything that arrives in it goes out together.
+            # A task starts after this turn of the loop, so all calls of this turn are sent together.
             self._sending[key] = asyncio.ensure_future(self._drain(key, queue))
         queue.append((item, done, monotonic()))
 
     async def close(self) -> None:
-        """Wait for what is on its way."""
+        """Wait for all calls under way."""
         while self._sending:
             await asyncio.wait(self._sending.values())
 
@@ -103,15 +104,15 @@ class Grouping(Generic[Key, Item, Result]):
                 await self._send_next(key, queue)
                 await self._gather(queue)
         finally:
-            # Nothing is kept for a key that nobody asks for: names made up by strangers cost nothing.
+            # Keep nothing for a key without calls: names invented by strangers take no memory.
             del self._sending[key], self._waiting[key]
             self._count -= len(queue)
-            for _, done, _ in queue:  # there are some only where the loop itself ends
-                _tell(done, FairlineError("Shutting down."))
+            for _, done, _ in queue:  # only if the event loop ends
+                _answer(done, FairlineError("Shutting down."))
 
     async def _gather(self, queue: deque[_Call[Item, Result]]) -> None:
-        """Those who were just answered hear it in the next turn of the loop, and some ask again at once. They and those
-        who came meanwhile go out together: the next call waits for as long as more come, turn by turn."""
+        """Wait for further calls, turn by turn, as long as more arrive. Callers that were just answered continue in the
+        next turn of the loop, and some call again at once; these calls and new ones are sent together."""
         quiet = turns = 0
         while quiet < QUIET_TURNS and turns < MOST_TURNS and len(queue) < self._batch:
             before = len(queue)
@@ -121,7 +122,7 @@ class Grouping(Generic[Key, Item, Result]):
 
     async def _send_next(self, key: Key, queue: deque[_Call[Item, Result]]) -> None:
         began = monotonic()
-        self._send_away(queue, began - self._patience)
+        self._refuse_old(queue, began - self._patience)
         calls = self._take(queue)
         if not calls:
             return
@@ -131,42 +132,42 @@ class Grouping(Generic[Key, Item, Result]):
         try:
             outcome = await self._send(key, items)
             if len(outcome) != len(items):
-                raise ValueError(f"{len(items)} asked, and {len(outcome)} were answered: nobody knows whose is whose")
+                raise ValueError(f"{len(items)} calls got {len(outcome)} answers, which cannot be matched")
         except Exception as error:
             outcome = error
         except BaseException as error:
-            # The loop itself ends: nobody is left waiting all the same.
+            # The event loop ends: answer all callers anyway.
             outcome, ending = FairlineError("Shutting down."), error
         results = itertools.repeat(outcome) if isinstance(outcome, Exception) else outcome
         for (_, done, _), result in zip(calls, results, strict=False):
             try:
                 done(result)
-            except Exception as error:  # it never stops the others of its batch
-                _complain(error)
+            except Exception as error:  # an error in one `done` must not affect the others of its batch
+                _report(error)
         if ending is not None:
             raise ending
         if self._on_sent is not None:
             self._on_sent(key, began, [since for _, _, since in calls], outcome)
 
-    def _send_away(self, queue: deque[_Call[Item, Result]], oldest: float) -> None:
-        """Answer those who have waited too long, who are the first in order."""
+    def _refuse_old(self, queue: deque[_Call[Item, Result]], oldest: float) -> None:
+        """Refuse the calls that have waited too long; they are the first ones."""
         while queue and queue[0][2] < oldest:
             _, done, _ = queue.popleft()
             self._count -= 1
-            _tell(done, StoreOverloaded(self._count))
+            _answer(done, StoreOverloaded(self._count))
 
     def _take(self, queue: deque[_Call[Item, Result]]) -> list[_Call[Item, Result]]:
-        """Those who go out together, without who gave up."""
+        """The next batch, without the calls whose callers gave up."""
         calls = [queue.popleft() for _ in range(min(len(queue), self._batch))]
         self._count -= len(calls)
-        return [call for call in calls if type(call[1]) is not _Settles or not call[1].future.cancelled()]
+        return [call for call in calls if type(call[1]) is not _SetsFuture or not call[1].future.cancelled()]
 
 
 _Call: TypeAlias = tuple[Item, Done[Result], float]
 
 
-class _Settles(Generic[Result]):
-    """Hands an answer to whoever awaits it."""
+class _SetsFuture(Generic[Result]):
+    """Sets the answer or the error of a future."""
 
     __slots__ = ("future",)
 
@@ -182,13 +183,13 @@ class _Settles(Generic[Result]):
             self.future.set_result(outcome)
 
 
-def _tell(done: Done[Any], outcome: Any) -> None:
+def _answer(done: Done[Any], outcome: Any) -> None:
     try:
         done(outcome)
     except Exception as error:
-        _complain(error)
+        _report(error)
 
 
-def _complain(error: Exception) -> None:
-    context = {"message": "An answer could not be taken.", "exception": error}
+def _report(error: Exception) -> None:
+    context = {"message": "The callback for an answer failed.", "exception": error}
     asyncio.get_running_loop().call_exception_handler(context)

@@ -22,7 +22,7 @@ from fairline.cli.show import console
 from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
 from fairline.process.secrets import ADMIN_KEY, SECRET, read_secret
 from fairline.process.sockets import Listening
-from fairline.settings import LONG_ENOUGH, ServerRole, ServerSettings, load, unknown_variables
+from fairline.settings import MIN_SECRET_LENGTH, ServerRole, ServerSettings, load, unknown_variables
 from fairline.store import EMBEDDED, check_folder, embedded_server, left_aside, open_store
 
 #: A worker holds one open stream for each person who waits, and each stream needs a file descriptor.
@@ -95,11 +95,11 @@ def _machine(settings: ServerSettings) -> Iterator[Finding]:
 
 def _secrets(settings: ServerSettings) -> Iterator[Finding]:
     for name, given in (("secret", settings.secret), ("admin key", settings.admin_key)):
-        if given and len(given.strip()) < LONG_ENOUGH:
-            advice = f"The server needs at least {LONG_ENOUGH} to start. Create a good one: openssl rand -hex 32"
+        if given and len(given.strip()) < MIN_SECRET_LENGTH:
+            advice = f"The server needs at least {MIN_SECRET_LENGTH} to start. Create a good one: openssl rand -hex 32"
             yield Finding(name, "bad", f"only {len(given.strip())} characters long", advice)
     if settings.secret:
-        if len(settings.secret.strip()) >= LONG_ENOUGH:
+        if len(settings.secret.strip()) >= MIN_SECRET_LENGTH:
             yield Finding("secret", "ok", "from the settings")
     elif settings.store not in EMBEDDED:
         advice = "Each machine generates its own and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."

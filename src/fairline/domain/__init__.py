@@ -1,1 +1,1 @@
-"""What a waiting line is: queues, tickets, the order, estimates, tokens. Nothing here awaits."""
+"""The rules of a waiting line: queues, tickets, order, estimates and tokens. Nothing here awaits or does I/O."""

@@ -1,4 +1,4 @@
-"""Addresses: of the web, taken only where someone could go there; and of the network, as limits count them."""
+"""Addresses: checks of web addresses and origins, and network addresses as limits count them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from urllib.parse import SplitResult, urlsplit
 
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
-#: A name or an address, and perhaps a port.
+#: A host name or an IP address, and an optional port.
 _HOST = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.~-]+)?\]|[^\[\]:]+)(?::\d*)?", re.IGNORECASE | re.ASCII)
-USUAL_PORTS = {"http": ":80", "https": ":443"}
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
-#: What one household or one device is given of IPv6, at least: it can use any address in it.
+#: One household or device gets at least a network of this prefix length, and can use any address in it.
 IPV6_PREFIX = 64
-#: IPv4 as a translator shows it to a server that has IPv6 only (RFC 6052).
+#: IPv4 addresses as a translator presents them to an IPv6-only server (RFC 6052).
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 
 
 def web_address(text: str) -> SplitResult | None:
-    """The parts of an http:// or https:// address; None where it is none."""
+    """The parts of an http:// or https:// address; None if the text is not one."""
     parts = _parts(text)
     return parts if parts is not None and parts.scheme in {"http", "https"} else None
 
 
 def base_address(text: str) -> str | None:
-    """An address that paths are put behind, without a slash at its end; None where it is none."""
+    """A base address to which paths are appended, without a slash at the end; None if the text is not one."""
     parts = web_address(text)
     if parts is None or _has_more(parts):
         return None
@@ -32,17 +32,17 @@ def base_address(text: str) -> str | None:
 
 
 def origin(text: str) -> str | None:
-    """An origin as browsers write it; None where it is none. Apps have schemes of their own."""
+    """An origin as browsers write it; None if the text is not one. Apps may use their own schemes."""
     parts = _parts(text)
     if parts is None or not parts.scheme or parts.path not in {"", "/"} or _has_more(parts):
         return None
-    # Browsers write other letters as xn--, and no name has a star in it.
+    # Browsers write non-ASCII host names as xn--, and no host name contains a star.
     return _origin(parts) if text.isascii() and "*" not in text else None
 
 
 def counted_address(address: str | None, ipv6_prefix: int = IPV6_PREFIX) -> str:
-    """The address that limits count someone by: of IPv6 the network of this many bits, of IPv4 the address itself. IPv4
-    written as IPv6 is IPv4. What is no address stays as it is, and none is empty."""
+    """The address that limits count by: for IPv6 the network with this prefix length, for IPv4 the address itself. An
+    IPv4 address inside an IPv6 address counts as IPv4. Other text stays as it is, and None becomes ''."""
     if address is None or ":" not in address:
         return address or ""
     try:
@@ -58,16 +58,16 @@ def _has_more(parts: SplitResult) -> bool:
 
 
 def _origin(parts: SplitResult) -> str:
-    """In small letters, and without the port that is meant anyway."""
-    host = parts.netloc.lower().removesuffix(USUAL_PORTS.get(parts.scheme, "")).removesuffix(":")
+    """The origin in lower case, without the default port of its scheme."""
+    host = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, "")).removesuffix(":")
     return f"{parts.scheme}://{host}"
 
 
 def _parts(text: str) -> SplitResult | None:
-    if _BLANK.search(text):  # some of which `urlsplit` would leave out
+    if _BLANK.search(text):  # `urlsplit` would silently remove some of these characters
         return None
     try:
-        text.encode()  # or it came from somewhere in no proper letters
+        text.encode()  # fails for half of a surrogate pair
         parts = urlsplit(text)
         port = parts.port
     except ValueError:

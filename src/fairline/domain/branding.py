@@ -1,4 +1,4 @@
-"""How a queue's page looks: what an operator may set of it, checked before it is kept."""
+"""Branding: the logo, colours and texts of a queue's pages that an operator can set, and their checks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime
 from fairline.domain.notices import NoticeKind
 from fairline.errors import InvalidSettings
 
-#: The languages the page speaks; the first where a browser asks for none of them.
+#: The languages of the pages. The first is used if a browser asks for none of them.
 LANGUAGES = ("en", "ko", "es", "fr", "de", "ja", "pt", "ar")
-#: The pages that have a title and a text of their own.
+#: The pages that have their own title and text.
 PAGES = (
     "form",
     "joining",
@@ -27,20 +27,20 @@ PAGES = (
     "inside",
     "finished",
 )
-#: The words an operator may replace.
+#: The texts that an operator may replace.
 TEXTS = (*(f"{page}_{part}" for page in PAGES for part in ("title", "text")), "footer")
-#: The notices whose words an operator may replace.
+#: The notices whose texts an operator may replace.
 NOTICE_TEXTS = tuple(f"notice_{kind}" for kind in NoticeKind)
 
-#: What a series of labels is for, by its name, such as `series_A`: on the form and the kiosk.
+#: The name of the text that says what a series is for, such as `series_A`; the form and the kiosk show it.
 SERIES_TEXT = re.compile(r"series_[A-Z0-9]{0,3}[A-Z]", re.ASCII)
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 IMAGE = re.compile(r"data:image/(png|jpeg|webp|gif|svg\+xml)(;base64,[A-Za-z0-9+/]+={0,2}|(;charset=utf-8)?,[!-~]+)")
 MOST_TEXTS = 50
 
 
-def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict[str, str]) -> None:
-    """Refuse what no page could show, naming the setting."""
+def check_branding(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict[str, str]) -> None:
+    """Raise InvalidSettings, with the name of the setting, for a value that no page could show."""
     if opens_at:
         opening_time(opens_at)
     if logo and not IMAGE.fullmatch(logo):
@@ -58,19 +58,19 @@ def check_look(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict
         if not (text in known or SERIES_TEXT.fullmatch(text)) or (language not in LANGUAGES if "." in name else False):
             raise InvalidSettings(
                 "texts",
-                f"has no {name!r:.80}. There are: {', '.join(known)}, and series_A for a series A; each alone, or "
+                f"has no {name!r:.80}. Names are: {', '.join(known)}, and series_A for a series A; each alone, or "
                 f"followed by '.' and one of {', '.join(LANGUAGES)}",
             )
 
 
 def spoken(tag: str) -> str | None:
-    """The language that a tag such as `pt-BR` names, without its region; None where the pages do not speak it."""
+    """The language of a tag such as `pt-BR`, without its region; None if the pages do not have that language."""
     code = tag.strip().partition("-")[0].lower()
     return code if code in LANGUAGES else None
 
 
 def opening_time(text: str) -> datetime:
-    """The moment that `opens_at` names, with its offset."""
+    """Read `opens_at`: a time with an offset, or InvalidSettings."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who passes a gate without a pass: assets, health checks, crawlers, addresses that an operator names."""
+"""Bypass rules: which requests a gate lets through without a session token, by path, user agent or address."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from urllib.parse import unquote
 from fairline.errors import InvalidSettings
 
 MOST = 50
-#: The least of a name that a user agent is known by: less is in nearly every one.
+#: The shortest part of a name that may identify a user agent: a shorter one is in nearly every name.
 SHORTEST_AGENT = 3
 PATH = re.compile(r"[/*][!-~]*")
 
 
 def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequence[str]) -> None:
-    """Refuse rules that could not mean anything, naming the setting."""
+    """Raise InvalidSettings, with the name of the setting, for rules that make no sense."""
     for field, rules in (("bypass_paths", paths), ("bypass_agents", agents), ("bypass_addresses", addresses)):
         if len(rules) > MOST:
             raise InvalidSettings(field, f"must be at most {MOST}; got {len(rules)}")
@@ -29,7 +29,7 @@ def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequenc
         if len(agent.strip()) < SHORTEST_AGENT:
             raise InvalidSettings(
                 "bypass_agents",
-                f"must be parts of names, of {SHORTEST_AGENT} letters or more; got {agent!r:.80}",
+                f"must be parts of user agent names, with at least {SHORTEST_AGENT} letters; got {agent!r:.80}",
             )
     for address in addresses:
         try:
@@ -41,29 +41,30 @@ def check_bypass(paths: Sequence[str], agents: Sequence[str], addresses: Sequenc
 
 
 def path_passes(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path, as a server decodes it, is one of the named ones and means the same to everyone."""
+    """Whether a decoded path matches one of the patterns and is not ambiguous."""
     return any(fnmatchcase(path, pattern) for pattern in patterns) and is_plain(path)
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path means the same to everyone. `/static/../checkout` and its disguises do not, and never bypass."""
-    doubtful = not path.isprintable() or "//" in path or any(mark in path for mark in "%\\;?#")
-    return not doubtful and not any(part in (".", "..") for part in path.split("/"))
+    """Whether every server reads this path the same way. `/static/../checkout` and its variants are ambiguous, and
+    never bypass."""
+    ambiguous = not path.isprintable() or "//" in path or any(mark in path for mark in "%\\;?#")
+    return not ambiguous and not any(part in (".", "..") for part in path.split("/"))
 
 
 def decoded(uri: str) -> str:
-    """The path of an address, as a server decodes it: once."""
+    """The path of a URI, decoded once, as a server does."""
     return unquote(uri.partition("?")[0], errors="surrogateescape")
 
 
 def agent_passes(agent: str, parts: Sequence[str]) -> bool:
-    """Whether a browser or robot calls itself by one of the names. Anyone can call themselves so."""
+    """Whether the user agent contains one of the names. Any client can send any name."""
     agent = agent.lower()
     return any(part.strip().lower() in agent for part in parts)
 
 
 def address_passes(address: str | None, networks: Sequence[str]) -> bool:
-    """Whether someone comes from one of the addresses."""
+    """Whether the address is in one of the networks."""
     if not networks or address is None:
         return False
     try:

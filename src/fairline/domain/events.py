@@ -1,4 +1,4 @@
-"""Events: what is recorded of every change of state, in the same atomic step as the change."""
+"""Events: the record of every change of state, written in the same atomic step as the change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class EventType(StrEnum):
-    """What happened. A heartbeat is no event: it changes nothing anyone needs to hear of."""
+    """What happened. A heartbeat is not an event: it changes nothing that others need to know."""
 
     JOINED = "joined"
     PRIORITISED = "prioritised"
@@ -31,7 +31,7 @@ class EventType(StrEnum):
     CLOCK_STOPPED = "clock_stopped"
 
 
-#: What calls someone by hand, and what takes a call back.
+#: The events of calls by staff: a call, a repeated call, and a call that was taken back.
 CALLS = (EventType.CALLED, EventType.RECALLED, EventType.RETURNED)
 
 
@@ -39,11 +39,12 @@ class Event(Struct, frozen=True):
     """One thing that happened in a queue."""
 
     id: str
-    """Its place in the order of events; `events(after=id)` goes on from here."""
+    """Its position in the order of events; `events(after=id)` continues from here."""
     type: EventType
     at: int
     """Milliseconds since 1970, by the store's clock."""
     ticket: int | None = None
     detail: str | None = None
-    """The reason of an end, the counter of a call, the level of a priority, how many were let pass, the position of who
-    is nearly there, the queue and the ticket of a transfer, the version of the settings, the seconds of an outage."""
+    """Depends on the type: the reason of an end, the desk of a call, the level of a priority, how many places someone
+    stepped back, the position of someone who is nearly there, the queue and ticket of a transfer, the version of the
+    settings, the seconds of an outage."""

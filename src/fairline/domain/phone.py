@@ -1,4 +1,4 @@
-"""Phone numbers: checked, and brought to the one form in which the same number is always the same text."""
+"""Phone numbers: checks them, and brings each number to one international form."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import cache
 
 from fairline.errors import InvalidRequest, InvalidSettings
 
-#: What one writes between the digits of a number, beside spaces, dashes and what nobody sees (which comes along when a
-#: number is copied).
-_BETWEEN = frozenset(
+#: Characters between the digits of a number, in addition to spaces, dashes and invisible characters (which come along
+#: when a number is copied).
+_SEPARATORS = frozenset(
     "+./()\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH FULL STOP}\N{FULLWIDTH SOLIDUS}\N{MINUS SIGN}"
     "\N{FULLWIDTH LEFT PARENTHESIS}\N{FULLWIDTH RIGHT PARENTHESIS}"
 )
-_KINDS_BETWEEN = frozenset(("Nd", "Zs", "Pd", "Cf"))
+_SEPARATOR_CATEGORIES = frozenset(("Nd", "Zs", "Pd", "Cf"))
 
 
 def check_region(region: str) -> None:
-    """Refuse a region that numbers cannot be read by."""
+    """Raise InvalidSettings if the region is not known."""
     if not region:
         return
     import phonenumbers
@@ -29,8 +29,9 @@ def check_region(region: str) -> None:
 
 
 def normalised(phone: str, region: str) -> str:
-    """The number as `+82101234567`, read as one would dial it in `region`; or InvalidRequest that says what to type."""
-    # The tables of all countries are large, and most servers never see a number.
+    """Return the number as `+82101234567`, reading it as it is dialled in `region`, or raise InvalidRequest that says
+    what to type."""
+    # Imported late: the tables of all countries are large, and most servers never see a number.
     import phonenumbers
 
     number = None
@@ -45,27 +46,27 @@ def normalised(phone: str, region: str) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether it is a number and nothing else. Out of more, one could be read that nobody has typed: a slip of the
-    finger, or what comes after the number, would be cut off."""
-    return all(sign in _BETWEEN or unicodedata.category(sign) in _KINDS_BETWEEN for sign in text)
+    """Whether the text is a number and nothing else. From other text, the parser could read a number that nobody meant,
+    because it cuts off typing errors and text after the number."""
+    return all(char in _SEPARATORS or unicodedata.category(char) in _SEPARATOR_CATEGORIES for char in text)
 
 
 @cache
 def _what_to_type(region: str) -> str:
     import phonenumbers
 
-    abroad = phonenumbers.example_number(region or "CH")
-    if abroad is None:
+    number = phonenumbers.example_number(region or "CH")
+    if number is None:
         return "with + and the country code"
-    international = phonenumbers.format_number(abroad, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+    international = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
     if not region:
         return f"with + and the country code, such as {international}"
-    national = phonenumbers.format_number(abroad, phonenumbers.PhoneNumberFormat.NATIONAL)
+    national = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
     return f"such as {national}, or with + and the country code"
 
 
 def example(region: str) -> str:
-    """A number as someone would write it: the way it is dialled in the region, or with its country code."""
+    """An example number as it is dialled in the region; without a region, with its country code."""
     import phonenumbers
 
     number = phonenumbers.example_number(region or "CH")

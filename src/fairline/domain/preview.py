@@ -1,4 +1,4 @@
-"""What a change of settings would do to the line, before it is made: the wait of whoever stands last."""
+"""The preview of a settings change: how it would affect the line, measured by the wait of the last person in it."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from fairline.domain.queue import QueueSettings, QueueSnapshot, QueueStatus
 
 
 class Why(StrEnum):
-    """Why nothing honest can be said of a wait."""
+    """Why no wait can be estimated."""
 
     NOBODY_WAITS = "nobody_waits"
     NOT_ACTIVE = "not_active"
     """The queue is paused or in maintenance."""
     STOCK_UNKNOWN = "stock_unknown"
     STOCK_SHORT = "stock_short"
-    """There is not enough left for the last one."""
+    """There is not enough stock left for the last person."""
     NOT_CALLED_YET = "not_called_yet"
-    """Staff call people, and have called nobody lately."""
+    """Staff call people, and have called nobody recently."""
     RATE_ZERO = "rate_zero"
     STAYS_UNKNOWN = "stays_unknown"
-    """They do not all fit in, and nobody has come out yet."""
+    """Not everyone fits inside, and nobody has come out yet."""
 
 
 class Outlook(Struct, frozen=True):
-    """How a line will drain with some settings: when its last one is let in, or why that cannot be said."""
+    """How the line will drain with some settings: when the last person is let in, or why that is not known."""
 
     settings: QueueSettings
     wait: Wait | None
     clears: int | None
-    """Milliseconds since 1970 at which the last one is let in."""
+    """When the last person is let in, in milliseconds since 1970."""
     why: Why | None
 
 
 def outlook(settings: QueueSettings, snapshot: QueueSnapshot) -> Outlook:
-    """The line as it stands, let in by these settings from now on."""
+    """How the current line drains if these settings apply from now on."""
     wait = Forecast(settings, snapshot).wait(snapshot.waiting) if snapshot.waiting else None
     if wait is None:
         return Outlook(settings, None, None, _why_not(settings, snapshot))

@@ -1,4 +1,4 @@
-"""Names that are near to a mistyped one."""
+"""Suggests names that are similar to a mistyped one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 
 def did_you_mean(typed: str, names: Iterable[str], *, prefix: str = "") -> str:
-    """A question with the nearest names, to be added to an error; empty where none is near. `prefix` begins all of
-    them, and is not compared."""
-    from difflib import get_close_matches  # needed for mistakes alone
+    """Return a question with the nearest names, to append to an error message; empty if none is near. `prefix` is put
+    before each name and is not compared."""
+    from difflib import get_close_matches  # imported late: only needed after a mistake
 
     known = list(names)
     word = typed.lower().replace("-", "_")

@@ -1,6 +1,6 @@
-"""Tickets: their states, the one table of transitions, and what is kept of each.
+"""Tickets: their states, the table of transitions between them, and the record of a ticket.
 
-A ticket is one person's (or party's) stay in a queue. Its number is its identity within the queue.
+A ticket is one person's (or party's) stay in a queue. Its number identifies it within the queue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 
 class Status(StrEnum):
-    """Where a ticket is in its life. The order is the order of the codes in packed records: append only."""
+    """The state of a ticket. The order is the order of the codes in packed records: append only."""
 
     WAITING = "waiting"
     ADMITTED = "admitted"
@@ -21,9 +21,9 @@ class Status(StrEnum):
     EXPIRED = "expired"
 
 
-#: How long the token of a ticket is good where nobody says otherwise; a heartbeat renews it.
+#: How long the token of a ticket is valid by default; a heartbeat renews it.
 TOKEN_SECONDS = 7200.0
-#: Those that are looked at for everyone who waits: an Enum finds its members slowly before Python 3.12.
+#: Members that are read for every waiting ticket: looking up an Enum member is slow before Python 3.12.
 WAITING, EXPIRED = Status.WAITING, Status.EXPIRED
 
 
@@ -68,7 +68,7 @@ class Action(StrEnum):
     REINSTATE = "reinstate"
 
 
-#: The one table of transitions. The stores are given this table; what is not in it is refused with the state found.
+#: The table of all transitions. The stores use this table; an action that is not in it is refused with the state found.
 TRANSITIONS: dict[tuple[Status, Action], Status] = {
     (Status.WAITING, Action.HEARTBEAT): Status.WAITING,
     (Status.WAITING, Action.PRIORITISE): Status.WAITING,
@@ -104,7 +104,7 @@ TRANSITIONS: dict[tuple[Status, Action], Status] = {
     (Status.EXPIRED, Action.REINSTATE): Status.ADMITTED,
 }
 
-#: What can still be done to someone who waits and is held, that is, put aside. Only they can be released.
+#: The actions on a waiting ticket that is on hold. Only a ticket on hold can be released.
 WHILE_ON_HOLD = frozenset(
     {
         Action.HEARTBEAT,
@@ -120,13 +120,13 @@ WHILE_ON_HOLD = frozenset(
 
 
 def goes_to(status: Status, action: Action, *, on_hold: bool = False) -> Status | None:
-    """Where an action leads; None where the table does not allow it."""
+    """The state after an action; None if the table does not allow the action."""
     if (on_hold and action not in WHILE_ON_HOLD) or (not on_hold and action is Action.RELEASE):
         return None
     return TRANSITIONS.get((status, action))
 
 
-#: The reason an action leaves behind when it ends a ticket. A lapse has its reason from the state it ends.
+#: The reason that is recorded when an action ends a ticket. The reason of a lapse depends on the state it ends.
 REASONS: dict[Action, Reason] = {
     Action.LEAVE: Reason.LEFT,
     Action.CANCEL: Reason.CANCELLED,
@@ -137,21 +137,21 @@ REASONS: dict[Action, Reason] = {
     Action.CLOSE: Reason.CLOSED,
 }
 
-#: What staff can take back: whoever was called did not come in time, and then does.
+#: The endings that staff can undo, for someone who was called and comes too late.
 REINSTATED = frozenset({Reason.NO_SHOW, Reason.CLAIM_TIMEOUT})
 
 LIVE = frozenset({Status.WAITING, Status.ADMITTED, Status.ACTIVE})
 
 
 class Person(Struct, frozen=True, omit_defaults=True):
-    """What is kept of who joined, as they told it. Digests and liveness are kept beside it, not in it."""
+    """The details of the person who joined, as they gave them. Digests and deadlines are stored separately."""
 
     user_id: str | None = None
     name: str | None = None
     phone: str | None = None
     email: str | None = None
     language: str | None = None
-    """The one they are told things in, of those the pages speak; None is the first of them."""
+    """The language of their messages, one of the pages' languages; None is the first of these."""
     party_size: int = 1
     address: str | None = None
     """A keyed digest of the address, never the address itself."""
@@ -160,7 +160,7 @@ class Person(Struct, frozen=True, omit_defaults=True):
 
 
 class Went(Struct, frozen=True):
-    """Where someone went who was transferred: the ticket they have there."""
+    """Where a transferred person went: their ticket in the other queue."""
 
     queue: str
     number: int
@@ -169,7 +169,7 @@ class Went(Struct, frozen=True):
 
 
 class Came(Struct, frozen=True):
-    """Where someone comes from who is being transferred: the ticket they have there."""
+    """Where a person who is being transferred comes from: their ticket in that queue."""
 
     queue: str
     number: int
@@ -177,7 +177,7 @@ class Came(Struct, frozen=True):
 
 
 class TicketStatus(Struct, frozen=True, kw_only=True):
-    """Where a ticket stands now: all that someone who waits is told. Times are milliseconds since 1970 by the store's
+    """The present status of a ticket: all that its holder is shown. Times are milliseconds since 1970 by the store's
     clock."""
 
     number: int
@@ -186,28 +186,28 @@ class TicketStatus(Struct, frozen=True, kw_only=True):
     joined: int
     reason: Reason | None = None
     position: int | None = None
-    """Rank in the line from 1; None unless waiting."""
+    """Position in the line, from 1; None unless waiting."""
     deadline: int | None = None
-    """When it lapses unless something happens first; for an ended ticket, when the record is purged."""
+    """When it lapses if nothing happens before; for an ended ticket, when the record is purged."""
     leaving: bool = False
-    """Its page was closed, and has not come back yet."""
+    """Its page was closed and has not come back yet."""
     desk: str | None = None
-    """The desk that called it, also once it is served."""
+    """The desk that called it; it stays set while the ticket is served."""
     on_hold: bool = False
-    """Waits, but is put aside: has no position, and is not called until released."""
+    """It waits on hold: it has no position, and is not called until it is released."""
     serial: str = ""
-    """What is printed of it instead of its number, where the queue counts by series or by day."""
+    """The part of the label that replaces the number, if the queue counts by series or by day."""
     moved: int = 0
-    """How often it has gone on to another device: tokens of the ones before are of no use."""
+    """How often it has moved to another device: tokens of earlier devices are not valid any more."""
 
     @property
     def found(self) -> str:
-        """The state it is found in, in a word."""
+        """The state in one word, for error messages."""
         return "on_hold" if self.on_hold else self.status.value
 
 
 class Ticket(TicketStatus, frozen=True, kw_only=True):
-    """All that is kept of a ticket. A time that is 0 has not come."""
+    """The whole record of a ticket. A time of 0 means that it has not happened."""
 
     place: float
     admitted: int = 0
@@ -215,19 +215,19 @@ class Ticket(TicketStatus, frozen=True, kw_only=True):
     ended: int = 0
     page_views: int = 0
     client: bytes = b""
-    """Digest of the client id: whoever has the id is the holder."""
+    """Digest of the client id: the client with that id is the holder."""
     person: Person = Person()
     went: Went | None = None
-    """Where they were transferred to."""
+    """Where the person was transferred to."""
 
 
 def label(prefix: str, number: int, serial: str = "") -> str:
-    """A ticket's number as a counter prints it: R, the venue's prefix, and six digits or more, or its serial."""
+    """The label of a ticket as it is printed and called: R, the prefix, and six or more digits, or the serial."""
     return f"R{prefix}-{serial}" if serial else f"R{prefix}-{number:06d}"
 
 
 def number_in(text: str, prefix: str) -> int | None:
-    """The number that someone means by a number or by a label of the venue; None where it is neither."""
+    """Read a ticket number from a number or a label with this prefix; None if the text is neither."""
     start, dash, digits = text.rpartition("-")
     if dash and start.upper() != f"R{prefix}":
         return None

@@ -2,21 +2,20 @@
 
 | kind     | signed with | read by                                                                       |
 |----------|-------------|-------------------------------------------------------------------------------|
-| ticket   | HS256       | Fairline, on every call of someone who waits                                  |
-| move     | HS256       | Fairline, once, on the device that a ticket goes on to                        |
-| kiosk    | HS256       | Fairline, on every call of a kiosk                                            |
-| client   | HS256       | Fairline: which client began a session                                        |
-| priority | HS256       | Fairline, once at joining                                                     |
-| admin    | HS256       | Fairline: which admin key someone signed in with at the dashboard              |
-| user     | HS256       | Fairline, at joining: sites sign it, with a key of their queue (see user_token) |
+| ticket   | HS256       | Fairline, on every call by someone who waits                                  |
+| move     | HS256       | Fairline, once, on the device that a ticket moves to                          |
+| kiosk    | HS256       | Fairline, on every call by a kiosk                                            |
+| client   | HS256       | Fairline: which client started a session                                      |
+| priority | HS256       | Fairline, once, at joining                                                    |
+| admin    | HS256       | Fairline: which admin key was used to sign in to the dashboard                 |
+| user     | HS256       | Fairline, at joining. Sites sign it with a key of their queue (user_tokens.py) |
 | session  | EdDSA       | the protected site too, with the public keys of `/.well-known/jwks.json`      |
 
-Each kind of token has one fixed header for each key. A token whose header is not one of those, to the letter, is
-refused before anything in it is read: nobody can choose an algorithm, and a token of one kind is never taken for
-another.
+Each kind of token has one fixed header per key. A token whose header is not exactly one of them is refused before
+anything in it is read. So nobody can choose an algorithm, and a token of one kind is never accepted as another kind.
 
-Keys are derived from one secret and a generation that the store counts. Everyone who has the secret knows the next
-generation before it is used, so keys are rotated without a moment at which somebody's good token is refused.
+Keys are derived from one secret and a generation number that the store keeps. Every process with the secret knows the
+key of the next generation before it is used, so a key rotation never refuses a valid token.
 """
 
 from __future__ import annotations
@@ -37,53 +36,53 @@ from msgspec import Struct, field
 from fairline.caches import SHARES, BoundedCache
 from fairline.errors import TokenExpired, TokenInvalid
 
-#: Bytes of verified tokens remembered for each kind, so that the next call with the same one costs a look-up.
+#: Bytes of verified tokens cached for each kind, so that the next call with the same token costs only a look-up.
 REMEMBERED = {"ticket": SHARES["ticket tokens"], "session": SHARES["session tokens"]}
-#: The same for each of the other five.
+#: The same for each of the other five kinds.
 OTHERS_REMEMBERED = SHARES["other tokens"] // 5
-#: What the claims of one take beside their text.
-_CLAIMS = 500
-#: Longer than any token of ours.
+#: Bytes that decoded claims take in addition to their text.
+_CLAIMS_SIZE = 500
+#: Longer than any token that Fairline issues.
 LONGEST = 2048
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
-#: What HMAC turns each byte of a secret into (RFC 2104), and the length it gives the secret first.
+#: The byte translations that HMAC applies to a secret (RFC 2104), and the block length it pads the secret to first.
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _BLOCK = 64
 
 
 class Claims(Struct, frozen=True, kw_only=True):
-    """What every token says: until when (seconds since 1970)."""
+    """The claim of every token: when it expires (seconds since 1970)."""
 
     expires: int = field(name="exp")
 
 
 class QueueClaims(Claims, frozen=True, kw_only=True):
-    """What every token of a queue says: for which one."""
+    """The claims of every token of a queue: expiry, and the id of the queue."""
 
     queue: str = field(name="q")
 
 
 class AdminClaims(Claims, frozen=True, kw_only=True):
-    """The cookie of someone who signed in at the dashboard: with which admin key, and which signing in that was."""
+    """The dashboard cookie: the id of the admin key that was used to sign in, and an id of this sign-in."""
 
     key: str = field(name="sub")
     session: str = field(name="jti")
 
 
 class TicketClaims(QueueClaims, frozen=True, kw_only=True, omit_defaults=True):
-    """The token of a ticket. `joined` tells apart tickets of the same number in a queue that was made anew."""
+    """The token of a ticket. `joined` tells apart tickets with the same number when a queue was recreated."""
 
     number: int = field(name="n")
     joined: int = field(name="j")
     issued: int = field(name="iat")
     client: str = field(name="c", default="")
-    """The beginning of the client's digest, where it told an id."""
+    """The beginning of the digest of the client id, if the client sent one."""
     moved: int = field(name="m", default=0)
-    """How often the ticket had moved to another device: it is the token of the last one alone."""
+    """How often the ticket had moved to another device. Only the token of the last device is valid."""
 
 
 class MoveClaims(QueueClaims, frozen=True, kw_only=True):
-    """A link that takes a ticket to another device. It works once: then the ticket has moved once more."""
+    """A link that moves a ticket to another device. It works once, because the move raises the ticket's `moved`."""
 
     number: int = field(name="n")
     joined: int = field(name="j")
@@ -91,30 +90,31 @@ class MoveClaims(QueueClaims, frozen=True, kw_only=True):
 
 
 class KioskClaims(QueueClaims, frozen=True, kw_only=True):
-    """The link of a kiosk at the door. It takes numbers as long as the admin key is good that made it."""
+    """The link of a kiosk. It works as long as the admin key that created it is valid."""
 
     by: str
     """The id of that key."""
     prints: bool = field(name="p", default=False)
-    """Whether it prints each ticket without being asked."""
+    """Whether the kiosk prints each ticket automatically."""
 
 
 class ClientClaims(QueueClaims, frozen=True, kw_only=True):
-    """The cookie that says which client began a session, so that it may go on from another address."""
+    """The cookie that says which client started a session, so that the session continues from another address."""
 
     number: int = field(name="n")
     by: str
 
 
 class PriorityClaims(QueueClaims, frozen=True, kw_only=True):
-    """A priority pass: its level is granted at joining, as often as the store still allows this id."""
+    """A priority pass. Its level is granted at joining, as long as the store has uses left for this id."""
 
     id: str = field(name="jti")
     level: int = field(name="lvl")
 
 
 class SessionClaims(QueueClaims, frozen=True, kw_only=True):
-    """The pass that the protected site checks. That of a link has no client: it is exchanged once for one that has."""
+    """The session token that the protected site checks. In a link it has no client; it is exchanged once for a token
+    that has one."""
 
     issuer: str = field(name="iss", default="fairline")
     subject: str = field(name="sub")
@@ -123,33 +123,33 @@ class SessionClaims(QueueClaims, frozen=True, kw_only=True):
     joined: int = field(name="j")
     issued: int = field(name="iat")
     client: str = field(name="c", default="")
-    """Which client it was handed to: whoever has it is that client."""
+    """The client it was issued to. A caller with this token counts as that client."""
 
 
 C = TypeVar("C", bound=Claims)
 
 
 class Key(Protocol):
-    """Signs and checks. `id` is what tokens name it by."""
+    """A key that signs and verifies. `id` is its key id (`kid`) in token headers."""
 
     id: str
     algorithm: str
 
     def sign(self, body: bytes) -> bytes:
-        """The signature of `body`."""
+        """Return the signature of `body`."""
 
     def verify(self, body: bytes, signature: bytes) -> bool:
-        """Whether the signature is that of `body`."""
+        """Whether `signature` is valid for `body`."""
 
 
 class HmacKey:
-    """HS256: who can check can sign."""
+    """An HS256 key: every process that can verify can also sign."""
 
     algorithm = "HS256"
 
     def __init__(self, secret: bytes) -> None:
         self.id = sha256(b"fairline key id" + secret).hexdigest()[:8]
-        # What is done with the secret alone is done once: `hmac` takes about twice as long for each token.
+        # Hash the key blocks once: the `hmac` module would do it for each token and takes about twice as long.
         block = (secret if len(secret) <= _BLOCK else sha256(secret).digest()).ljust(_BLOCK, b"\0")
         self._inner, self._outer = sha256(block.translate(_INNER)), sha256(block.translate(_OUTER))
 
@@ -164,7 +164,7 @@ class HmacKey:
 
 
 class EdKey:
-    """EdDSA with Ed25519: anyone can check with the public key."""
+    """An EdDSA key (Ed25519): anyone can verify with the public key."""
 
     algorithm = "EdDSA"
 
@@ -191,40 +191,40 @@ class EdKey:
 
 
 class Signer(Generic[C]):
-    """Signs and checks one kind of token. The first key signs; all of them check."""
+    """Signs and verifies one kind of token. The first key signs; all keys verify."""
 
     def __init__(self, kind: str, claims: type[C], keys: Sequence[Key]) -> None:
         self._kind = kind
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(claims).decode
         self._keys = {self._header(key): key for key in keys}
-        self._begin, self._signs = self._header(keys[0]).encode(), keys[0].sign
+        self._first_header, self._sign_bytes = self._header(keys[0]).encode(), keys[0].sign
         self._verified = BoundedCache[str, C](REMEMBERED.get(kind, OTHERS_REMEMBERED))
 
     def sign(self, claims: C) -> str:
-        """A token that says `claims`."""
-        body = b".".join((self._begin, _base64(self._encode(claims))))
-        return b".".join((body, _base64(self._signs(body)))).decode()
+        """Return a signed token with these claims."""
+        body = b".".join((self._first_header, _base64(self._encode(claims))))
+        return b".".join((body, _base64(self._sign_bytes(body)))).decode()
 
     def check(self, token: str, now: float) -> C:
-        """What a token says, or TokenInvalid, or TokenExpired."""
+        """Return the claims of a token, or raise TokenInvalid or TokenExpired."""
         claims = self._verified.get(token)
         if claims is None:
             claims = self._verify(token)
-            self._verified.put(token, claims, getsizeof(token) + len(token) + _CLAIMS)
+            self._verified.put(token, claims, getsizeof(token) + len(token) + _CLAIMS_SIZE)
         if claims.expires <= now:
             raise TokenExpired
         return claims
 
     def knows(self, token: str) -> bool:
-        """Whether a token looks like one of this kind, signed with a key of ours. It is not checked."""
+        """Whether a token has the header of this kind and of one of these keys. The signature is not verified."""
         return token.partition(".")[0] in self._keys
 
     def _verify(self, token: str) -> C:
         head, _, rest = token.partition(".")
         key = self._keys.get(head)
         if key is None or len(token) > LONGEST:
-            raise TokenInvalid(f"it is no {self._kind} token of this server")
+            raise TokenInvalid(f"it is not a {self._kind} token of this server")
         body, _, signature = rest.partition(".")
         try:
             if not key.verify(f"{head}.{body}".encode(), from_base64(signature)):
@@ -238,7 +238,7 @@ class Signer(Generic[C]):
 
 
 class Keyring:
-    """All keys of a server, from its secret and the generation in use."""
+    """All keys of a server, derived from its secret and the generation in use."""
 
     def __init__(self, secret: bytes, generation: int = 1) -> None:
         self._secret = secret
@@ -246,7 +246,7 @@ class Keyring:
         self.turn_to(generation)
 
     def turn_to(self, generation: int) -> None:
-        """Sign with this generation; the one before and the one after are taken too."""
+        """Sign with this generation, and accept tokens of the previous and the next one too."""
         self.generation = generation
         order = [generation, generation + 1, generation - 1]
 
@@ -259,13 +259,13 @@ class Keyring:
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))
         self.admins = Signer("admin", AdminClaims, hmac_keys("admin"))
-        #: What the keys of queues are made from with which sites sign user tokens: see user_token.
+        #: From these, the keys of queues are derived, with which sites sign user tokens (see user_tokens.py).
         self.user_bases = [self._derive("user", number) for number in order]
         self._site_keys = [EdKey(self._derive("session", number)) for number in order]
         self.sessions = Signer("session", SessionClaims, self._site_keys)
 
     def jwks(self) -> dict[str, Any]:
-        """The public keys a site needs to check session tokens, the next generation's among them."""
+        """The public keys a site needs to check session tokens, including that of the next generation."""
         return {"keys": [key.jwk for key in self._site_keys]}
 
     def _derive(self, kind: str, generation: int) -> bytes:
@@ -281,8 +281,8 @@ def _text(data: bytes) -> str:
 
 
 def from_base64(text: str) -> bytes:
-    """What was written in base64url; ValueError where it is not the one way to write it."""
+    """Decode base64url; ValueError if the text is not in canonical form."""
     data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if _text(data) != text:
-        raise ValueError("not the one way to write it")
+        raise ValueError("not canonical base64url")
     return data

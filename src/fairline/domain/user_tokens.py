@@ -1,9 +1,9 @@
-"""What a site says of who someone is, in a form that nobody else can say it in: a user token.
+"""User tokens: signed statements by a site about who its user is, which nobody else can forge.
 
-It is a plain JWT, HS256, that the site signs with the key of its queue: `sub` is the user's id, `exp` when the token
-ends, at most a day ahead. `nbf` and `aud` (the queue) are heeded where they are there. Any library for JWTs makes one;
-so does `fairline.gate.user_token`. The key of a queue is worked out from the server's secret and the generation in use,
-so it is kept nowhere, and `fairline keys rotate` changes it without a moment at which a good token is refused.
+A user token is a plain HS256 JWT that the site signs with the key of its queue. `sub` is the user's id and `exp` the
+expiry, at most a day ahead. `nbf` and `aud` (the queue) are checked if they are present. Any JWT library can create
+one; so can `fairline.gate.user_token`. The key of a queue is derived from the server's secret and the generation in
+use, so it is stored nowhere, and `fairline keys rotate` changes it without ever refusing a valid token.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fairline.domain.queue import QueueId, check_text
 from fairline.domain.tokens import LONGEST, HmacKey, Keyring, from_base64
 from fairline.errors import FairlineError, InvalidRequest, UserTokenExpired, UserTokenInvalid
 
-#: A token that is good for longer could be handed around for longer.
+#: The longest lifetime. A token that is valid for longer could be passed around for longer.
 LONGEST_SECONDS = 86_400
-#: How much the clock of a site may be ahead of ours.
+#: How far the clock of a site may be ahead of the server's.
 LEEWAY_SECONDS = 60
 
 
-class _Head(Struct):
+class _Header(Struct):
     alg: str
     typ: str = "JWT"
     crit: Any = None
@@ -38,57 +38,58 @@ class _Claims(Struct):
     aud: str | list[str] | None = None
 
 
-_head = msgspec.json.Decoder(_Head).decode
-_claims = msgspec.json.Decoder(_Claims).decode
+_decode_header = msgspec.json.Decoder(_Header).decode
+_decode_claims = msgspec.json.Decoder(_Claims).decode
 
 
 class UserTokens:
-    """Checks user tokens. The key of the generation in use is told; those of the one before and after are taken too."""
+    """Verifies user tokens. Sites are given the key of the generation in use; the keys of the previous and the next
+    generation are accepted too."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._keys = lru_cache(maxsize=256)(_keys)
 
     def key(self, queue: QueueId) -> str:
-        """What a site signs with for a queue, as text; its bytes are the key."""
+        """The key with which a site signs for a queue, as text. Its ASCII bytes are the key."""
         return _text(self._keyring.user_bases[0], queue)
 
     def user(self, queue: QueueId, token: str, now: float) -> str:
-        """Whose token it is: UserTokenInvalid, or UserTokenExpired, where it does not say so."""
-        claims = self._believed(queue, token)
+        """Return the user id of a token, or raise UserTokenInvalid or UserTokenExpired."""
+        claims = self._verified(queue, token)
         if claims.aud is not None and queue not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
             raise UserTokenInvalid("it is for another queue")
         if claims.exp <= now:
             raise UserTokenExpired
         if claims.nbf > now + LEEWAY_SECONDS:
-            raise UserTokenInvalid("its time has not come yet")
+            raise UserTokenInvalid("it is not valid yet")
         if claims.exp > now + LONGEST_SECONDS + LEEWAY_SECONDS:
-            raise UserTokenInvalid(f"it is good for longer than {LONGEST_SECONDS // 3600} hours")
+            raise UserTokenInvalid(f"it is valid for longer than {LONGEST_SECONDS // 3600} hours")
         return claims.sub
 
     def seconds(self, queue: QueueId, token: str, now: float) -> float:
-        """How long a token is still good; 0 where it is not."""
+        """How long a token is still valid; 0 if it is not valid."""
         try:
             self.user(queue, token, now)
         except FairlineError:
             return 0
-        return self._believed(queue, token).exp - now
+        return self._verified(queue, token).exp - now
 
-    def _believed(self, queue: QueueId, token: str) -> _Claims:
+    def _verified(self, queue: QueueId, token: str) -> _Claims:
         parts = token.split(".")
         if len(parts) != 3 or len(token) > LONGEST:
-            raise UserTokenInvalid("it is no JSON Web Token")
+            raise UserTokenInvalid("it is not a JSON Web Token")
         try:
-            head, signature = _head(from_base64(parts[0])), from_base64(parts[2])
-            if head.alg != "HS256" or head.typ.upper() != "JWT" or head.crit is not None:
+            header, signature = _decode_header(from_base64(parts[0])), from_base64(parts[2])
+            if header.alg != "HS256" or header.typ.upper() != "JWT" or header.crit is not None:
                 raise UserTokenInvalid("its header must be {'alg': 'HS256', 'typ': 'JWT'}")
             signed = f"{parts[0]}.{parts[1]}".encode()
             if not any(key.verify(signed, signature) for key in self._keys(queue, *self._keyring.user_bases)):
                 raise UserTokenInvalid("it is not signed with the key of this queue")
-            claims = _claims(from_base64(parts[1]))
+            claims = _decode_claims(from_base64(parts[1]))
             check_text("sub", claims.sub, InvalidRequest)
         except msgspec.ValidationError as error:
-            raise UserTokenInvalid(f"of its claims, {error}") from None
+            raise UserTokenInvalid(f"its claims are wrong: {error}") from None
         except InvalidRequest as error:
             raise UserTokenInvalid(error.message) from None
         except (ValueError, msgspec.MsgspecError, RecursionError):

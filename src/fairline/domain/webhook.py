@@ -1,4 +1,4 @@
-"""Webhooks: who wants to hear of what, what they are told, and how it is signed."""
+"""Webhooks: which events a webhook receives, the body that is sent, and its signature."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fairline.errors import InvalidRequest
 
 PING = "ping"
 MAX_URL = 2000
-_BAD = re.compile(r"[^\x21-\x7e]|[\"<>\\^`{|}]")
+_NOT_IN_URLS = re.compile(r"[^\x21-\x7e]|[\"<>\\^`{|}]")
 _encode = msgspec.json.encode
 
 
 class Topic(StrEnum):
-    """What a webhook can hear of: every kind of event, and the notices that people are sent."""
+    """What a webhook can receive: every type of event, and the notices that are sent to people."""
 
     JOINED = EventType.JOINED.value
     PRIORITISED = EventType.PRIORITISED.value
@@ -51,37 +51,37 @@ class Topic(StrEnum):
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
-    """Someone who wants to be told. The secret is kept as it is, since it has to sign."""
+    """A webhook. Its secret is stored in plain text because it is needed to sign each delivery."""
 
     id: str
     url: str
     queue: QueueId | None = None
-    """None is every queue, those made later too."""
+    """The only queue it receives events of; None is every queue, including queues created later."""
     events: tuple[Topic, ...] = ()
-    """None named is every event; notices only where they are named."""
+    """The topics it receives. Empty is every event, but no notices."""
     include_person: bool = False
-    """Whether personal data is sent: an SMS gateway needs a phone number, most others do not."""
+    """Whether personal data is sent: an SMS gateway needs a phone number, most other receivers do not."""
     active: bool = True
-    """While it is not, nothing is sent, and it goes on from where it was."""
+    """While false, nothing is sent; later it continues where it stopped."""
     secret: str
     created: int
 
-    def hears(self, queue: QueueId) -> bool:
-        """Whether it wants to know of a queue."""
+    def covers(self, queue: QueueId) -> bool:
+        """Whether it receives events of this queue."""
         return self.queue is None or self.queue == queue
 
     def wants(self, event: Event) -> bool:
-        """Whether it wants to know of this."""
+        """Whether it receives this event."""
         return not self.events or Topic(event.type.value) in self.events
 
     @property
     def wants_notices(self) -> bool:
-        """Whether it tells people: an SMS gateway does."""
+        """Whether it receives notices, as an SMS gateway does."""
         return Topic.NOTICE in self.events
 
 
-class Told(Struct, frozen=True, kw_only=True):
-    """Who it is about: what they said of themselves when they joined."""
+class PersonDetails(Struct, frozen=True, kw_only=True):
+    """The person an event is about: the details they gave when they joined."""
 
     name: str | None
     phone: str | None
@@ -91,8 +91,8 @@ class Told(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None
 
     @classmethod
-    def of(cls, person: Person) -> Told:
-        """What may go out of the house; digests and browsers stay."""
+    def of(cls, person: Person) -> PersonDetails:
+        """The details that may be sent to others. Digests and the user agent stay in the store."""
         return cls(
             name=person.name,
             phone=person.phone,
@@ -107,24 +107,24 @@ class Body(Struct, frozen=True, kw_only=True):
     """The body of a delivery."""
 
     id: str
-    """The same in every try: whoever has seen it drops the repeat."""
+    """The same in every attempt, so that a receiver can drop repeats."""
     type: str
     queue: str | None
     at: datetime
     ticket: int | None = None
     label: str | None = None
     detail: str | None = None
-    person: Told | UnsetType | None = UNSET
-    """Only where the webhook asks for it; null where the event is about nobody, or their record is gone."""
+    person: PersonDetails | UnsetType | None = UNSET
+    """Only sent if the webhook has `include_person`; null if the event is about nobody, or their record is gone."""
 
     def text(self) -> str:
-        """As it is sent."""
+        """The JSON that is sent."""
         return _encode(self).decode()
 
 
 def body_of(hook: Webhook, queue: QueueId, event: Event, label: str | None, person: Person | None) -> Body:
-    """What a webhook is told of an event."""
-    told = None if person is None else Told.of(person)
+    """The body that a webhook receives for an event."""
+    details = None if person is None else PersonDetails.of(person)
     return Body(
         id=delivery_id(hook.id, queue, event),
         type=event.type.value,
@@ -133,32 +133,34 @@ def body_of(hook: Webhook, queue: QueueId, event: Event, label: str | None, pers
         ticket=event.ticket,
         label=label,
         detail=event.detail,
-        person=told if hook.include_person else UNSET,
+        person=details if hook.include_person else UNSET,
     )
 
 
 def delivery_id(box: str, queue: QueueId, event: Event, form: str = "") -> str:
-    """One id for one event and receiver, in the form it is told in. The time is in it since a queue made anew may count
-    its events anew."""
+    """The id of one event for one receiver in one form. It includes the time, because a recreated queue may count its
+    events from the start again."""
     return sha256(f"{box} {queue} {event.id} {event.at}{form}".encode()).hexdigest()[:32]
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
-    """The value of X-Fairline-Signature: the second it was signed in, and the HMAC of both."""
+    """The value of X-Fairline-Signature: the second of signing, and the HMAC of that second and the body."""
     signed = hmac.new(secret.encode(), b"%d.%b" % (at, body), sha256).hexdigest()
     return f"t={at},v1={signed}"
 
 
 def check_url(url: str) -> None:
-    """Refuse what is not a plain http or https address."""
+    """Raise InvalidRequest if this is not a plain http or https address."""
     if len(url) > MAX_URL:
         raise InvalidRequest("url", f"must have at most {MAX_URL:,} characters; got {len(url):,}")
-    if _BAD.search(url):
-        raise InvalidRequest("url", "must be in plain characters: encode spaces and others with %, names with xn--")
+    if _NOT_IN_URLS.search(url):
+        raise InvalidRequest(
+            "url", "must be in plain ASCII: encode spaces and other characters with %, host names with xn--"
+        )
     parts = web_address(url)
     if parts is None:
         raise InvalidRequest("url", f"must be an address such as https://example.com/hook; got {url!r:.80}")
     if "@" in parts.netloc:
-        raise InvalidRequest("url", "must not have a name or password in it: check the signature instead")
+        raise InvalidRequest("url", "must not contain a user name or password: check the signature instead")
     if parts.fragment:
-        raise InvalidRequest("url", "must not have a # in it: what follows is never sent")
+        raise InvalidRequest("url", "must not contain #: what follows it is never sent")

@@ -43,7 +43,7 @@ class Box(Protocol):
     def kind(self) -> str:
         """The kind of outbox, for logs and metrics."""
 
-    def wants_queue(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """Whether it takes events of a queue."""
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
@@ -131,7 +131,7 @@ class Dispatch:
             return None
 
         newest = await self._store.newest_events()
-        wanted = [each for each in newest.items() if any(box.wants_queue(each[0]) for box in self._boxes)]
+        wanted = [each for each in newest.items() if any(box.covers(each[0]) for box in self._boxes)]
         failed = [error for error in await asyncio.gather(*(taken(*each) for each in wanted)) if error]
         if failed:
             raise failed[0]
@@ -151,7 +151,7 @@ class Dispatch:
             await self._notice_writer.note_nearly(queue)
             self._noted[queue] = newest
         for box in self._boxes:
-            if box.wants_queue(queue) and self._taken.get((box.id, queue)) != newest:
+            if box.covers(queue) and self._taken.get((box.id, queue)) != newest:
                 await self._take(box, queue)
 
     async def _take(self, box: Box, queue: QueueId) -> None:

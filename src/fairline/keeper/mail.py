@@ -108,7 +108,7 @@ class MailBox:
         self._mailer = mailer
         self._notice_writer = notice_writer
 
-    def wants_queue(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """True for every queue: the settings of a queue say which notices it sends."""
         return True
 

@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.events import Event, EventType
-from fairline.domain.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_true
+from fairline.domain.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_current
 from fairline.domain.notices.words import Wording
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import Person, Ticket
 from fairline.domain.webhook import delivery_id
 from fairline.errors import QueueNotFound
 from fairline.keeper.delivery import Outcome
-from fairline.service.answers import printed
+from fairline.service.answers import printed_label
 from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn, move_path
 from fairline.store import Delivery, NewDelivery
@@ -72,7 +72,7 @@ class NoticeWriter:
             (ticket,) = (await self._store.look_up(QueueId(notice.queue), [notice.ticket])).items
         except QueueNotFound:
             ticket = None
-        if ticket is None or not is_true(notice, ticket):
+        if ticket is None or not is_current(notice, ticket):
             return Outcome(sent=False, overtaken=True)
         took_it_themselves = bool(ticket.client)  # a ticket issued by staff has no client
         if to and took_it_themselves and delivery.tries == 1 and not await self._is_allowed(box, to):
@@ -90,7 +90,7 @@ class NoticeWriter:
         kind, person = KIND_OF[event.type], ticket.person
         language = person.language or LANGUAGES[0]
         desk = event.detail if event.type in _CALLS else None
-        label, position = printed(queue, settings, ticket), _position(event, ticket)
+        label, position = printed_label(queue, settings, ticket), _position(event, ticket)
         url = self._link(queue, ticket) if whole else None
         values = {
             "queue": settings.name or queue,

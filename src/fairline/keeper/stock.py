@@ -96,7 +96,7 @@ class Stocktaker:
             if await self._is_our_turn(queue):
                 seats = await _fetch_stock(queue, settings.stock_url)
                 if seats is not None:
-                    await self._service.set_stock(queue, seats, told_by=settings.stock_url)
+                    await self._service.set_stock(queue, seats, source_url=settings.stock_url)
         except QueueNotFound:
             return False  # deleted meanwhile
         return True

@@ -12,7 +12,7 @@ import structlog
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Came, Ticket, Went, goes_to
 from fairline.errors import QueueNotFound, TicketNotFound, TransitionRefused
-from fairline.service.answers import printed
+from fairline.service.answers import printed_label
 from fairline.store import Arriving, Store
 
 log = structlog.get_logger()
@@ -64,7 +64,7 @@ class Transfers:
         if goes_to(before.status, Action.TRANSFER, on_hold=before.on_hold) is None:
             return Action.CANCEL
         settings = (await self._store.settings(queue)).settings
-        went = Went(queue, ticket.number, ticket.joined, printed(queue, settings, ticket))
+        went = Went(queue, ticket.number, ticket.joined, printed_label(queue, settings, ticket))
         await self._store.transfer(QueueId(came.queue), came.number, went)
         return Action.RELEASE
 

@@ -77,9 +77,9 @@ class HookBox:
         self._notice_writer = notice_writer
         self._private = private
 
-    def wants_queue(self, queue: QueueId) -> bool:
+    def covers(self, queue: QueueId) -> bool:
         """Whether the webhook takes events of a queue."""
-        return self._hook.hears(queue)
+        return self._hook.covers(queue)
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
         """The deliveries for some events: the events themselves, and the notices to people, as the webhook wants."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairline.errors import InvalidSettings
-from fairline.settings import LONG_ENOUGH
+from fairline.settings import MIN_SECRET_LENGTH
 
 SECRET = "secret"
 ADMIN_KEY = "admin-key"
@@ -43,8 +43,10 @@ def read_secret(data: Path, name: str) -> str:
         raise InvalidSettings(_setting(name), f"cannot be read from {path} ({error.strerror})") from None
     except UnicodeDecodeError:
         raise InvalidSettings(_setting(name), f"is not text in {path}. {_ADVICE[name]}") from None
-    if len(secret) < LONG_ENOUGH:
-        problem = f"has {len(secret)} characters in {path}; it needs at least {LONG_ENOUGH}, or it can be guessed."
+    if len(secret) < MIN_SECRET_LENGTH:
+        problem = (
+            f"has {len(secret)} characters in {path}; it needs at least {MIN_SECRET_LENGTH}, or it can be guessed."
+        )
         raise InvalidSettings(_setting(name), f"{problem} {_ADVICE[name]}")
     return secret
 

@@ -1,1 +1,1 @@
-"""The use cases: what people, sites, staff and the keeper can do with a queue."""
+"""The service layer: the use cases of people, sites, staff and the keeper."""

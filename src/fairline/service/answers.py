@@ -1,4 +1,4 @@
-"""What someone is told: where they stand, and how long it will take."""
+"""The answers to people who wait: the status of their ticket and the estimated wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairline.domain.ticket import TicketStatus, label
 
 
 class StatusAnswer(Struct, frozen=True, kw_only=True):
-    """What someone is told: where they stand, in a queue as it was at that moment."""
+    """The status of a ticket, with the queue at the same moment."""
 
     queue: QueueId
     ticket_status: TicketStatus
@@ -20,23 +20,23 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The ticket's number as a counter prints it."""
-        return printed(self.queue, self.settings, self.ticket_status)
+        """The label of the ticket."""
+        return printed_label(self.queue, self.settings, self.ticket_status)
 
     @property
     def wait(self) -> Wait | None:
-        """How long it will take; None once in, or where nothing honest can be said."""
+        """The estimated wait; None if the ticket does not wait, or if there is no estimate."""
         return self.forecast.wait(self.ticket_status.position) if self.ticket_status.position else None
 
 
-def printed(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:
-    """A ticket's label: what is on its paper, and called out."""
+def printed_label(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:
+    """The label of a ticket, as it is printed, shown and called."""
     return label(settings.ticket_prefix or queue.upper(), ticket_status.number, ticket_status.serial)
 
 
 class JoinAnswer(StatusAnswer, frozen=True, kw_only=True):
-    """The answer to a join: a new ticket, or the one the caller has proved to hold."""
+    """The answer to a join: a new ticket, or the existing one that the caller has proved to hold."""
 
     created: bool
     token: str
-    """Proves to hold it."""
+    """The ticket token, which proves that its owner holds the ticket."""

@@ -1,6 +1,6 @@
-"""What goes to the store together, and what each of those who asked is told of it.
+"""The batches of calls that go to the store together, and the answer to each call.
 
-Each method takes the calls of one batch (see grouping) and answers for each of them, in order.
+Each method takes the calls of one batch (see fairline.aio.grouping) and returns one answer per call, in order.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.join_request import Caller, JoinRequest, left_out, settled
+from fairline.domain.join_request import Caller, JoinRequest, missing_field, normalised_join
 from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Ticket, TicketStatus
 from fairline.errors import (
@@ -32,16 +32,16 @@ from fairline.store import Arrival, JoinCalendar, Joined, Reply, Store, Visit, V
 
 T = TypeVar("T")
 
-#: A place or a session that ends within so many milliseconds is kept at once, not a little later.
+#: A place or a session that ends within this time is extended at once, not with the next write.
 URGENT_MS = 5000
-#: Who wants to join: what they say, who they are, and whether they want to go straight through.
+#: A call to join: the request, its caller, and whether they want to go straight through.
 JoinCall = tuple[JoinRequest, Caller, bool]
-#: A ticket by its number, and by when it was taken where whoever asks holds its token: in a queue made anew the number
-#: is somebody else's.
+#: A ticket by its number, and by its time of joining if the caller has its token: in a recreated queue, the number
+#: belongs to somebody else.
 TicketCall = tuple[int, int | None]
-#: The same, and who asks, where only their own session may be ended (see fairline.store.Visitor).
+#: The same, with the client that asks if it may only end its own session (see fairline.store.Visitor).
 ActionCall = tuple[int, int | None, bytes]
-#: So many times a join is worked out anew where the settings change under it.
+#: How often a join is attempted when the settings change at the same time.
 TRIES = 5
 
 
@@ -58,38 +58,40 @@ class Batches:
         self._estimate_samples = EstimateSamples(store)
 
     async def close(self) -> None:
-        """Write what was only noted so far."""
+        """Write everything that was noted and not written yet."""
         await self._page_views.close()
         await self._heartbeats.close()
         await self._estimate_samples.close()
 
-    async def joins(self, queue: QueueId, asking: list[JoinCall]) -> list[JoinAnswer | FairlineError]:
-        """People who want a place in the line, or to come back to the one they hold."""
-        arrivals, reply = await self._arrivals(queue, asking)
+    async def joins(self, queue: QueueId, calls: list[JoinCall]) -> list[JoinAnswer | FairlineError]:
+        """People take a place in the line, or come back to the ticket they hold."""
+        arrivals, reply = await self._arrivals(queue, calls)
         settings = await self._settings_cache.at(queue, reply.snapshot)
         forecast = Forecast(settings, reply.snapshot)
 
-        def proven(joined: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
-            if isinstance(joined, Joined):
-                if joined.proven or _proof(joined.ticket) == caller.holds:
-                    return joined
-                moved = joined.by_key and caller.staff is None
+        def checked(outcome: Joined | FairlineError, request: JoinRequest, caller: Caller) -> Joined | FairlineError:
+            if isinstance(outcome, Joined):
+                if outcome.proven or _proof(outcome.ticket) == caller.holds:
+                    return outcome
+                moved = outcome.by_key and caller.staff is None
                 return TokenMoved() if moved else AlreadyInLine(queue)
-            if isinstance(joined, InvalidRequest) and joined.field == "user_token":
-                return self._named(queue, settings, request, caller)[1] or joined
-            return (
-                closed_until(queue, joined, settings, reply.snapshot.now) if isinstance(joined, QueueClosed) else joined
-            )
+            if isinstance(outcome, InvalidRequest) and outcome.field == "user_token":
+                return self._named(queue, settings, request, caller)[1] or outcome
+            if isinstance(outcome, QueueClosed):
+                return closed_until(queue, outcome, settings, reply.snapshot.now)
+            return outcome
 
         items = iter(reply.items)
         outcomes = (next(items) if isinstance(arrival, Arrival) else arrival for arrival in arrivals)
-        checked = [
-            proven(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, asking, strict=True)
+        results = [
+            checked(outcome, request, caller) for outcome, (request, caller, _) in zip(outcomes, calls, strict=True)
         ]
-        # Signed in one go: what signs is then at hand for all but the first, and takes half the time.
-        tokens = iter(self._tokens.tokens(queue, settings, [j.ticket for j in checked if isinstance(j, Joined)]))
+        # All tokens are signed together: with warm caches, that takes half the time.
+        tokens = iter(
+            self._tokens.tokens(queue, settings, [each.ticket for each in results if isinstance(each, Joined)])
+        )
 
-        def welcome(joined: Joined) -> JoinAnswer:
+        def answer(joined: Joined) -> JoinAnswer:
             return JoinAnswer(
                 queue=queue,
                 ticket_status=joined.ticket,
@@ -100,33 +102,33 @@ class Batches:
                 token=next(tokens),
             )
 
-        welcomes = [welcome(each) if isinstance(each, Joined) else each for each in checked]
-        self._record_estimates(queue, welcomes)
-        return welcomes
+        answers = [answer(each) if isinstance(each, Joined) else each for each in results]
+        self._record_estimates(queue, answers)
+        return answers
 
     async def _arrivals(
-        self, queue: QueueId, asking: list[JoinCall], tries: int = TRIES
+        self, queue: QueueId, calls: list[JoinCall], tries: int = TRIES
     ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
-        """Those who want to join, as the store is told of them, and what it answers for those who may."""
+        """The arrival or the error of each call, and the store's reply to the arrivals."""
         calendar, settings = await self._join_calendar(queue)
-        arrivals = [self._arrival(queue, settings, *each) for each in asking]
+        arrivals = [self._arrival(queue, settings, *each) for each in calls]
         try:
             return arrivals, await self._store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], calendar)
         except SettingsChanged:
             if tries == 1:
                 raise
             self._settings_cache.forget(queue)
-            return await self._arrivals(queue, asking, tries - 1)
+            return await self._arrivals(queue, calls, tries - 1)
 
     def _arrival(
         self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
     ) -> Arrival | FairlineError:
         try:
             by_staff = caller.staff is not None
-            told, problem = self._named(queue, settings, settled(request, settings, by_staff=by_staff), caller)
-            # Who has a place already comes back to it all the same.
-            missing = "user_token" if problem else "" if by_staff else left_out(told, settings)
-            return self._identity.arrival(queue, told, caller, through, settings.ipv6_prefix, missing)
+            named, problem = self._named(queue, settings, normalised_join(request, settings, by_staff=by_staff), caller)
+            # The store refuses a missing field only for a new ticket: the holder of an existing one comes back to it.
+            missing = "user_token" if problem else "" if by_staff else missing_field(named, settings)
+            return self._identity.arrival(queue, named, caller, through, settings.ipv6_prefix, missing)
         except FairlineError as error:
             return error
 
@@ -139,7 +141,7 @@ class Batches:
         return self._identity.named(queue, request, caller, required=required)
 
     async def _join_calendar(self, queue: QueueId) -> tuple[JoinCalendar, QueueSettings]:
-        """What a join is worked out from: the settings, and the calendar where it decides anything."""
+        """The settings for a join, and the calendar if joins depend on it."""
         configured = await self._settings_cache.latest(queue)
         if not configured.settings.needs_calendar:
             return JoinCalendar(configured.version), configured.settings
@@ -147,9 +149,9 @@ class Batches:
         settings = await self._settings_cache.at(queue, snapshot)
         return join_calendar_at(settings, snapshot), settings
 
-    def _record_estimates(self, queue: QueueId, welcomes: Sequence[JoinAnswer | FairlineError]) -> None:
-        """Remember what some of those who are new are told, to see later how good it was."""
-        for each in welcomes:
+    def _record_estimates(self, queue: QueueId, answers: Sequence[JoinAnswer | FairlineError]) -> None:
+        """Record the waits that some new tickets were shown, to compare them later with the actual waits."""
+        for each in answers:
             if (
                 isinstance(each, JoinAnswer)
                 and each.created
@@ -159,11 +161,11 @@ class Batches:
                 self._estimate_samples.note(queue, each.ticket_status.number, wait)
 
     async def heartbeats(self, queue: QueueId, tickets: list[TicketCall]) -> list[StatusAnswer | FairlineError]:
-        """Signs of life; TicketExpired for whoever's place is gone. Everyone is told where they stand now; the sign is
-        written a little later (see activity), but at once where it changes more than a deadline far away."""
+        """Heartbeats; TicketExpired for a ticket that is gone. The answer has the present status. The heartbeat itself
+        is written a little later (see write_behind.py), but at once if it changes more than a distant deadline."""
         reply = await self._store.status(queue, [number for number, _ in tickets])
-        soon = _soon(reply, _next_sign_ms(await self._settings_cache.at(queue, reply.snapshot)))
-        urgent, signs = [], []
+        soon = _soon(reply, _next_heartbeat_ms(await self._settings_cache.at(queue, reply.snapshot)))
+        urgent, deferred = [], []
         for (_, joined), ticket_status in zip(tickets, reply.items, strict=True):
             if (
                 ticket_status is None
@@ -175,26 +177,26 @@ class Batches:
             if ticket_status.leaving or (deadline is not None and deadline < soon):
                 urgent.append(ticket_status.number)
             elif deadline is not None:
-                signs.append(ticket_status.number)
-        self._heartbeats.note(queue, signs)
+                deferred.append(ticket_status.number)
+        self._heartbeats.note(queue, deferred)
         if urgent:
-            beaten = dict(zip(urgent, (await self._store.heartbeat(queue, urgent)).items, strict=True))
-            reply = Reply(reply.snapshot, [each and beaten.get(each.number, each) for each in reply.items])
+            written = dict(zip(urgent, (await self._store.heartbeat(queue, urgent)).items, strict=True))
+            reply = Reply(reply.snapshot, [each and written.get(each.number, each) for each in reply.items])
         return await self._answers(queue, reply, _expired)
 
     async def statuses(
         self, queue: QueueId, numbers: list[int], *, heartbeat: bool = False
     ) -> list[StatusAnswer | FairlineError]:
-        """Where tickets stand; with `beat`, and a sign of life of each."""
+        """The status of tickets; with `heartbeat`, each also gets a heartbeat."""
         reply = await (self._store.heartbeat if heartbeat else self._store.status)(queue, numbers)
         return await self._answers(queue, reply, _purged)
 
     async def unloads(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
-        """Pages that were closed."""
+        """Pages of tickets were closed."""
         return await self._answers(queue, await self._store.unload(queue, numbers), _purged)
 
     async def visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[StatusAnswer | FairlineError]:
-        """People inside, by what they do there."""
+        """People inside start their session or show activity."""
         queue, what = key
         reply = await self._store.visit(queue, what, visitors)
         if what == "visit":
@@ -225,7 +227,7 @@ class Batches:
     async def acts(self, key: tuple[QueueId, Action], tickets: list[ActionCall]) -> list[StatusAnswer | FairlineError]:
         """One action on many tickets."""
         queue, action = key
-        await self._page_views.write(queue)  # of those who go now nothing could be written later
+        await self._page_views.write(queue)  # before the action: the page views of an ended session cannot be written
         numbers, joined = [number for number, _, _ in tickets], [joined for _, joined, _ in tickets]
         by = [by for _, _, by in tickets]
         return await self._answers(queue, await self._store.act(queue, action, numbers, joined, by), _as_it_is)
@@ -240,8 +242,8 @@ class Batches:
             each.number for each in found if isinstance(each, TicketStatus) and each.reason is Reason.TRANSFERRED
         ]:
             tickets = (await self._store.look_up(queue, went)).items
-            whole = {ticket.number: ticket for ticket in tickets if ticket}  # they say where they went
-            found = [whole.get(each.number, each) if isinstance(each, TicketStatus) else each for each in found]
+            records = {ticket.number: ticket for ticket in tickets if ticket}  # the full record has the new ticket
+            found = [records.get(each.number, each) if isinstance(each, TicketStatus) else each for each in found]
         return [
             StatusAnswer(queue=queue, ticket_status=each, snapshot=reply.snapshot, settings=settings, forecast=forecast)
             if isinstance(each, TicketStatus)
@@ -254,14 +256,14 @@ def _proof(ticket: Ticket) -> tuple[int, int, int]:
     return ticket.number, ticket.joined, ticket.moved
 
 
-def _next_sign_ms(settings: QueueSettings) -> float:
-    """By when whoever beats now will have done so again: until then nobody's place may hang on a sign that a killed
-    worker takes with it."""
+def _next_heartbeat_ms(settings: QueueSettings) -> float:
+    """The time until a client that sends a heartbeat now has sent the next one. In that time, no ticket may depend on a
+    heartbeat that is lost if the worker is killed."""
     return 1500 * max(settings.heartbeat_interval_seconds, settings.heartbeat_timeout_seconds / 3)
 
 
 def _soon(reply: Reply[Any], within: float = 0) -> float:
-    """The moment up to which a sign of life that is written later would come too late, or matters too much."""
+    """Deadlines before this moment are urgent: their heartbeats or page views are written at once."""
     return reply.snapshot.now + max(URGENT_MS, within)
 
 

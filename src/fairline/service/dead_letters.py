@@ -1,4 +1,4 @@
-"""What operators see of an outbox, and do with its dead letters."""
+"""The outboxes as operators see them: pending and dead deliveries, and replays of dead letters."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ STEP = 500
 
 
 class DeadLetters:
-    """The letters in the outboxes of a store, each by its name."""
+    """The deliveries in the outboxes of a store. An outbox is named by its `box`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def counts(self, boxes: list[str]) -> list[BoxCounts]:
-        """How many of each are pending and dead."""
+        """Count the pending and the dead deliveries of each outbox."""
         return await self._store.outbox.counts(boxes)
 
     async def page(self, box: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
-        """What is still to be sent, or was given up."""
+        """Return a page of deliveries in this state: pending or dead."""
         return await self._store.outbox.deliveries(box, state, cursor, limit)
 
     async def replay(self, box: str, delivery_id: str) -> None:
@@ -29,7 +29,7 @@ class DeadLetters:
             raise DeliveryNotFound(delivery_id)
 
     async def replay_all(self, box: str) -> int:
-        """Send all dead letters again, but for those that die of it meanwhile; how many there were."""
+        """Send all dead letters again, except those that fail again meanwhile; return how many there were."""
         before, count = await self._store.time(), 0
         while found := await self._store.outbox.replay(box, STEP, before=before):
             count += found

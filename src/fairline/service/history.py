@@ -1,4 +1,4 @@
-"""The history of a queue's settings: what each change changed, and the way back to how they were."""
+"""The history of a queue's settings: who changed what, and the settings at an earlier version."""
 
 from __future__ import annotations
 
@@ -11,44 +11,47 @@ from fairline.domain.queue import QueueId, QueueSettings
 from fairline.errors import InvalidRequest, RevisionNotFound
 from fairline.store import Revision, Store
 
-#: At most so many revisions are shown at once.
+#: The most revisions on one page.
 REVISIONS = 200
 
 
 class Change(Struct, frozen=True):
-    """What one setting was, and what it became."""
+    """The value of one setting before and after a change."""
 
     before: Any = field(name="from")
     after: Any = field(name="to")
 
 
-class Changed(Struct, frozen=True):
-    """A revision, and what it changed; None where the one before it is not kept any more."""
+class RevisionChanges(Struct, frozen=True):
+    """A revision and its changes; None if the revision before it has been removed from the history."""
 
     revision: Revision
     changes: dict[str, Change] | None
 
 
-class Past(Struct, frozen=True):
-    """Some of a history, newest first, and the version to go on before; None at its end."""
+class HistoryPage(Struct, frozen=True):
+    """A page of the history, newest first. The next page is before the version `cursor`; None at the end."""
 
-    changed: list[Changed]
+    changed: list[RevisionChanges]
     cursor: int | None
 
 
-async def past(store: Store, queue: QueueId, before: int | None, limit: int) -> Past:
-    """Some of a queue's history. One more than is shown is read: a change is seen beside the one before it."""
+async def history_page(store: Store, queue: QueueId, before: int | None, limit: int) -> HistoryPage:
+    """Return a page of a queue's history. It reads one revision more, because changes are found by comparison with the
+    revision before."""
     if not 1 <= limit <= REVISIONS:
         raise InvalidRequest("limit", f"must be a whole number from 1 to {REVISIONS}; got {limit}")
     if before is not None and before < 1:
         raise InvalidRequest("before", f"must be a version of the settings; got {before}")
     found = await store.history(queue, before, limit + 1)
-    shown = [Changed(each, _changes(each, older)) for each, older in zip(found, [*found[1:], None], strict=False)]
-    return Past(shown[:limit], found[limit - 1].version if len(found) > limit else None)
+    shown = [
+        RevisionChanges(each, _changes(each, older)) for each, older in zip(found, [*found[1:], None], strict=False)
+    ]
+    return HistoryPage(shown[:limit], found[limit - 1].version if len(found) > limit else None)
 
 
-async def settings_at(store: Store, queue: QueueId, version: int) -> QueueSettings:
-    """The settings as they were at a version, or RevisionNotFound."""
+async def settings_at_version(store: Store, queue: QueueId, version: int) -> QueueSettings:
+    """Return the settings at a version, or raise RevisionNotFound."""
     for revision in await store.history(queue, max(version, 0) + 1, 1):
         if revision.version == version:
             return revision.settings
@@ -56,9 +59,9 @@ async def settings_at(store: Store, queue: QueueId, version: int) -> QueueSettin
 
 
 def _changes(revision: Revision, older: Revision | None) -> dict[str, Change] | None:
-    """What a revision changed. A queue is made by changing the defaults."""
+    """The changes of a revision. The first one is compared with the defaults."""
     if older is None and not revision.first:
         return None
-    was = msgspec.to_builtins(older.settings if older else QueueSettings())
-    now = msgspec.to_builtins(revision.settings)
-    return {name: Change(was[name], value) for name, value in now.items() if was[name] != value}
+    before = msgspec.to_builtins(older.settings if older else QueueSettings())
+    after = msgspec.to_builtins(revision.settings)
+    return {name: Change(before[name], value) for name, value in after.items() if before[name] != value}

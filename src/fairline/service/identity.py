@@ -1,4 +1,4 @@
-"""Who people are, as far as it is kept: enough to know them again, and nothing to read it from."""
+"""The identity of people: keyed digests by which the store recognises them, and which reveal nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from fairline.caches import SHARES, remembering
+from fairline.caches import SHARES, cached
 from fairline.domain.address import counted_address
 from fairline.domain.branding import LANGUAGES, spoken
 from fairline.domain.join_request import Caller, JoinRequest
@@ -32,23 +32,23 @@ _fingerprint = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Identity:
-    """Turns what people tell, and what is seen of them, into what the store keeps."""
+    """Turns join requests and callers into the identities that the store keeps."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self.users = UserTokens(keyring)
         self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
-        # Whoever is inside comes again with every page, and many come from one address.
+        # People inside send the same digest with every page view, and many share one address: so both are cached.
         half = SHARES["digests"] // 2
-        self.session = remembering(half, self._session)
-        self._address = remembering(half, self._address_digest)
+        self.session = cached(half, self._session)
+        self._address = cached(half, self._address_digest)
 
     def _session(self, by: str) -> bytes:
-        """Who comes to a session: what it is told with, part by part (see fairline.store.Visitor)."""
+        """The digest of the client that uses a session, made part by part (see fairline.store.Visitor)."""
         return b"".join(self.digest("session", part) for part in by.split(" "))
 
     def is_client(self, client_id: str, digest: str) -> bool:
-        """Whether a client id has a digest that begins so."""
+        """Whether `digest` is the beginning of this client id's digest."""
         return hmac.compare_digest(self.digest("client", client_id).hex()[: len(digest)], digest)
 
     def arrival(
@@ -60,7 +60,7 @@ class Identity:
         ipv6_prefix: int,
         missing: str = "",
     ) -> Arrival:
-        """Someone who wants to join, as the store is told of them; `missing` is a required field they left out."""
+        """Build the arrival that the store receives for a join; `missing` is a required field that it lacks."""
         address = self._address((caller.address, ipv6_prefix))
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
@@ -92,24 +92,24 @@ class Identity:
     def named(
         self, queue: QueueId, request: JoinRequest, caller: Caller, *, required: bool
     ) -> tuple[JoinRequest, FairlineError | None]:
-        """A join under the name that the site has signed, where it has; and why it cannot be believed, if so. A cookie
-        that is of no use does no harm where none is required."""
-        token, said = request.user_token or caller.user_token, msgspec.structs.replace(request, user_token=None)
+        """Return the join with the user id from its user token, and the problem if the token is missing or not valid.
+        An invalid token in a cookie is ignored where no user token is required."""
+        token, bare = request.user_token or caller.user_token, msgspec.structs.replace(request, user_token=None)
         problem: FairlineError | None = UserTokenMissing(queue) if required else None
         if token is not None:
             try:
                 user = self.users.user(queue, token, time.time())
-                if said.user_id in (None, user):
-                    return msgspec.structs.replace(said, user_id=user), None
+                if bare.user_id in (None, user):
+                    return msgspec.structs.replace(bare, user_id=user), None
                 raise UserTokenInvalid("it is for another user than user_id says")
             except FairlineError as error:
                 problem = error if required or request.user_token is not None else None
-        return msgspec.structs.replace(said, user_id=None) if problem else said, problem
+        return msgspec.structs.replace(bare, user_id=None) if problem else bare, problem
 
     def transferred(self, queue: QueueId, ticket: Ticket, priority: int, after: int = 0) -> Arrival:
-        """Someone who comes from another queue: the same person, by a key that only this transfer has. Put aside until
-        they are out of the line they come from. `after` is the ticket they had there by an earlier try that came to
-        nothing."""
+        """Build the arrival of a person who comes from another queue, with an idempotency key that only this transfer
+        has. They are on hold until they have left the other line. `after` is their ticket from an earlier attempt that
+        failed."""
         person = ticket.person
         return Arrival(
             client=ticket.client,
@@ -129,41 +129,41 @@ class Identity:
         try:
             claims = self._keyring.priorities.check(text, time.time())
         except TokenError as error:
-            raise PassInvalid(f"it is forged, damaged or over ({error.code})") from None
+            raise PassInvalid(f"it is forged, damaged or expired ({error.code})") from None
         if claims.queue != queue:
             raise PassInvalid("it is for another queue")
         return claims.id
 
     def visitor(self, key: str, seen: str) -> str:
-        """The secret for a browser that has none and comes with an idempotency key: the same for the same call made
-        again by the same browser at the same address, since the first answer may have been lost with its cookie."""
+        """The secret for a browser without one that sends an idempotency key. It is the same if this browser repeats
+        the call from the same address, because the first answer and its cookie may have been lost."""
         return self.digest("visitor", f"{seen}\n{key}").hex()
 
     def key(self, key: str | None, caller: str) -> bytes:
-        """An idempotency key counts for its caller alone: nobody can be answered by another's."""
+        """The digest of an idempotency key. It depends on the caller, so nobody gets the answer to another's key."""
         if key is not None and not 1 <= len(key) <= 200:
             raise InvalidRequest("idempotency_key", "must be text of 1 to 200 characters")
         return self.digest("key", f"{caller}\n{key}") if key else b""
 
     def mailbox(self, address: str) -> bytes:
-        """What is kept to count mail to one mailbox."""
+        """The digest of a mailbox, by which mail to it is counted."""
         return self.digest("mailbox", mailbox(address))
 
     def _address_digest(self, counted: tuple[str | None, int]) -> bytes:
         return self.digest("address", counted_address(*counted))
 
     def digest(self, kind: str, text: str | None) -> bytes:
-        """What is kept of a secret or an address: enough to know it again, nothing to read it from."""
+        """The digest of a secret or an address: it can be recognised, but not read from the digest."""
         if not text:
             return b""
-        digest = self._begun(kind).copy()  # what is done with the key alone is done once
+        digest = self._begun(kind).copy()  # the part that depends only on the key is computed once
         digest.update(text.encode(errors="replace"))
         return digest.digest()
 
 
 def _bound_to(request: JoinRequest, caller: Caller) -> str:
-    """Whose idempotency key it is: a weak one must hand nobody the token of someone else. That of a form is made by us
-    and too long to be guessed: it counts also where the cookies were lost."""
+    """The owner of an idempotency key: with a guessed key, nobody may get the token of someone else. The key
+    of a form is created by the server and too long to be guessed, so it is valid even if the cookies were lost."""
     if caller.staff is not None:
         return caller.staff
     if caller.form:
@@ -177,8 +177,8 @@ def _begun(key: bytes, kind: str) -> blake2b:
 
 
 def _form_or_body(request: JoinRequest, caller: Caller) -> bytes:
-    """What the same key has to come with again. A form that is sent again is the same, also where someone went back and
-    wrote something else into it: one person, one ticket."""
+    """The fingerprint that a repeated idempotency key must match. A form that is sent again always matches, even if it
+    was filled in differently: one person, one ticket."""
     if caller.form:
         return b"form"
     body = (msgspec.structs.replace(request, idempotency_key=None), caller.priority)
@@ -186,11 +186,11 @@ def _form_or_body(request: JoinRequest, caller: Caller) -> bytes:
 
 
 def _language(request: JoinRequest, caller: Caller) -> str | None:
-    """The language of a person; the first one is not written, since most have it or say nothing."""
+    """The language of a person. The first language is not stored, because most people have it or none."""
     wanted = spoken(request.language) if request.language else caller.language
     return None if wanted == LANGUAGES[0] else wanted
 
 
 def _storable(text: str) -> str:
-    """What came with a call unasked is not refused, only made such that every store can keep it."""
+    """Replace characters that no store can keep. A header that nobody asked for is no reason to refuse a call."""
     return text.encode(errors="replace").decode().replace("\x00", "?")

@@ -1,4 +1,4 @@
-"""What a join needs to know of the calendar, worked out from a queue's settings for the moment it is asked for."""
+"""The calendar for a join: opening hours and line length, computed from a queue's settings for the present moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairline.store import JoinCalendar
 
 
 def join_calendar_at(settings: QueueSettings, snapshot: QueueSnapshot) -> JoinCalendar:
-    """The days around now, when the queue is open, and how long the line may become so that all are served today."""
+    """The days and opening spans around now, and how long the line may become so that everyone is served today."""
     calendar, now = settings.calendar, snapshot.now
     closes = calendar.closes_at(now) if calendar.limited and settings.close_early else None
     longest = None
@@ -21,14 +21,14 @@ def join_calendar_at(settings: QueueSettings, snapshot: QueueSnapshot) -> JoinCa
 
 
 def closed_until(queue: QueueId, refused: QueueClosed, settings: QueueSettings, now: int) -> QueueClosed:
-    """A refusal, with when to come back."""
+    """Add to a refusal when the queue opens again."""
     opens = settings.calendar.opens_at(now)
     wait = 3600.0 if opens is None else (opens - now) / 1000
     return QueueClosed(queue, early=refused.early, opens_at=opens, retry_after=wait)
 
 
 def refused_now(queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot) -> QueueClosed | None:
-    """Why someone who came now would be turned away by the hours; None where they would not."""
+    """The refusal that a join would get now because of the opening hours; None if it would be accepted."""
     if not settings.needs_calendar:
         return None
     calendar, now = join_calendar_at(settings, snapshot), snapshot.now

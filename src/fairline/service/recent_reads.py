@@ -1,7 +1,7 @@
-"""What was read of queues a moment ago: read once in a while, however many ask.
+"""A cache of what was read of queues a moment ago: it limits reads, no matter how many callers there are.
 
-Nothing of a queue that is deleted is told, nor of settings that were changed: whoever asks goes by the version that the
-store says after they asked. It is asked for once for all who ask at the same time. See
+Nothing is answered from a deleted queue or from old settings: after each call, the store is asked for the version, and
+a cached entry is only used if it has that version. Calls at the same time share one read of the version. See
 docs/decisions/0012-a-deleted-queue-is-forgotten-at-once.md.
 """
 
@@ -18,18 +18,18 @@ from fairline.service.fairline import Fairline
 
 T = TypeVar("T")
 
-#: So many queues are remembered; those that nobody asks for are forgotten first.
+#: The most queues in the cache; the least recently used ones are removed first.
 MOST = 1000
 
 
-class _Found(NamedTuple, Generic[T]):
+class _Entry(NamedTuple, Generic[T]):
     version: int
     read_at: float
     content: T
 
 
 class RecentReads(Generic[T]):
-    """What `read` finds of each queue, at most so many `seconds` old."""
+    """The result of `read` for each queue, at most `seconds` old."""
 
     def __init__(
         self, service: Fairline, read: Callable[[QueueId], Awaitable[T]], seconds: float, most: int = MOST
@@ -38,20 +38,20 @@ class RecentReads(Generic[T]):
         self._read = read
         self._seconds = seconds
         self._most = most
-        self._found: OrderedDict[QueueId, _Found[T]] = OrderedDict()
-        self._asking = Grouping[QueueId, None, T](self._answers)
+        self._entries: OrderedDict[QueueId, _Entry[T]] = OrderedDict()
+        self._calls = Grouping[QueueId, None, T](self._answers)
 
     async def get(self, queue: QueueId) -> T:
-        """What there is of a queue; QueueNotFound where there is none."""
-        return await self._asking.call(queue, None)
+        """Return the result for a queue; raise QueueNotFound if there is no such queue."""
+        return await self._calls.call(queue, None)
 
-    async def _answers(self, queue: QueueId, asking: list[None]) -> list[T]:
-        found = self._found.pop(queue, None)
+    async def _answers(self, queue: QueueId, calls: list[None]) -> list[T]:
+        entry = self._entries.pop(queue, None)
         version = await self._service.version(queue)
-        if found is None or found.version != version or time.monotonic() - found.read_at > self._seconds:
+        if entry is None or entry.version != version or time.monotonic() - entry.read_at > self._seconds:
             content = await self._read(queue)
-            found = _Found(version, time.monotonic(), content)
-        self._found[queue] = found
-        while len(self._found) > self._most:
-            self._found.popitem(last=False)
-        return [found.content] * len(asking)
+            entry = _Entry(version, time.monotonic(), content)
+        self._entries[queue] = entry
+        while len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+        return [entry.content] * len(calls)

@@ -1,7 +1,7 @@
-"""Finds people in a queue by what an operator knows of them: a number, or a part of a name, a phone or a user id.
+"""Search: finds people in a queue by a ticket number, or by a part of a name, a phone number or a user id.
 
-No store keeps an index of what people told us, so a search goes through the listing, a page at a time: others are
-served in between, and one search looks at a bounded number of tickets.
+No store has an index of personal details, so a search reads the listing page by page. Other calls are served in
+between, and one search reads a limited number of tickets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fairline.domain.ticket import Status, Ticket, label, number_in
 from fairline.errors import InvalidRequest
 from fairline.store import Page, Store
 
-#: How many tickets are read at once, and how many one search looks at before it answers with what it has.
+#: How many tickets are read at once, and how many one search reads before it returns what it has found.
 SLICE = 250
 AT_MOST = 50_000
 LONGEST = 100
@@ -22,8 +22,8 @@ _PHONE = re.compile(r"[0-9+()./ -]+", re.ASCII)
 _NOT_DIGITS = re.compile(r"[^0-9]+", re.ASCII)
 
 
-class Wanted:
-    """Who is looked for."""
+class SearchQuery:
+    """A search text, prepared for comparison with tickets."""
 
     def __init__(self, text: str, prefix: str) -> None:
         check_text("search", text, InvalidRequest)
@@ -34,13 +34,13 @@ class Wanted:
         self._prefix = prefix
         self._digits = _NOT_DIGITS.sub("", self.text) if _PHONE.fullmatch(self.text) else ""
 
-    def is_in(self, ticket: Ticket) -> bool:
-        """Whether it is what the ticket prints, or the name, the user id or the phone has it in it. Of a phone only the
-        digits count."""
+    def matches(self, ticket: Ticket) -> bool:
+        """Whether the text is the ticket's label, or part of its name, user id or phone number. Of a phone number, only
+        the digits are compared."""
         person = ticket.person
         if ticket.serial and self._part in (ticket.serial.casefold(), label(self._prefix, 0, ticket.serial).casefold()):
             return True
-        if any(self._part in told.casefold() for told in (person.name, person.user_id) if told):
+        if any(self._part in detail.casefold() for detail in (person.name, person.user_id) if detail):
             return True
         return bool(self._digits and person.phone and self._digits in _NOT_DIGITS.sub("", person.phone))
 
@@ -54,10 +54,10 @@ async def search(
     cursor: str | None,
     limit: int,
 ) -> Page:
-    """The ticket with this number or label; or else the people who told something with `text` in it, in the order of
-    the listing. A page may be short and still not be the last."""
+    """Return the ticket with this number or label, or else the tickets of people whose details contain `text`, in the
+    order of the listing. A page may be short without being the last."""
     prefix = settings.ticket_prefix or queue.upper()
-    wanted = Wanted(text, prefix)
+    wanted = SearchQuery(text, prefix)
     if cursor is None:
         ticket = await _numbered(store, queue, prefix, wanted.text, status)
         if ticket is not None:
@@ -66,7 +66,7 @@ async def search(
 
 
 async def _numbered(store: Store, queue: QueueId, prefix: str, text: str, status: Status | None) -> Ticket | None:
-    """The ticket whose number or label it is; one that prints something else of its own is found by that alone."""
+    """The ticket with this number or label. A ticket that has a serial is only found by its own label."""
     number = number_in(text, prefix)
     if number is None:
         return None
@@ -75,9 +75,9 @@ async def _numbered(store: Store, queue: QueueId, prefix: str, text: str, status
 
 
 async def _through_the_listing(
-    store: Store, queue: QueueId, wanted: Wanted, status: Status | None, cursor: str | None, limit: int
+    store: Store, queue: QueueId, wanted: SearchQuery, status: Status | None, cursor: str | None, limit: int
 ) -> Page:
-    """A cursor of a search is one of the listing, and the last number that was looked at of the page there."""
+    """Search the listing. The cursor of a search is a cursor of the listing and the last ticket read on that page."""
     at, _, seen = (cursor or "").partition("~")
     if seen and not (seen.isascii() and seen.isdecimal() and len(seen) <= 16):
         raise InvalidRequest("cursor", f"must be one that a search answered; got {cursor!r:.80}")
@@ -85,8 +85,8 @@ async def _through_the_listing(
     for _ in range(AT_MOST // SLICE):
         page = await store.tickets(queue, status, at or None, SLICE)
         for ticket in _after(page.tickets, int(seen) if seen else None):
-            if wanted.is_in(ticket):
-                if len(found) == limit:  # only now is it sure that the page is not the last
+            if wanted.matches(ticket):
+                if len(found) == limit:  # only now is it certain that there is another page
                     return Page(found, f"{at}~{seen}")
                 found.append(ticket)
             seen = str(ticket.number)
@@ -97,6 +97,6 @@ async def _through_the_listing(
 
 
 def _after(tickets: list[Ticket], seen: int | None) -> list[Ticket]:
-    """Those behind the last one looked at; all of them where it has moved on: someone twice rather than missed."""
+    """The tickets after the last one read; all of them if that one has moved, so that nobody is missed."""
     numbers = [ticket.number for ticket in tickets]
     return tickets[numbers.index(seen) + 1 :] if seen in numbers else tickets

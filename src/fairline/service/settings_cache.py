@@ -1,5 +1,5 @@
-"""The settings of queues as they were last read: every answer of the store says which version holds, so they are read
-again only when they changed."""
+"""The cache of queue settings. Every answer of the store has the version of the settings, so they are read again only
+after a change."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from fairline.store import Configured, Store
 
 
 class SettingsCache:
-    """Settings by queue. Nothing is remembered here that cannot be read again."""
+    """The last read settings of each queue."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[QueueId, Configured] = {}
+        self._cached: dict[QueueId, Configured] = {}
 
     async def latest(self, queue: QueueId) -> Configured:
-        """As they were last read; whoever goes by them has the store check their version."""
-        known = self._known.get(queue)
-        if known is None:
-            known = self._known[queue] = await self._store.settings(queue)
-        return known
+        """Return the last read settings. They may be outdated, so the caller must let the store check the version."""
+        cached = self._cached.get(queue)
+        if cached is None:
+            cached = self._cached[queue] = await self._store.settings(queue)
+        return cached
 
     async def at(self, queue: QueueId, snapshot: QueueSnapshot) -> QueueSettings:
-        """At the version the store has just answered with."""
-        known = self._known.get(queue)
-        if known is None or known.version != snapshot.version:
+        """Return the settings at the version of a snapshot that was just read."""
+        cached = self._cached.get(queue)
+        if cached is None or cached.version != snapshot.version:
             try:
-                known = self._known[queue] = await self._store.settings(queue)
+                cached = self._cached[queue] = await self._store.settings(queue)
             except QueueNotFound:
                 self.forget(queue)
                 raise
-        return known.settings
+        return cached.settings
 
     def forget(self, queue: QueueId) -> None:
-        """They have changed, or the queue is gone."""
-        self._known.pop(queue, None)
+        """Remove the settings of a queue that were changed, or whose queue was deleted."""
+        self._cached.pop(queue, None)

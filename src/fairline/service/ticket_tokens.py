@@ -1,4 +1,5 @@
-"""The token of a ticket: whoever has it holds the place. How long it is good, and which client it is bound to."""
+"""Issues ticket tokens. A client with the token holds the ticket; each token has a lifetime and may be bound to a
+client."""
 
 from __future__ import annotations
 
@@ -9,28 +10,28 @@ from fairline.domain.queue import QueueId, QueueSettings
 from fairline.domain.ticket import TOKEN_SECONDS, Ticket, TicketStatus
 from fairline.domain.tokens import Keyring, TicketClaims
 
-#: How long that of a number at a counter is good at least: people go away with it, and come back the same day.
-COUNTER_SECONDS = 86_400.0
+#: The shortest lifetime in a walk-in line: people go away with their number and come back the same day.
+WALK_IN_TOKEN_SECONDS = 86_400.0
 
 
 class TicketTokens:
-    """Makes the tokens of tickets, with the keys in use."""
+    """Issues ticket tokens with the keys in use."""
 
     def __init__(self, keyring: Keyring, seconds: float = TOKEN_SECONDS) -> None:
         self._keyring = keyring
         self._seconds = seconds
 
     def seconds(self, settings: QueueSettings) -> float:
-        """How long a token is good: at a counter nobody keeps a page open that would renew it."""
-        return max(self._seconds, COUNTER_SECONDS) if settings.is_walk_in else self._seconds
+        """The lifetime of a token. It is longer in a walk-in line, where nobody keeps a page open that renews it."""
+        return max(self._seconds, WALK_IN_TOKEN_SECONDS) if settings.is_walk_in else self._seconds
 
     def token(self, queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus, bound: str) -> str:
-        """A token from now, for a client whose digest begins so; for any, where it is empty."""
+        """Issue a token for the client whose digest begins with `bound`; '' is any client."""
         (token,) = self._tokens(queue, settings, [(ticket_status, bound)])
         return token
 
     def tokens(self, queue: QueueId, settings: QueueSettings, tickets: Iterable[Ticket]) -> list[str]:
-        """The tokens of some tickets from now, each for the client that holds it."""
+        """Issue tokens for some tickets, each for the client that holds the ticket."""
         return self._tokens(queue, settings, [(ticket, ticket.client[:6].hex()) for ticket in tickets])
 
     def _tokens(self, queue: QueueId, settings: QueueSettings, tickets: list[tuple[TicketStatus, str]]) -> list[str]:

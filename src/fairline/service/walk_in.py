@@ -1,5 +1,5 @@
-"""The use cases of a walk-in counter, beside those of every room: letting others pass, going on in another queue or on
-another device, desks."""
+"""The use cases of walk-in lines, in addition to those of every queue: stepping back, transfers to another queue, moves
+to another device, and desks."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
 from fairline.domain.ticket import LIVE, Action, Status, Ticket, TicketStatus, Went, goes_to
 from fairline.domain.tokens import MoveClaims
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
-from fairline.service.answers import JoinAnswer, printed
+from fairline.service.answers import JoinAnswer, printed_label
 from fairline.service.fairline import Fairline
 from fairline.store import DeskFigures, DeskHour, DeskState, DeskTotals, Joined
 
-#: How long a link to another device works.
+#: How long a link to another device is valid.
 MOVE_SECONDS = 600
 
 
 def move_path(queue: QueueId, code: str) -> str:
-    """Where a code is taken up; what comes after # stays with the browser."""
+    """The path at which a browser redeems a move code; browsers do not send what comes after #."""
     return f"/join/{quote(queue, safe='')}/move#{code}"
 
 
-class Floor(Struct, frozen=True, kw_only=True):
-    """A counter at a moment: its desks, and who is where."""
+class WalkInSnapshot(Struct, frozen=True, kw_only=True):
+    """A walk-in line at a moment: its desks and its tickets by state."""
 
     snapshot: QueueSnapshot
     settings: QueueSettings
@@ -45,21 +45,22 @@ class Floor(Struct, frozen=True, kw_only=True):
 
 
 class WalkIn:
-    """What people and staff do at a counter. It adds to a room, and remembers nothing."""
+    """The use cases of people and staff in walk-in lines. It adds to `Fairline` and has no state of its own."""
 
     def __init__(self, service: Fairline) -> None:
         self._service = service
         self._store = service.store
 
     async def step_back(self, queue: QueueId, number: int, places: int = 1, seen: int | None = None) -> Ticket:
-        """Let so many others go first. With the position that was seen, a repeated press does it once."""
+        """Let the next `places` people go first. With the position that was `seen`, a repeated call has no further
+        effect."""
         return await self._store.step_back(queue, number, places, seen)
 
-    # What staff look at
+    # What staff see
 
-    async def floor(self, queue: QueueId, limit: int) -> Floor:
-        """Who waits, is called, is served, is put aside, and did not come today: at most so many of each. Someone who
-        moves while it is read is where they went."""
+    async def snapshot(self, queue: QueueId, limit: int) -> WalkInSnapshot:
+        """Read the tickets that wait, are called, are served, are on hold, or were no-shows today, up to `limit` of
+        each. A ticket that changes its state meanwhile is only shown in its new state."""
         snapshot, settings = await self._service.snapshot(queue)
         _, today, _ = settings.calendar.days(snapshot.now)
         line, called, serving, on_hold, missed, desks = await asyncio.gather(
@@ -73,7 +74,7 @@ class WalkIn:
         missed_, serving_, called_, on_hold_, line_ = _once(
             missed, serving.tickets, called.tickets, on_hold, [ticket for ticket in line.tickets if not ticket.on_hold]
         )
-        return Floor(
+        return WalkInSnapshot(
             snapshot=snapshot,
             settings=settings,
             desks=desks,
@@ -87,12 +88,13 @@ class WalkIn:
     # To another queue
 
     async def transfer(self, queue: QueueId, number: int, to: QueueId, priority: int | None = None) -> Ticket:
-        """Send someone on to another queue, where they are the same person with the same priority, or another.
+        """Transfer someone to another queue, as the same person with the same priority or another one.
 
-        The two queues may be on two nodes, so this is three steps: they join there, put aside, by a key that only this
-        transfer has; they end here; they are released there. Wherever it breaks off, they count in one line at most,
-        the record here says where they are from the second step on, and doing it again goes on from there; so does the
-        keeper, by itself (keeper/transfers.py).
+        The two queues may be on different nodes, so a transfer has three steps. First, the person joins the other queue
+        on hold, with an idempotency key that only this transfer has. Then their ticket here ends. Then the ticket there
+        is released. If a step fails, the person counts in at most one line. From the second step on, the record here
+        has the new ticket. Repeating the transfer continues where it stopped, and so does the keeper
+        (keeper/transfers.py).
         """
         if to == queue:
             raise InvalidRequest("queue", "must be another queue than the one they are in")
@@ -100,13 +102,13 @@ class WalkIn:
             raise InvalidRequest("priority", f"must be a level from 0 to 3; got {priority}")
         ticket = await self._service.ticket(queue, number)
         if ticket.went is None:
-            await self._store.settings(to)  # it is there at all, before anything is done
+            await self._store.settings(to)  # raises QueueNotFound before anything is changed
             if goes_to(ticket.status, Action.TRANSFER, on_hold=ticket.on_hold) is None:
                 raise TransitionRefused(Action.TRANSFER, ticket.found, ticket.reason)
             went = await self._join_there(queue, ticket, to, ticket.priority if priority is None else priority)
             try:
                 ticket = await self._store.transfer(queue, number, went)
-            except TransitionRefused:  # they have left meanwhile, or another press has sent them elsewhere
+            except TransitionRefused:  # they have left meanwhile, or were transferred to a third queue
                 await self._act_there(to, Action.CANCEL, went.number)
                 raise
         elif ticket.went.queue != to:
@@ -116,9 +118,9 @@ class WalkIn:
         return ticket
 
     async def _join_there(self, queue: QueueId, ticket: Ticket, to: QueueId, priority: int) -> Went:
-        over = 0
+        ended = 0
         while True:
-            reply = await self._store.join(to, [self._service.identity.transferred(queue, ticket, priority, over)])
+            reply = await self._store.join(to, [self._service.identity.transferred(queue, ticket, priority, ended)])
             (joined,) = reply.items
             if not isinstance(joined, Joined):
                 raise joined
@@ -126,20 +128,20 @@ class WalkIn:
                 raise HolderInLine(to)
             if joined.ticket.status in LIVE:
                 break
-            over = joined.ticket.number  # of an earlier try that came to nothing
+            ended = joined.ticket.number  # the ticket of an earlier attempt, which has ended
         settings = await self._service.settings_at(to, reply.snapshot)
         there = joined.ticket
-        return Went(to, there.number, there.joined, printed(to, settings, there))
+        return Went(to, there.number, there.joined, printed_label(to, settings, there))
 
     async def _act_there(self, queue: QueueId, action: Action, number: int) -> None:
-        with suppress(TransitionRefused, TicketNotFound):  # it was done before, or is over already
+        with suppress(TransitionRefused, TicketNotFound):  # it was done before, or the ticket has ended
             await self._service.act(queue, action, number)
 
     # To another device
 
     def move_code(self, queue: QueueId, ticket_status: TicketStatus | Went, seconds: int = MOVE_SECONDS) -> str:
-        """What takes a ticket to another device, once, within ten minutes or as long as is said. One that somebody has
-        just gone to has not moved yet."""
+        """Issue a code that moves a ticket to another device. It works once, within ten minutes or `seconds`. A ticket
+        right after a transfer (`Went`) has not been moved yet."""
         return self._service.keyring.moves.sign(
             MoveClaims(
                 queue=queue,
@@ -151,8 +153,8 @@ class WalkIn:
         )
 
     async def moved(self, code: str, client_id: str) -> JoinAnswer:
-        """Take a ticket to the device that has the code: it holds the ticket from now on, and the one before does not
-        any more. Of two that come at once, one has it."""
+        """Move a ticket to the device that has the code. From then on, this device holds the ticket and the previous
+        one does not. If two devices redeem the code at once, one of them gets the ticket."""
         claims = self._service.keyring.moves.check(code, time.time())
         queue = QueueId(claims.queue)
         client = self._service.identity.digest("client", client_id)
@@ -171,16 +173,16 @@ class WalkIn:
     # Desks
 
     async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> list[DeskState]:
-        """A desk opens, or closes; answers all of them."""
+        """Open or close a desk, and return all desks."""
         await self._store.set_desk(queue, desk_name(name, "name"), is_open=is_open)
         return await self._store.desks(queue)
 
     async def desks(self, queue: QueueId) -> list[DeskState]:
-        """The desks, and which of them are open."""
+        """Return the desks of a queue and whether they are open."""
         return await self._store.desks(queue)
 
     async def desk_figures(self, queue: QueueId, since: int | None = None, until: int | None = None) -> DeskFigures:
-        """What each desk did: so far, or in the hours that begin from `since` on and before `until`."""
+        """Return the totals of each desk, for all time or for the hours that begin from `since` to before `until`."""
         if since is None and until is None:
             return await self._store.desk_figures(queue)
         figures = await self._store.desk_figures(queue, older=True)
@@ -189,17 +191,17 @@ class WalkIn:
 
 
 def _once(*lists: Sequence[Ticket]) -> list[list[Ticket]]:
-    """The lists with each ticket in the first one that has it."""
+    """Keep each ticket only in the first list that has it."""
     seen: set[int] = set()
-    found = []
+    unique = []
     for each in lists:
-        found.append([ticket for ticket in each if ticket.number not in seen])
+        unique.append([ticket for ticket in each if ticket.number not in seen])
         seen.update(ticket.number for ticket in each)
-    return found
+    return unique
 
 
 def _together(hours: Sequence[DeskHour]) -> dict[str, DeskTotals]:
-    """What each desk did in all of these hours, by name."""
+    """The sums of these hours for each desk, by name."""
     names = sorted({name for hour in hours for name in hour.desks})
     each = {name: [hour.desks[name] for hour in hours if name in hour.desks] for name in names}
     fields = DeskTotals.__struct_fields__

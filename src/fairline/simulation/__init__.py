@@ -1,1 +1,1 @@
-"""An evening in virtual time, on the real engine."""
+"""Simulations: a queue's evening in virtual time, on the real engine."""

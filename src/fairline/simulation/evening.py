@@ -1,8 +1,8 @@
-"""An evening in virtual time, on the real engine: the store with its scripts, the room and the keeper, by a clock of
-ours.
+"""A simulation of an evening on the real engine (the store with its scripts, the service and the keeper) with a virtual
+clock.
 
-A second of the evening is one step: people join, give signs of life, come in and leave as the crowd says, all in
-batches; then the keeper ticks, and sweeps when it is due. Nothing here decides who is let in: the engine does.
+Each second of the evening is one step. People join, send heartbeats, come in and leave as planned in people.py, all in
+batches; then the keeper ticks, and sweeps when a sweep is due. Nothing here decides who is let in: the engine does.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from fairline.errors import FairlineError, StoreError
 from fairline.keeper.keeper import SWEEP_SECONDS, Keeper
 from fairline.service.answers import JoinAnswer
 from fairline.service.fairline import Fairline
-from fairline.simulation.people import Person, Scenario, gather
+from fairline.simulation.people import Person, Scenario, draw_people
 from fairline.store import MAX_BATCH, Lapsed, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 
 T = TypeVar("T")
 
 QUEUE = QueueId("simulated")
-#: 2027-01-15 08:00:00 UTC: every evening begins at the same moment, so that equal ones are equal.
+#: 2027-01-15 08:00:00 UTC: every evening begins at the same moment, so that equal scenarios have equal results.
 BEGINNING_MS = 1_800_000_000_000
 
 
 class Point(Struct, frozen=True):
-    """One second of the evening: the line and the inside at its end, and what happened in it."""
+    """One second of the evening: who waits and is inside at its end, and how many joined and were admitted in it."""
 
     second: int
     waiting: int
@@ -49,7 +49,7 @@ class Point(Struct, frozen=True):
 
 
 class Estimates(Struct, frozen=True):
-    """How the waits that were shown at joining turned out, for everyone who was shown one and let in."""
+    """How accurate the waits shown at joining were, for everyone who was shown one and was let in."""
 
     compared: int
     within: int
@@ -57,24 +57,24 @@ class Estimates(Struct, frozen=True):
 
     @property
     def share_within(self) -> float | None:
-        """The share of shown ranges that held."""
+        """The share of people whose wait was within the shown range."""
         return self.within / self.compared if self.compared else None
 
 
 class Outcome(Struct, frozen=True):
-    """What the evening was like."""
+    """The results of an evening."""
 
     people: list[Person]
     series: list[Point]
 
     @property
     def endings(self) -> Counter[str]:
-        """How many ended how; those still there at the end are under ''."""
+        """How many people ended in which way; those still there at the end are under ''."""
         return Counter(person.ending for person in self.people)
 
     @property
     def waits(self) -> list[int]:
-        """The waits of all who were let in, shortest first."""
+        """The waits of all people who were let in, shortest first."""
         return sorted(person.waited for person in self.people if person.waited is not None)
 
     @property
@@ -89,20 +89,20 @@ class Outcome(Struct, frozen=True):
 
     @property
     def empty_at(self) -> int | None:
-        """From which second on nobody waited any more; None if somebody still did at the end."""
+        """The second from which on nobody waited; None if somebody still waited at the end."""
         last = next((point.second for point in reversed(self.series) if point.waiting), -1)
         return None if last == self.series[-1].second else last + 1
 
     @property
     def estimates(self) -> Estimates:
-        """How good the shown waits were."""
-        known = [(p.shown, p.waited) for p in self.people if p.shown is not None and p.waited is not None]
-        within = sum(shown.low <= waited <= shown.high for shown, waited in known)
-        errors = [abs(shown.seconds - waited) for shown, waited in known]
-        return Estimates(len(known), within, sum(errors) / len(errors) if errors else None)
+        """The accuracy of the shown waits."""
+        pairs = [(p.shown, p.waited) for p in self.people if p.shown is not None and p.waited is not None]
+        within = sum(shown.low <= waited <= shown.high for shown, waited in pairs)
+        errors = [abs(shown.seconds - waited) for shown, waited in pairs]
+        return Estimates(len(pairs), within, sum(errors) / len(errors) if errors else None)
 
     def by_minute(self) -> list[Point]:
-        """The series by the minute: the line and the inside at its end, the sums of what happened in it."""
+        """The series by minutes: who waits and is inside at the end of each, and how many joined and were admitted."""
         minutes = (self.series[first : first + 60] for first in range(0, len(self.series), 60))
         return [
             Point(
@@ -116,13 +116,13 @@ class Outcome(Struct, frozen=True):
         ]
 
     def wait_within(self, share: float) -> int | None:
-        """The wait that `share` of those let in did not exceed."""
+        """The wait that this share of the admitted people did not exceed."""
         waits = self.waits
         return waits[max(0, math.ceil(share * len(waits)) - 1)] if waits else None
 
 
 class VirtualClock:
-    """Milliseconds since 1970, as the simulation says."""
+    """The clock of a simulation, in milliseconds since 1970."""
 
     def __init__(self) -> None:
         self.second = 0
@@ -132,42 +132,42 @@ class VirtualClock:
 
 
 class Simulation:
-    """One evening on a store that was opened with `clock`. Between two steps the engine may be asked and told anything
-    through `room`: settings change, forecasts are taken, staff act."""
+    """One evening on a store that was opened with `clock`. Between two steps, everything is possible through `service`:
+    changes of settings, forecasts, actions of staff."""
 
     def __init__(self, wanted: Scenario, store: Store, clock: VirtualClock, queue: QueueId = QUEUE) -> None:
         self.scenario = wanted
-        self.people = gather(wanted)
+        self.people = draw_people(wanted)
         self.service = Fairline(store, Keyring(b"a simulation has nothing to hide"))
         self.queue = queue
         self.clock = clock
         self.series: list[Point] = []
         self.left = len(self.people)
-        """How many have not come to their end yet."""
+        """How many people have not ended yet."""
         self._store = store
         self._keeper = Keeper(store, on_admitted=self._admitted, on_lapsed=self._lapsed)
         self._tickets: dict[int, Person] = {}
         self._arrived = 0
         self._counts: Counter[str] = Counter()
-        self._beating: defaultdict[int, list[Person]] = defaultdict(list)
+        self._heartbeats_due: defaultdict[int, list[Person]] = defaultdict(list)
         self._giving_up: defaultdict[int, list[Person]] = defaultdict(list)
         self._coming: defaultdict[int, list[Person]] = defaultdict(list)
         self._browsing: defaultdict[int, list[Person]] = defaultdict(list)
         self._leaving: defaultdict[int, list[Person]] = defaultdict(list)
         settings = wanted.settings
-        # A sign of life matters only before the deadline: asking less often than a page does changes nothing else.
-        alive = settings.heartbeat_timeout_seconds + settings.grace_seconds
-        self._beat_every = max(1, int(alive / 2)) if settings.heartbeat_timeout_seconds else None
+        # A heartbeat only has to come before the deadline: fewer heartbeats than a page sends change nothing else.
+        lifetime = settings.heartbeat_timeout_seconds + settings.grace_seconds
+        self._heartbeat_every = max(1, int(lifetime / 2)) if settings.heartbeat_timeout_seconds else None
         self._view_every = max(1, int(settings.session_seconds / 2))
 
     @property
     def second(self) -> int:
-        """How far the evening has come."""
+        """The present second of the evening."""
         return self.clock.second
 
     @property
     def over(self) -> bool:
-        """Everyone came, and went again; or it has lasted as long as it may."""
+        """Whether everyone has come and left, or the longest duration is reached."""
         return self.left == 0 or self.second >= self.scenario.at_most_seconds
 
     @property
@@ -176,12 +176,12 @@ class Simulation:
         return self._arrived == len(self.people) and bool(self.series) and self.series[-1].waiting == 0
 
     async def begin(self) -> None:
-        """Make the queue; the first sweep starts its clock."""
+        """Create the queue; the first sweep starts its clock."""
         await self._store.create(self.queue, self.scenario.settings)
         await self._keeper.sweep()
 
     async def step(self) -> Point:
-        """One second."""
+        """Simulate one second."""
         self._counts.clear()
         await self._join()
         await self._heartbeat()
@@ -196,14 +196,14 @@ class Simulation:
             await self._keeper.tick()
             snapshot = await self.snapshot()
             waiting, inside = snapshot.waiting, snapshot.inside
-        else:  # there is nobody to let in, and the engine need not be asked for what can be counted
+        else:  # nobody can be let in, so the numbers can be counted here without the engine
             waiting, inside = 0, self.series[-1].inside - self._counts["completed"]
         self.series.append(Point(self.second, waiting, inside, self._counts["joined"], self._counts["admitted"]))
         self.clock.second += 1
         return self.series[-1]
 
     async def run_until(self, second: float) -> None:
-        """Go on until a moment, or the end if that is sooner."""
+        """Simulate until this second, or until the end if that is sooner."""
         while not self.over and self.second < second:
             await self.step()
 
@@ -212,16 +212,16 @@ class Simulation:
         await self.service.configure(self.queue, changes)
 
     async def snapshot(self) -> QueueSnapshot:
-        """The queue at this moment."""
+        """Return a snapshot of the queue."""
         return await self._store.snapshot(self.queue)
 
     async def forecast(self) -> Forecast:
-        """What the engine would tell people at this moment."""
+        """Return the forecast that people would be shown now."""
         snapshot, settings = await self.service.snapshot(self.queue)
         return Forecast(settings, snapshot)
 
     def outcome(self) -> Outcome:
-        """What the evening was like so far."""
+        """Return the results so far."""
         return Outcome(self.people, self.series)
 
     # What people do
@@ -231,40 +231,40 @@ class Simulation:
         while until < len(self.people) and self.people[until].arrives < self.second + 1:
             until += 1
         arriving = self.people[self._arrived : until]
-        asked = (
+        calls = (
             self.service.join(self.queue, JoinRequest(client_id=f"person {self._arrived + i}"), Caller())
             for i in range(len(arriving))
         )
-        answers = await _all(asked)
+        answers = await _all(calls)
         self._arrived = until
         for person, answer in zip(arriving, answers, strict=True):
             if isinstance(answer, FairlineError):
                 self._end(person, answer.code)
             else:
-                self._welcome(person, answer)
+                self._joined(person, answer)
 
-    def _welcome(self, person: Person, welcome: JoinAnswer) -> None:
-        person.number, person.joined = welcome.ticket_status.number, self.second
-        person.position, person.shown = welcome.ticket_status.position, welcome.wait
+    def _joined(self, person: Person, answer: JoinAnswer) -> None:
+        person.number, person.joined = answer.ticket_status.number, self.second
+        person.position, person.shown = answer.ticket_status.position, answer.wait
         self._counts["joined"] += 1
         self._tickets[person.number] = person
-        if self._beat_every is not None:
-            self._beating[self.second + self._beat_every].append(person)
+        if self._heartbeat_every is not None:
+            self._heartbeats_due[self.second + self._heartbeat_every].append(person)
         if math.isfinite(person.patience):
             self._giving_up[self._later(person.patience)].append(person)
 
     async def _heartbeat(self) -> None:
-        waiting = [person for person in self._beating.pop(self.second, ()) if _waits(person)]
+        waiting = [person for person in self._heartbeats_due.pop(self.second, ()) if _waits(person)]
         for some in _batches(waiting):
             await self.service.statuses(self.queue, [person.number for person in some], heartbeat=True)
-        if self._beat_every is not None:
-            self._beating[self.second + self._beat_every] += waiting
+        if self._heartbeat_every is not None:
+            self._heartbeats_due[self.second + self._heartbeat_every] += waiting
 
     async def _give_up(self) -> None:
         closing = [person for person in self._giving_up.pop(self.second, ()) if _waits(person)]
         await _all(self.service.unload(self.queue, person.number) for person in closing)
         for person in closing:
-            person.patience = 0.0  # gives no sign of life from now on; the engine decides when the place is gone
+            person.patience = 0.0  # sends no heartbeats from now on; the engine decides when the place is gone
 
     async def _come(self) -> None:
         coming = [person for person in self._coming.pop(self.second, ()) if not person.ending]
@@ -273,14 +273,14 @@ class Simulation:
         )
         for person, answer in zip(coming, answers, strict=True):
             if isinstance(answer, FairlineError):
-                continue  # came too late: the sweep has ended it, or will
+                continue  # came too late: a sweep has ended the ticket, or will
             person.started = self.second
             self._leaving[self._later(person.stays)].append(person)
             if person.stays > self._view_every:
                 self._browsing[self.second + self._view_every].append(person)
 
     async def _browse(self) -> None:
-        """Whoever stays long looks at a page now and then, which keeps the session alive."""
+        """People with long stays open a page now and then, which keeps their session alive."""
         inside = [person for person in self._browsing.pop(self.second, ()) if not person.ending]
         await _all(self.service.touch(self.queue, person.number, f"person {person.number}") for person in inside)
         self._browsing[self.second + self._view_every] += inside
@@ -313,7 +313,7 @@ class Simulation:
         self.left -= 1
 
     def _later(self, seconds: float) -> int:
-        """The step in which something happens that takes some time: never this one."""
+        """The step in which something happens that takes this long; at the earliest the next one."""
         return self.second + max(1, round(seconds))
 
 
@@ -323,18 +323,18 @@ Moment = tuple[float, Callable[[Simulation], Awaitable[None]]]
 
 @asynccontextmanager
 async def simulation(wanted: Scenario) -> AsyncIterator[Simulation]:
-    """A simulation that has begun, on an embedded store of its own that goes with it."""
+    """Start a simulation on its own embedded store, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="fairline-simulation-") as folder:
         server = EmbeddedValkey(Path(folder), fsync="everysec")
         clock = VirtualClock()
         store = await open_store(await asyncio.to_thread(server.start), clock=clock)
-        found = Simulation(wanted, store, clock)
+        started = Simulation(wanted, store, clock)
         try:
-            await found.begin()
-            yield found
-            await found.service.close()
+            await started.begin()
+            yield started
+            await started.service.close()
         finally:
-            await found.service.close()
+            await started.service.close()
             await store.close()
             await asyncio.to_thread(server.stop)
 
@@ -344,7 +344,8 @@ async def simulate(
     on_progress: Callable[[Simulation], None] | None = None,
     moments: Iterable[Moment] = (),
 ) -> Outcome:
-    """Run a whole evening; `on_progress` hears of every second, `moments` come before the second they name."""
+    """Simulate a whole evening. `on_progress` is called after every second; each of the `moments` is carried out before
+    the second that it names."""
     to_come = sorted(moments, key=lambda moment: moment[0], reverse=True)
     async with simulation(wanted) as running:
         while not running.over:
@@ -364,17 +365,17 @@ def _batches(people: Sequence[Person]) -> Iterable[Sequence[Person]]:
     return (people[first : first + MAX_BATCH] for first in range(0, len(people), MAX_BATCH))
 
 
-async def _all(asked: Iterable[GroupedCall[T]]) -> list[T | FairlineError]:
-    """Ask for many things at once, and wait for each answer; an error of ours is an answer too."""
+async def _all(calls: Iterable[GroupedCall[T]]) -> list[T | FairlineError]:
+    """Make many calls at once and wait for all answers; a FairlineError counts as an answer."""
     answers: list[T | FairlineError] = []
-    waiting = list(asked)
+    waiting = list(calls)
     for first in range(0, len(waiting), MAX_BATCH):
-        some = await _some(waiting[first : first + MAX_BATCH])
-        answers.extend(some)
+        batch = await _one_batch(waiting[first : first + MAX_BATCH])
+        answers.extend(batch)
     return answers
 
 
-async def _some(asked: Sequence[GroupedCall[T]]) -> Sequence[T | FairlineError]:
+async def _one_batch(calls: Sequence[GroupedCall[T]]) -> Sequence[T | FairlineError]:
     done = asyncio.get_running_loop().create_future()
     answers: list[T | FairlineError] = []
 
@@ -384,10 +385,10 @@ async def _some(asked: Sequence[GroupedCall[T]]) -> Sequence[T | FairlineError]:
                 done.set_exception(answer)
             return
         answers.append(answer)
-        if len(answers) == len(asked) and not done.done():
+        if len(answers) == len(calls) and not done.done():
             done.set_result(None)
 
-    for each in asked:  # they go out in this order, and are answered in it
-        each.then(keep)
+    for call in calls:  # they are sent in this order and answered in it
+        call.then(keep)
     await done
     return answers

@@ -1,6 +1,6 @@
-"""The people of a simulation, as plain data: who comes when, how long each stays, who gives up and who never shows.
+"""The people of a simulation, as plain data: when they come, how long they stay, who gives up and who never comes.
 
-Everything is drawn from one seed, so the same scenario is the same evening every time.
+Everything is drawn from one seed, so the same scenario always has the same people.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from fairline.domain.estimate import Wait
 from fairline.domain.queue import QueueSettings, Share, checked
 from fairline.errors import Invalid
 
-#: How unequal lognormal stays are: the middle one is three quarters of the mean, one in ten lasts twice as long.
+#: The spread of lognormal stays: the median is three quarters of the mean, and one in ten lasts twice the mean.
 STAY_SIGMA = 0.75
 
 
 class Shape(StrEnum):
-    """How arrivals spread: evenly, at random, or as a rush: three times the mean at the start, ebbing to none."""
+    """How arrivals are spread: evenly, at random, or as a rush that falls from three times the mean to none."""
 
     EVEN = "even"
     RUSH = "rush"
@@ -30,7 +30,7 @@ class Shape(StrEnum):
 
 
 class Stays(StrEnum):
-    """How stays differ: not at all, without memory, or a few much longer than most."""
+    """How stays differ: not at all, exponentially (without memory), or with a few much longer than most."""
 
     FIXED = "fixed"
     EXPONENTIAL = "exponential"
@@ -38,31 +38,31 @@ class Stays(StrEnum):
 
 
 class Scenario(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
-    """What is to be simulated. `scenario` makes one and refuses what makes no sense."""
+    """The parameters of a simulation. `scenario` builds and checks one."""
 
     people: Annotated[int, Meta(ge=1, le=1_000_000)] = 20_000
     over_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 600.0
-    """The time in which all of them come."""
+    """The time in which all people come."""
     shape: Shape = Shape.RUSH
     stay_seconds: Annotated[float, Meta(ge=0, le=604_800)] = 360.0
-    """Mean stay inside, from coming in to being done."""
+    """Mean stay inside, from coming in to the end."""
     stays: Stays = Stays.LOGNORMAL
     start_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 3.0
     """Mean time from being let in to coming in."""
     no_shows: Share = 0.0
-    """Share of those let in who never come."""
+    """Share of the admitted people who never come."""
     give_up: Share = 0.0
-    """Share of people who do not wait for ever."""
+    """Share of people who do not wait until their turn."""
     patience_seconds: Annotated[float, Meta(gt=0, le=604_800)] = 300.0
-    """Mean time until one of those closes the page."""
+    """Mean time until one of these people closes the page."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     settings: QueueSettings = QueueSettings()
     at_most_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 86_400.0
-    """When the simulation ends even if people still wait."""
+    """When the simulation ends, even if people still wait."""
 
 
 def scenario(settings: dict[str, Any] | QueueSettings | None = None, **given: Any) -> Scenario:
-    """A checked scenario, or Invalid naming the field; `settings` are those of the queue."""
+    """Return a checked scenario, or raise Invalid with the name of the field. `settings` are the queue's settings."""
     queue = settings if isinstance(settings, QueueSettings) else checked(settings or {})
     try:
         return msgspec.convert({**given, "settings": queue}, Scenario, from_attributes=True)
@@ -73,35 +73,35 @@ def scenario(settings: dict[str, Any] | QueueSettings | None = None, **given: An
 
 
 class Person(Struct):
-    """One of the crowd: what they mean to do, and what became of them. Times are seconds since the simulation began."""
+    """One person: what they plan to do, and what happened. Times are in seconds since the start of the simulation."""
 
     arrives: float
     stays: float
     comes_after: float
-    """From being let in to coming in; without end for a no-show."""
+    """The time from admission to coming in; infinite for a no-show."""
     patience: float
-    """How long they wait at most."""
+    """The longest time they wait."""
     number: int = 0
-    """Of their ticket; 0 while they have none."""
+    """The number of their ticket; 0 while they have none."""
     joined: int | None = None
     admitted: int | None = None
     started: int | None = None
     ended: int | None = None
     ending: str = ""
-    """`completed`, the reason it lapsed, or the code of the error that refused the joining."""
+    """`completed`, the reason why the ticket lapsed, or the code of the error that refused the join."""
     position: int | None = None
-    """At joining."""
+    """The position at joining."""
     shown: Wait | None = None
-    """The wait they were told at joining."""
+    """The wait that was shown at joining."""
 
     @property
     def waited(self) -> int | None:
-        """Seconds from joining to being let in; None for whoever was not."""
+        """Seconds from joining to admission; None for people who were not admitted."""
         return None if self.admitted is None or self.joined is None else self.admitted - self.joined
 
 
-def gather(wanted: Scenario) -> list[Person]:
-    """The people of a scenario, in the order they come."""
+def draw_people(wanted: Scenario) -> list[Person]:
+    """Draw the people of a scenario, in the order of their arrival."""
     chance = random.Random(wanted.seed)
     return [
         Person(

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit, urlunsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from fairline.caches import SHARES, BoundedCache, remembering, weight
+from fairline.caches import SHARES, BoundedCache, cached, size_in_bytes
 from fairline.domain.address import counted_address
 from fairline.domain.estimate import Wait
 from fairline.domain.join_request import Caller
@@ -66,7 +66,7 @@ class Context:
         self.renderer = Renderer()
         self._proxies = [ip_network(network, strict=False) for network in settings.trusted_proxies]
         # Whoever sends no cookie back is given the same one again and again.
-        self._client_token = remembering(SHARES["clients"], self._sign_client)
+        self._client_token = cached(SHARES["clients"], self._sign_client)
         # Session tokens made lately, by ticket: reading a status again gives the same one.
         self._sessions = BoundedCache[tuple[QueueId, int, int, int | None, int], str](SHARES["sessions"])
 
@@ -182,7 +182,7 @@ class Context:
     def told(self, answer: StatusAnswer, *, token: str | None = None, heartbeat: bool = False) -> TicketAnswer:
         """What someone is told of where they stand."""
         ticket_status, settings, wait = answer.ticket_status, answer.settings, answer.wait
-        seconds = wait.told if wait else None
+        seconds = wait.rounded if wait else None
         told = TicketAnswer(
             queue=answer.queue,
             ticket=ticket_status.number,
@@ -265,7 +265,7 @@ class Context:
                     expires=now + int(lasts),
                 )
             )
-            self._sessions.put(key, token, weight(key) + weight(token))
+            self._sessions.put(key, token, size_in_bytes(key) + size_in_bytes(token))
         return token
 
     def session_claims(self, request: Request) -> SessionClaims:

@@ -120,7 +120,7 @@ def test_a_bad_field_is_refused_by_its_name(
 
 UNKNOWN_FIELDS = {
     ("POST /queues", "max_activ"): "Did you mean max_active",
-    ("PATCH /queues/{queue}", "what"): "'fairline queue set --help' lists them, and /docs of the server.",
+    ("PATCH /queues/{queue}", "what"): "'fairline queue set --help' and /docs of the server list them.",
     ("POST /queues/{queue}/call-next", "what"): "There are: count, desk.",
     ("POST /queues/{queue}/join", "what"): "idempotency_key, priority.",
     ("POST /queues/{queue}/passes", "what"): "There are: level, uses, expires_in_seconds.",

@@ -87,7 +87,7 @@ def test_the_last_admin_key_cannot_be_removed(server: RunningServer, admin: http
         assert admin.delete(f"/keys/{key_id}").status_code == 204
     answer = admin.delete(f"/keys/{first}")
     assert (answer.status_code, answer.json()["code"]) == (409, "last_admin_key")
-    assert "Make another" in answer.json()["detail"]
+    assert "Create another" in answer.json()["detail"]
     assert admin.get("/keys").status_code == 200
 
 

@@ -236,7 +236,7 @@ def test_what_cannot_be_right_is_answered_with_what_to_type(
 def test_a_large_party_is_told_to_ask_the_staff_who_can_put_it_in_line(
     admin: httpx.Client, server: RunningServer, walk_in: str
 ) -> None:
-    assert "asks the staff" in try_join(server, walk_in, party_size=12).json()["detail"]
+    assert "ask the staff" in try_join(server, walk_in, party_size=12).json()["detail"]
     added = admin.post(f"/queues/{walk_in}/join", json={"party_size": 12})
     assert added.status_code == 201
     assert admin.get(f"/queues/{walk_in}/tickets/{added.json()['ticket']}").json()["party_size"] == 12

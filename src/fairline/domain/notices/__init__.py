@@ -1,6 +1,6 @@
-"""Notices: what people are told of their place when they do not look: by text message, by e-mail.
+"""Notices: the text messages and e-mails that tell people about their ticket.
 
-A notice is made of an event. It goes out while it is still true, and not after.
+A notice is made from an event. It is only sent while it is still true.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from msgspec import Struct
 from fairline.domain.events import EventType
 from fairline.domain.ticket import LIVE, Status, Ticket
 
-#: The type of a notice among those of webhook deliveries.
+#: The type of a notice in webhook deliveries.
 NOTICE = "notice"
 
 
 class NoticeKind(StrEnum):
-    """What people can be told. `called` is told again at a recall, and also says that someone was let in."""
+    """The kinds of notices. `called` is sent again at a recall, and is also sent when someone was let in."""
 
     JOINED = "joined"
     NEARLY = "nearly"
@@ -28,7 +28,7 @@ class NoticeKind(StrEnum):
     TRANSFERRED = "transferred"
 
 
-#: Which events are told.
+#: The events that lead to a notice.
 KIND_OF: dict[EventType, NoticeKind] = {
     EventType.JOINED: NoticeKind.JOINED,
     EventType.NEARLY: NoticeKind.NEARLY,
@@ -41,7 +41,7 @@ KIND_OF: dict[EventType, NoticeKind] = {
 
 
 class Recipient(Struct, frozen=True, kw_only=True):
-    """Whom to tell, as they said when they joined."""
+    """The person a notice is for, with the details they gave when they joined."""
 
     name: str | None
     phone: str | None
@@ -51,10 +51,10 @@ class Recipient(Struct, frozen=True, kw_only=True):
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """One notice, as it is sent."""
+    """One notice as it is sent."""
 
     id: str
-    """The same in every try: whoever has seen it drops the repeat."""
+    """The same in every attempt, so that a receiver can drop repeats."""
     type: str = NOTICE
     notice: NoticeKind
     queue: str
@@ -65,23 +65,23 @@ class Notice(Struct, frozen=True, kw_only=True):
     desk: str | None
     subject: str
     text: str
-    """All there is to say, in the person's language, the link with it."""
+    """The whole message in the person's language, including the link."""
     url: str | None
-    """Where they see their ticket."""
+    """The page of the ticket."""
     to: Recipient | None
 
     def packed(self) -> str:
-        """As it is kept, and posted."""
+        """The JSON that is stored and posted."""
         return msgspec.json.encode(self).decode()
 
 
 unpacked = msgspec.json.Decoder(Notice).decode
 
 
-def is_true(notice: Notice, ticket: Ticket | None) -> bool:
-    """Whether there is still a point in telling someone: nobody is told that it is nearly their turn once they were
-    called, nor called to a desk that they have been to; and nobody what was meant for the one who had the number in a
-    queue that was deleted."""
+def is_current(notice: Notice, ticket: Ticket | None) -> bool:
+    """Whether the notice is still true: nobody is told that it is nearly their turn after they were called, or called
+    to a desk where they have already been. Nobody receives a notice for a ticket of the same number in a deleted
+    queue."""
     at = round(notice.at.timestamp() * 1000)
     if ticket is None or ticket.joined > at:
         return False
@@ -93,7 +93,7 @@ def is_true(notice: Notice, ticket: Ticket | None) -> bool:
         case NoticeKind.RETURNED:
             return ticket.status is Status.WAITING
         case NoticeKind.CALLED:
-            # Called again since, they are told so by the notice of that.
+            # If they were called again since, the notice of that call tells them.
             return ticket.status is Status.ADMITTED and ticket.admitted <= at
         case NoticeKind.TRANSFERRED:
             return ticket.went is not None

@@ -1,4 +1,4 @@
-"""The words of notices, in the languages of the pages."""
+"""The texts of notices, in the languages of the pages."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _RIGHT_TO_LEFT = {"ar"}
 
 
 def direction(language: str) -> str:
-    """Which way it is written."""
+    """The text direction of a language: `ltr` or `rtl`."""
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
 @cache
 def words(language: str) -> dict[str, str]:
-    """All words of a language, by their names."""
+    """All texts of a language, by name."""
     file = files("fairline.domain.notices") / "catalogues" / f"{language}.json"
     found: dict[str, str] = msgspec.json.decode(file.read_bytes())
     return found
 
 
 class Wording:
-    """How a queue says things in one language: in our words, or in those an operator has put in their place."""
+    """The texts of a queue's notices in one language: the built-in texts, or the operator's own."""
 
     def __init__(self, language: str, texts: dict[str, str]) -> None:
         self._words = words(language)
@@ -34,24 +34,24 @@ class Wording:
         self._own = texts
 
     def subject(self, kind: NoticeKind, values: dict[str, str]) -> str:
-        """A notice in a few words."""
+        """The subject of a notice."""
         return _filled(self._words[f"{kind}_subject"], values)
 
     def text(self, kind: NoticeKind, values: dict[str, str]) -> str:
-        """A notice; the link is at its end, unless an operator wants it elsewhere. Of our own words there are some for
-        who has a position or a desk to go to, and some for who has not."""
+        """The text of a notice. The link is at its end, unless the operator's text places it elsewhere. Some built-in
+        texts have a variant with the position or the desk, which is used if there is one."""
         name = f"notice_{kind}"
         found = self._own.get(f"{name}.{self._language}") or self._own.get(name)
         if not found:
-            there = {NoticeKind.JOINED: "position", NoticeKind.CALLED: "desk"}.get(kind)
-            found = self._words[f"{kind}_{there}" if there and values[there] else kind.value]
+            variant = {NoticeKind.JOINED: "position", NoticeKind.CALLED: "desk"}.get(kind)
+            found = self._words[f"{kind}_{variant}" if variant and values[variant] else kind.value]
         if values["url"] and "{url}" not in found:
             found += " {url}"
         return _filled(found, values).strip()
 
 
 def _filled(words: str, values: dict[str, str]) -> str:
-    # Only what is named is put in, and once: an operator's words may have braces of their own, and so may a name.
+    # Only known names are replaced, and only once: the operator's text may contain other braces, and so may a name.
     parts = words.split("{")
     filled = parts[0]
     for part in parts[1:]:

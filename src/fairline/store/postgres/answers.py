@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSnapshot, remembered
+from fairline.domain.queue import QueueId, QueueSnapshot, stored_settings
 from fairline.domain.ticket import Action, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven
@@ -126,4 +126,4 @@ def event_of(row: Sequence[Any]) -> Event:
 def revision_of(row: Sequence[Any]) -> Revision:
     """One row of the history."""
     version, at, by, settings, first = row
-    return Revision(version, at, by, remembered(settings), first)
+    return Revision(version, at, by, stored_settings(settings), first)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSnapshot, remembered
+from fairline.domain.queue import QueueId, QueueSnapshot, stored_settings
 from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven
@@ -118,5 +118,5 @@ def events(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Event]:
 def revision(made: int, entry_id: bytes, fields: Mapping[bytes, bytes]) -> Revision:
     """One entry of the history of a queue that was made with the version `made`."""
     version = int(entry_id.partition(b"-")[0])
-    settings = remembered(msgspec.json.decode(fields[b"settings"]))
+    settings = stored_settings(msgspec.json.decode(fields[b"settings"]))
     return Revision(version, int(fields[b"at"]), fields[b"by"].decode(), settings, first=version == made)

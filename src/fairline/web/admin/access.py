@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 from fairline.domain.tokens import AdminClaims
 from fairline.errors import CrossSite, KeyInvalid, KeyMissing, RateLimited, SignedOut, TokenError
-from fairline.service.admin_keys import AdminKeys, enough, id_of
+from fairline.service.admin_keys import AdminKeys, id_of, require_role
 from fairline.store import AdminKey, Role
 from fairline.web.admin.wrong_keys import WrongKeys
 from fairline.web.context import Context
@@ -45,7 +45,7 @@ class Access:
         """The key that came with a call, if its role is sufficient; an error otherwise."""
         text = request.bearer()
         key = await (self._by_text(text, request) if text else self._by_cookie(request))
-        return enough(key, needs)
+        return require_role(key, needs)
 
     async def _by_text(self, text: str, request: Request) -> AdminKey:
         return await self._wrong.look_up(self._who(request), id_of(text), lambda: self.keys.of_text(text))

@@ -12,7 +12,7 @@ from fairline.domain.queue import QueueId, QueueStatus
 from fairline.domain.ticket import Ticket
 from fairline.service.fairline import PAGE
 from fairline.service.join_calendar import refused_now
-from fairline.service.walk_in import Floor, WalkIn
+from fairline.service.walk_in import WalkIn, WalkInSnapshot
 from fairline.store import Role
 from fairline.web.admin.desks import DeskAnswer
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -55,7 +55,7 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
     """People who were called and did not come. Records are kept for `retain_seconds`."""
 
     @classmethod
-    def of(cls, queue: QueueId, floor: Floor) -> FloorAnswer:
+    def of(cls, queue: QueueId, floor: WalkInSnapshot) -> FloorAnswer:
         """A walk-in line of the service as an answer."""
         settings, snapshot = floor.settings, floor.snapshot
         words = Language(LANGUAGES[0], settings.texts, walk_in=True)
@@ -107,5 +107,5 @@ class Floors(OperatorCalls):
 
     async def floor(self, call: Call) -> Response:
         """The walk-in line at this moment."""
-        floor = await self._walk_in.floor(call.queue, call.limit(PAGE, USUAL_FLOOR))
+        floor = await self._walk_in.snapshot(call.queue, call.limit(PAGE, USUAL_FLOOR))
         return private(200, FloorAnswer.of(call.queue, floor))

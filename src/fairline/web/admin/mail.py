@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fairline.domain.mail import LONGEST_ADDRESS, checked_address, relay_of, trial
+from fairline.domain.mail import LONGEST_ADDRESS, checked_address, relay_of, trial_message
 from fairline.errors import MailNotSetUp
 from fairline.keeper.mail import BOX, Mailer
 from fairline.service.dead_letters import DeadLetters
@@ -89,7 +89,7 @@ class MailCalls(OperatorCalls):
             raise MailNotSetUp
         mailer = Mailer(relay_of(settings.smtp_url), settings.mail_from)
         began = time.monotonic()
-        outcome = await mailer.send(trial(address, settings.mail_from), TRIAL_SECONDS)
+        outcome = await mailer.send(trial_message(address, settings.mail_from), TRIAL_SECONDS)
         await call.record("mail.tested", delivered=outcome.sent)
         return private(200, PingAnswer.of(outcome, time.monotonic() - began))
 

@@ -101,7 +101,7 @@ class OutlookAnswer(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, found: Outlook) -> OutlookAnswer:
         """An outlook as an answer."""
-        seconds, low, high = found.wait.told if found.wait else (None, None, None)
+        seconds, low, high = found.wait.rounded if found.wait else (None, None, None)
         return cls(
             admission_rate=found.settings.admission_rate,
             max_active=found.settings.max_active,

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import LONGEST_LINE, QueueId, QueueSettings
 from fairline.domain.ticket import Reason, Status, Ticket, Went
-from fairline.service.answers import printed
+from fairline.service.answers import printed_label
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
 from fairline.web.api.wire import Strict, moment
 
@@ -130,7 +130,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
         return cls(
             queue=queue,
             ticket=ticket.number,
-            label=printed(queue, settings, ticket),
+            label=printed_label(queue, settings, ticket),
             status=ticket.status,
             reason=ticket.reason,
             revoked_reason=revoked,

@@ -55,7 +55,7 @@ class Follower:
         for _ in range(MOST_PAGES):
             events = await self._service.events(self._queue, self._after, PAGE)
             self.stirred = self.stirred or bool(events)
-            more = self._calls.hear(events) or more
+            more = self._calls.add(events) or more
             self._after = events[-1].id if events else self._after
             if len(events) < PAGE:
                 return more

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import Struct
 
-from fairline.caches import SHARES, remembering, weight
+from fairline.caches import SHARES, cached, size_in_bytes
 from fairline.domain.bypass import address_passes, agent_passes, decoded, path_passes
 from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import QueueId, QueueSettings
@@ -112,12 +112,14 @@ def _gate_request(heard: tuple[bytes, bytes, bytes, bytes]) -> GateRequest:
 
 def _weight(heard: tuple[bytes, bytes, bytes, bytes], gate_request: GateRequest) -> int:
     return (
-        weight(heard) + weight((gate_request.queue, gate_request.uri, gate_request.arriving, gate_request.answer)) + 100
+        size_in_bytes(heard)
+        + size_in_bytes((gate_request.queue, gate_request.uri, gate_request.arriving, gate_request.answer))
+        + 100
     )
 
 
 #: In a rush everyone asks for the same few pages.
-_known = remembering(SHARES["errands"], _gate_request, _weight)
+_known = cached(SHARES["errands"], _gate_request, _weight)
 
 
 class ForwardAuth:

@@ -7,7 +7,7 @@ import re
 
 import segno
 
-from fairline.caches import SHARES, remembering
+from fairline.caches import SHARES, cached
 from fairline.errors import InvalidRequest
 from fairline.web.pages.colours import WHITE, contrast, parsed
 
@@ -65,5 +65,5 @@ def _as_address(text: str) -> str:
     return str(code.svg_data_uri(border=BORDER, light="#ffffff", omitsize=True))
 
 
-_picture = remembering(SHARES["codes"] // 2, _drawn)
-_embedded = remembering(SHARES["codes"] // 2, _as_address)
+_picture = cached(SHARES["codes"] // 2, _drawn)
+_embedded = cached(SHARES["codes"] // 2, _as_address)

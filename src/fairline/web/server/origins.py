@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairline.domain.address import USUAL_PORTS
+from fairline.domain.address import DEFAULT_PORTS
 from fairline.errors import FairlineError
 from fairline.web.server.http import Handler, Outcome, Pending, Request, Response, Sent, SlowHandler, Takeover
 from fairline.web.server.operations import Operation
@@ -61,7 +61,7 @@ class Origins:
         if not name or (scheme == "http" and self._context.secure(request)):
             return False
         hosts = (self._public, request.text(b"host"), self._context.host(request))
-        return any(name == host.lower().removesuffix(USUAL_PORTS.get(scheme, "")) for host in hosts if host)
+        return any(name == host.lower().removesuffix(DEFAULT_PORTS.get(scheme, "")) for host in hosts if host)
 
 
 def _is_json(request: Request) -> bool:

@@ -1,4 +1,4 @@
--- place.lua: the place a ticket takes in the line; line.py is the reference. Included by join.lua and prioritise.lua.
+-- place.lua: the place of a ticket in the line (reference: tests/model/order.py). Used by join.lua and prioritise.lua.
 local SPAN, BAND = 2 ^ 24, 2 ^ 51
 
 local function place_of(turn, turns)

@@ -1,4 +1,4 @@
--- 10_line.sql: the line: who is at which rank, and what place a ticket takes. line.py is the reference.
+-- 10_line.sql: the line: who is at which rank, and which place a ticket takes. tests/model/order.py is the reference.
 -- A place is a turn times 2^24 and what orders those who share it; a block of the line is 64 turns.
 
 -- The position of each ticket, from 1; null where it does not wait. Reads the blocks once, and of each ticket's own

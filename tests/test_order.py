@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.domain.order import BAND, LEVELS, SPAN, Order, PriorityPolicy, place_of, turn_of
+from fairline.domain.order import BAND, LEVELS, SPAN, PriorityPolicy
+from tests.model.order import Order, place_of, turn_of
 
 SHARES = (0.0, 0.1, 0.5, 1.0)
 SKIP, STRICT = PriorityPolicy.SKIP, PriorityPolicy.STRICT
