@@ -35,11 +35,11 @@ def main() -> None:
     shop = _Shop(given.pop("crowd"), given.pop("every"))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = run(given, beside=shop.open)
+        code = run(given, on_ready=shop.open)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     except FairlineError as error:
-        show.trouble(error.message)
+        show.error(error.message)
         code = 1
     finally:
         shop.close()

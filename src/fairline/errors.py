@@ -35,8 +35,11 @@
     │   ├── LastAdminKey
     │   └── RateLimited                     (a retry helps, after `retry_after`)
     │       └── TooManyStreams
+    ├── KeyMissing                a call of an operator without an admin key
     ├── KeyInvalid
-    ├── Forbidden
+    ├── SignedOut
+    ├── CrossSite
+    ├── Forbidden                 the admin key does not allow the call
     ├── TokenError
     │   ├── TokenMissing
     │   ├── TokenInvalid
@@ -44,14 +47,18 @@
     │   └── TokenExpired
     ├── ServiceFailed             an external service did not answer as it should
     │   └── AddressRefused          its address must not be called
-    └── StoreError
-        ├── StoreUnavailable                (a retry helps)
-        ├── StoreOverloaded                 (a retry helps)
-        ├── StoreFolderInUse
-        ├── StoreFolderUnfit
-        └── StoreNotSupported
+    ├── StoreError
+    │   ├── StoreUnavailable                (a retry helps)
+    │   ├── StoreOverloaded                 (a retry helps)
+    │   ├── StoreFolderInUse
+    │   ├── StoreFolderUnfit
+    │   └── StoreNotSupported
+    ├── ServerUnreachable         from here on, errors of the commands
+    ├── ServerRefused
+    ├── NotReady
+    └── NoPicture
 
-The gate, the admin API and the command line add a few of their own, all derived from FairlineError.
+The gate of a site has errors of its own, derived from FairlineError, in `fairline.gate.errors`.
 
 A message says what was wrong, what was found, and what to do next. `code` is for programs and never changes.
 `retry_after` is set, in seconds, if trying the same call again can help.
@@ -431,6 +438,36 @@ class Forbidden(FairlineError):
         super().__init__(f"This key has the role {has}; this call needs the role {needs}. Ask for another key.")
 
 
+class KeyMissing(FairlineError):
+    """The call came without an admin key."""
+
+    code = "key_missing"
+
+    def __init__(self) -> None:
+        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
+
+
+class SignedOut(FairlineError):
+    """The session of the dashboard is over."""
+
+    code = "signed_out"
+
+    def __init__(self) -> None:
+        super().__init__("You are signed out: the session is over, or its key was removed. Sign in at /admin.")
+
+
+class CrossSite(FairlineError):
+    """A call without an admin key did not come from the dashboard."""
+
+    code = "cross_site"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This call came without an admin key, and not from the dashboard. Programs send their key as "
+            "'Authorization: Bearer …'; behind a proxy, set public_url, or make the proxy pass on the Host header."
+        )
+
+
 class TokenError(FairlineError):
     """A token that does not give access to what was asked for."""
 
@@ -545,3 +582,27 @@ class StoreNotSupported(StoreError):
     """Fairline cannot use this store address, or the server behind it."""
 
     code = "store_not_supported"
+
+
+class ServerUnreachable(FairlineError):
+    """No server answers at the URL of a command."""
+
+    code = "server_unreachable"
+
+
+class ServerRefused(FairlineError):
+    """The server answered with a problem."""
+
+    code = "server_refused"
+
+
+class NotReady(FairlineError):
+    """A server answers, but it is not ready."""
+
+    code = "not_ready"
+
+
+class NoPicture(FairlineError):
+    """The picture cannot be drawn or written."""
+
+    code = "no_picture"

@@ -87,7 +87,7 @@ def person(operator: Operator, page: Page) -> None:
 
 def settings(operator: Operator, page: Page) -> None:
     operator.open(page, f"/queues/{SALE}#settings")
-    page.get_by_label("Room in line").fill("80000")
+    page.get_by_label("Capacity in line").fill("80000")
 
 
 def history(operator: Operator, page: Page) -> None:

@@ -42,7 +42,7 @@ def run(server: RunningServer) -> object:
 
 def test_the_night_of_a_sale(run: object, server: RunningServer) -> None:
     assert callable(run)
-    assert "made" in run("queue", "create", "night", "admission=manual", "name=Night sale", "stock=3")
+    assert "created" in run("queue", "create", "night", "admission=manual", "name=Night sale", "stock=3")
     assert "paused" in run("queue", "pause", "night")
     assert "active" in run("queue", "resume", "night")
     assert "in maintenance" in run("queue", "maintenance", "night")
@@ -55,7 +55,7 @@ def test_the_night_of_a_sale(run: object, server: RunningServer) -> None:
     assert "Nobody could be called" in run("ticket", "call-next", "night")
     run("queue", "set", "night", "heartbeat_timeout_seconds=0")
     assert f"{server.base_url}/join/night/kiosk?token=" in run("queue", "kiosk", "night", "--print")
-    assert "is gone" in run("queue", "delete", "night", "--yes")
+    assert "is removed" in run("queue", "delete", "night", "--yes")
 
 
 def test_an_evening_is_tried_out_with_the_settings_of_a_queue(run: object) -> None:
@@ -88,9 +88,9 @@ def test_a_line_in_a_walk_in_line(run: object, server: RunningServer) -> None:
     run("queue", "create", "annex", "admission=manual")
     for _ in range(3):
         httpx.post(f"{server.base_url}/api/v1/queues/office/join", json={}).raise_for_status()
-    assert "ROFFICE-A0001 is held." in run("ticket", "hold", "office", "1")
+    assert "ROFFICE-A0001 is on hold." in run("ticket", "hold", "office", "1")
     assert "at position 1" in run("ticket", "release", "office", "1")
-    assert "at position 3" in run("ticket", "pass", "office", "1", "--places", "2")
+    assert "at position 3" in run("ticket", "step-back", "office", "1", "--places", "2")
     run("ticket", "call-next", "office")
     run("ticket", "no-show", "office", "2")
     assert "is admitted" in run("ticket", "reinstate", "office", "2")
@@ -167,7 +167,7 @@ def test_a_setting_that_is_text_takes_what_is_typed(here: Here) -> None:
     for text in ("true", "none", "null", '"Sale"', "[x]", "2 = 1+1", ""):
         told, _ = here("queue", "set", "typed", f"name={text}")
         assert settings()["name"] == text
-        assert ("To take it away: name=" in told) == (text in ("none", "null"))
+        assert ("To remove it: name=" in told) == (text in ("none", "null"))
 
 
 def test_nothing_after_the_sign_puts_back_the_default_of_any_setting(here: Here) -> None:
@@ -201,8 +201,8 @@ def test_nothing_after_the_sign_puts_back_the_default_of_any_setting(here: Here)
 def test_a_refused_setting_says_how_it_is_unset_and_a_mistyped_one_what_was_meant(here: Here) -> None:
     here("queue", "create", "refused")
     for typed, told in (
-        ("stock=none", "got 'none'. To put back the default: stock="),
-        ("opens_at=none", "got 'none'. To put back the default: opens_at="),
+        ("stock=none", "got 'none'. To restore the default: stock="),
+        ("opens_at=none", "got 'none'. To restore the default: opens_at="),
         ("admision_rate=4", "admision_rate: is not a queue setting. Did you mean admission_rate or admission?"),
         ("rate=", "rate: is not a queue setting. Did you mean admission_rate?"),
         (
@@ -221,7 +221,7 @@ def test_the_help_has_the_settings_as_they_are_typed_and_so_has_show(here: Here)
         for name in SETTINGS:
             for text in (told, shown):
                 assert re.search(rf"^ *{name}(  |$)", text, re.MULTILINE), f"{name} is not in\n{text}"
-        assert "Nothing after = puts back the default" in " ".join(re.sub("[│╭╰─]", " ", told).split())
+        assert "Nothing after = restores the default" in " ".join(re.sub("[│╭╰─]", " ", told).split())
 
 
 def test_a_ticket_is_named_by_what_is_printed_on_it(here: Here) -> None:
@@ -382,7 +382,7 @@ def test_the_server_is_found_in_the_order_that_the_help_says(server: RunningServ
     ):
         assert f"No server answers at {nowhere} " in fairline("queue", "list", *words, **settings).stderr
     told = " ".join(re.sub("[│╭╰─]", " ", fairline("queue", "list", "--help").stdout).split())
-    assert "FAIRLINE_URL, or the one that runs with the data folder, or host and port of the settings" in told
+    assert "FAIRLINE_URL, or the server that runs with the data folder, or host and port of the settings" in told
 
 
 def test_a_server_is_not_looked_for_where_it_was(tmp_path: Path) -> None:
@@ -479,7 +479,7 @@ def test_tables_fit_into_80_columns(run: object, server: RunningServer) -> None:
         ("report", "citizens-office"): (
             "joined",
             "called",
-            "all there was",
+            "Entire event",
             "Desk 1, second floor",
             f"{now():%d %b }",
         ),
@@ -537,7 +537,7 @@ def test_a_report_is_printed_or_written(run: object, server: RunningServer, tmp_
     httpx.post(f"{server.base_url}/api/v1/queues/reported/join").raise_for_status()
     shown = run("report", "reported")
     assert "Night sale" in shown
-    assert "all there was" in shown
+    assert "Entire event" in shown
     assert "called" in shown
     assert json.loads(run("report", "reported", "--json"))["totals"]["joined"] == 1
     run("ticket", "call-next", "reported", "--desk", "Desk 1")

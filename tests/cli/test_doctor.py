@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import stat
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_a_folder_that_others_can_write_to_is_refused_and_left_as_it_is(
     shared.chmod(mode)
     told = fairline("doctor", "--data", str(shared), FAIRLINE_PORT=free_port)
     assert told.returncode == 1
-    assert "1 to mend" in told.stdout
+    assert "1 to fix" in told.stdout
     assert f"chmod 700 {shared}" in told.stdout
     refused = fairline("serve", "--data", str(shared), "--port", "0")
     assert refused.returncode == 1
@@ -57,7 +58,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_and_left_as_it_is(tmp_pat
     locked.chmod(0o555)
     for data in (locked, locked / "new"):
         told = as_anyone("doctor", "--data", str(data), FAIRLINE_PORT=free_port)
-        assert "1 to mend" in told.stdout
+        assert "1 to fix" in told.stdout
         assert "cannot write to" in told.stdout
         refused = as_anyone("serve", "--data", str(data), "--port", "0")
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1), refused.stderr
@@ -72,9 +73,10 @@ def test_a_folder_in_which_nothing_is_kept_is_only_looked_at(tmp_path: Path, ser
     words = ("doctor", "--data", str(tmp_path / "shared"), "--store", f"valkey+unix://{server.data}/valkey.sock")
     own = {"FAIRLINE_SECRET": "s" * 32, "FAIRLINE_ADMIN_KEY": "k" * 32, "FAIRLINE_PORT": str(server.port)}
     told = fairline(*words, **own)
-    assert (told.returncode, "look  data folder" in told.stdout) == (0, True), told.stdout
+    assert told.returncode == 0, told.stdout
+    assert re.search(r"warn +data folder", told.stdout)
     del own["FAIRLINE_SECRET"]
-    assert "mend  data folder" in fairline(*words, **own).stdout
+    assert re.search(r"fix +data folder", fairline(*words, **own).stdout)
 
 
 def test_a_folder_that_cannot_be_looked_into_is_no_stack_trace(tmp_path: Path, free_port: str) -> None:
@@ -83,7 +85,7 @@ def test_a_folder_that_cannot_be_looked_into_is_no_stack_trace(tmp_path: Path, f
     closed.chmod(0)
     for data in (closed, closed / "new"):
         told = as_anyone("doctor", FAIRLINE_DATA=str(data), FAIRLINE_PORT=free_port)
-        assert "1 to mend" in told.stdout
+        assert "1 to fix" in told.stdout
         assert told.stderr == ""
 
 
@@ -91,7 +93,7 @@ def test_a_file_is_no_data_folder(tmp_path: Path, free_port: str) -> None:
     (tmp_path / "file").touch()
     for data in (tmp_path / "file", tmp_path / "file" / "new"):
         told = fairline("doctor", "--data", str(data), FAIRLINE_PORT=free_port)
-        assert "1 to mend" in told.stdout
+        assert "1 to fix" in told.stdout
         assert f"{tmp_path / 'file'} is not a folder" in told.stdout
         assert "--store" not in told.stdout
 
@@ -126,7 +128,7 @@ def test_the_other_embedded_store_is_not_overlooked(tmp_path: Path, free_port: s
 def test_a_mistyped_variable_is_reported(tmp_path: Path, free_port: str) -> None:
     told = fairline("doctor", "--data", str(tmp_path), FAIRLINE_PORT=free_port, FAIRLINE_PUBLIC_ULR="https://w.example")
     assert told.returncode == 0
-    assert "look  variables" in told.stdout
+    assert re.search(r"warn +variables", told.stdout)
     assert "Did you mean FAIRLINE_PUBLIC_URL?" in told.stdout
 
 

@@ -35,4 +35,4 @@ def test_a_server_that_is_away_or_is_another_is_not_ready() -> None:
 
 def test_a_keeper_has_nobody_to_ask_and_passes() -> None:
     keeper = fairline("ready", FAIRLINE_ROLE="keeper")
-    assert (keeper.returncode, keeper.stdout) == (0, "A keeper listens nowhere: there is nothing to ask.\n")
+    assert (keeper.returncode, keeper.stdout) == (0, "A keeper has no port: there is nothing to ask.\n")

@@ -20,7 +20,7 @@ def test_a_server_tells_where_its_data_and_key_are_and_its_demo_leads_to_a_page_
         wait_until(lambda: TOLD in log.read_text(encoding="utf-8"), f"nothing is told in {log}")
         told = log.read_text(encoding="utf-8")
         assert KEY not in told
-        assert "as FAIRLINE_ADMIN_KEY says" in told
+        assert "from FAIRLINE_ADMIN_KEY" in told
         assert str(running.data) in told
         assert "fairline queue pause demo" in told
         admin = httpx.Client(headers={"authorization": f"Bearer {KEY}"})

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fairline.cli import chart, picture, units
 from fairline.cli.app import app
-from fairline.errors import FairlineError
+from fairline.errors import FairlineError, NoPicture
 from fairline.simulation.evening import Outcome, Point
 from tests.cli.typed import fairline
 
@@ -24,7 +24,7 @@ def test_the_documented_evening_in_small(tmp_path: Path) -> None:
     done = fairline(*SMALL, "--room", "50", "--no-shows", "10%", "--give-up", "5%", "--png", str(png), COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert "200 people in 30 s, 2 a second, room for 50, stay 20 s" in done.stdout
-    for said in ("In line", "Inside", "half waited at most", "longest line", "line empty", "got in", "estimates"):
+    for said in ("In line", "Inside", "median wait", "longest line", "line empty", "got in", "estimates"):
         assert said in done.stdout
     assert "⣿" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -45,12 +45,12 @@ def test_as_json_it_can_be_read_by_programs() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--over", "soon"), "no duration"),
-        (("--rate", "40/fortnight"), "no rate"),
-        (("--no-shows", "120%"), "no share"),
+        (("--over", "soon"), "not a duration"),
+        (("--rate", "40/fortnight"), "not a rate"),
+        (("--no-shows", "120%"), "not a share"),
         (("--people", "0"), "people"),
         (("--over", "0.1s"), "over_seconds"),
-        (("--rate", "1e9/s"), "no rate"),
+        (("--rate", "1e9/s"), "not a rate"),
         (("--rate", "9999999/s"), "admission_rate"),
         (("admission=manual",), "by hand"),
         (("speed=3",), "speed"),
@@ -68,7 +68,7 @@ def test_a_mistake_is_said_before_any_work(words: tuple[str, ...], said: str) ->
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(picture.NoPicture, match=r"fairline\[charts\]"):
+    with pytest.raises(NoPicture, match=r"fairline\[charts\]"):
         picture.check(tmp_path / "evening.png")
 
 

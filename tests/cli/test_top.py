@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from fairline.cli.app import app
 from fairline.cli.client import Api
 from fairline.cli.top import frame
-from fairline.cli.watch import MOST_QUEUES, Happened, Watch
+from fairline.cli.watch import MOST_QUEUES, EventRun, Watch
 from fairline.errors import FairlineError
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer
@@ -79,10 +79,10 @@ def test_a_mistake_is_said_at_once(server: RunningServer, words: tuple[str, ...]
 
 def test_it_shows_the_line_as_it_grows_and_what_happens(server: RunningServer) -> None:
     seen = watch(server, "sale")
-    seen.look()
+    seen.read()
     before = seen.queues["sale"].stats["waiting"]
     join(server, 5)
-    seen.look()
+    seen.read()
     assert list(seen.queues) == ["sale"]
     assert seen.queues["sale"].stats["waiting"] == before + 5
     assert list(seen.queues["sale"].line) == [before, before + 5]
@@ -96,29 +96,29 @@ def test_it_shows_the_line_as_it_grows_and_what_happens(server: RunningServer) -
 
 def test_a_server_that_goes_away_is_waited_for(server: RunningServer) -> None:
     seen = watch(server)
-    seen.look()
+    seen.read()
     server.stop()
-    seen.try_to_look()
+    seen.try_to_read()
     text = shown(seen)
     assert re.search(r"no answer since \d\d:\d\d:\d\d", text)
     assert "keeper ok" not in text
     assert "sale" in text  # what was last seen stays
     server.start()
     join(server, 1)
-    seen.try_to_look()
-    assert seen.trouble == ""
+    seen.try_to_read()
+    assert seen.error == ""
     assert "no answer" not in shown(seen)
     join(server, 1)
-    seen.look()
+    seen.read()
     assert seen.events[-1].last["type"] == "joined"
 
 
 def test_a_rush_of_the_same_is_one_row_and_another_thing_is_the_next() -> None:
     joined = {"type": "joined", "detail": None, "ticket": 1}
-    happened = Happened("sale", joined, joined)
-    assert happened.goes_on("sale", {**joined, "ticket": 2})
-    assert not happened.goes_on("desk", joined)
-    assert not happened.goes_on("sale", {**joined, "type": "expired", "detail": "left"})
+    happened = EventRun("sale", joined, joined)
+    assert happened.continues("sale", {**joined, "ticket": 2})
+    assert not happened.continues("desk", joined)
+    assert not happened.continues("sale", {**joined, "type": "expired", "detail": "left"})
 
 
 class _Many:
@@ -142,7 +142,7 @@ class _Many:
 
 def test_of_many_queues_the_busiest_are_shown_and_the_rest_is_counted() -> None:
     seen = Watch(_Many())  # type: ignore[arg-type]
-    seen.look()
+    seen.read()
     assert list(seen.queues) == [f"q{n:02d}" for n in range(30 - MOST_QUEUES, 30)]
     text = shown(seen)
     assert "10 more" in text

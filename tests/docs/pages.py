@@ -3,7 +3,7 @@
 On these pages an indented block is what the reader types; a fenced block says in which language it is:
 
 - `text` is what the command before it prints; `…` stands for what differs from run to run;
-- one that begins with a comment that names a file (`# check_pass.py`) is that file;
+- one that begins with a comment that names a file (`# check_session_token.py`) is that file;
 - anything else is there to be read.
 
 A comment in front of a block says how it is typed, if not in the terminal of the last one:

@@ -25,7 +25,7 @@ FOREGROUND = {
 COPIED = {
     "TOKEN": r'"token":"([^"]+)"',
     "SESSION": r'"session_token":"([^"]+)"',
-    "PASS": r'"session_token":"([^"]+)"',
+    "SESSION_TOKEN": r'"session_token":"([^"]+)"',
     "WEBHOOK": r"webhook's id is (\w+)",
     "FAIRLINE_WEBHOOK_SECRET": r"whsec_(\S+)",
     "VERSION": r"^(\d{13,})\s",

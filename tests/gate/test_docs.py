@@ -19,10 +19,10 @@ from tests.gate.sites import Fairline
 from tests.gate.snippets import DOCS, snippet
 from tests.gate.test_sites import minted, unsigned
 
-PAGE = "how-to/check-passes-yourself.md"
+PAGE = "how-to/check-session-tokens-yourself.md"
 NODE = shutil.which("node")
 
-#: They run a check as it is printed, for a pass that is good, and then ask its function about others.
+#: They run a check as it is printed, for a session token that is good, and then ask its function about others.
 PYTHON = """
 import json, runpy, sys
 found = runpy.run_path(FILE, run_name="__main__")
@@ -50,8 +50,10 @@ for (const token of JSON.parse(readFileSync(0, "utf8"))) {
 """
 
 
-@pytest.mark.parametrize("name", ["check_pass.py", "check_pass_joserfc.py", "check_pass.mjs"])
-def test_a_good_pass_is_believed_and_no_other(fairline: Fairline, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["check_session_token.py", "check_session_token_joserfc.py", "check_session_token.mjs"]
+)
+def test_a_good_session_token_is_believed_and_no_other(fairline: Fairline, tmp_path: Path, name: str) -> None:
     if name.endswith(".mjs") and NODE is None:
         pytest.skip("node is not installed")
     file = tmp_path / name

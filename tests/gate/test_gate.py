@@ -178,7 +178,9 @@ class TestReports:
         assert sent["user-agent"] == agent[:512]
         assert "cookie" not in sent
 
-    def test_a_pass_can_be_confirmed_before_the_request_goes_on(self, make_gate: Any, pretender: Pretender) -> None:
+    def test_a_session_token_can_be_confirmed_before_the_request_goes_on(
+        self, make_gate: Any, pretender: Pretender
+    ) -> None:
         gate = make_gate(confirm_seconds=0)
         request = asked(headers={"cookie": COOKIES.format(minted()), "accept": "application/json"})
         assert isinstance(gate.decide(request), Through)
@@ -189,7 +191,7 @@ class TestReports:
         assert json.loads(refused.body)["reason"] == "ended"
         assert ("retry-after", "60") in refused.headers
 
-    def test_whoever_is_inside_is_turned_away_once_the_key_of_the_pass_is_withdrawn(
+    def test_someone_inside_is_turned_away_once_the_key_of_the_session_token_is_withdrawn(
         self, make_gate: Any, pretender: Pretender, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(keys, "LOOK_AGAIN_SECONDS", 0.0)
@@ -197,7 +199,9 @@ class TestReports:
         inside = asked(headers={"cookie": COOKIES.format(minted())})
         assert isinstance(gate.decide(inside), Through)
         pretender.answers["/.well-known/jwks.json"] = (200, Keyring(b"another secret", 1).jwks())
-        wait_until(lambda: isinstance(gate.decide(inside), Answer), "a pass of a key that is no more still lets in")
+        wait_until(
+            lambda: isinstance(gate.decide(inside), Answer), "a session token of a key that is no more still lets in"
+        )
 
     def test_a_session_that_is_completed_stays_so(self, make_gate: Any, pretender: Pretender) -> None:
         gate = make_gate(report_seconds=0.001)
@@ -258,7 +262,7 @@ class TestReports:
         reporter.close()
         assert tries.count("activity") == 2
 
-    def test_an_errand_that_breaks_breaks_nothing_else(self) -> None:
+    def test_a_report_that_fails_stops_no_other(self) -> None:
         reporter, done = Reporter(limit=10), threading.Event()
         reporter.run("broken", lambda: 1 / 0)
         reporter.run("whole", done.set)
@@ -322,7 +326,7 @@ class TestRequests:
         assert not any("; Secure" in each for each in cookies(make_gate(), False))
         assert all("; Secure" in each for each in cookies(make_gate(secure=True), False))
 
-    def test_a_form_that_arrives_with_a_pass_stays_a_form(self, make_gate: Any) -> None:
+    def test_a_form_that_arrives_with_a_session_token_stays_a_form(self, make_gate: Any) -> None:
         outcome = make_gate().decide(asked("/buy", f"fairline_session={minted()}", method="POST"))
         assert isinstance(outcome, Answer)
         assert outcome.status == 307

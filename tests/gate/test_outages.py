@@ -26,7 +26,7 @@ def people_inside_are_served(site: Site) -> Scene:
         yield
         for _ in range(5):
             assert visitor.get("/seats").status_code == 200
-        # Who comes anew is kept out: nobody can say whether the pass is in use.
+        # A new visitor is kept out: nobody can say whether the session token is in use.
         answer = other.get("/seats", params={"fairline_session": late})
         assert (answer.status_code, answer.headers["content-type"][:9]) == (503, "text/html")
         assert other.get("/seats").status_code == 503
@@ -46,7 +46,7 @@ def a_site_that_is_open_on_errors_lets_everyone_in(site: Site) -> Scene:
         assert early.get("/seats").status_code == 302
         yield
         assert "Ticket None is inside." in early.get("/seats").text
-        # The keys were never fetched: the pass is kept for later, and leaves the address all the same.
+        # The keys were never fetched: the session token is kept for later, and leaves the address all the same.
         answer = late.get("/seats", params={"fairline_session": token})
         assert (answer.status_code, answer.headers["location"]) == (302, "/seats")
         assert late.get("/seats").status_code == 200

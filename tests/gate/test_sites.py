@@ -16,7 +16,7 @@ OTHER_ADDRESS = "127.0.0.2"
 
 
 def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
-    """A pass with the keys of the server, which says what the test wants."""
+    """A session token with the keys of the server, which says what the test wants."""
     now = int(time.time())
     usual: dict[str, Any] = {
         "queue": queue,
@@ -30,7 +30,7 @@ def minted(keyring: Keyring, queue: str, **changes: Any) -> str:
 
 
 def unsigned(claims: dict[str, Any]) -> str:
-    """A pass in which the algorithm is none."""
+    """A session token in which the algorithm is none."""
     parts = ({"alg": "none", "typ": "fairline-session"}, claims)
     return ".".join(urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts) + "."
 
@@ -108,7 +108,7 @@ class TestWithoutAPass:
 
 
 class TestWithAPass:
-    def test_the_pass_leaves_the_address_at_the_first_request(self, site: Site) -> None:
+    def test_the_session_token_leaves_the_address_at_the_first_request(self, site: Site) -> None:
         token, number = site.fairline.admitted(site.queue)
         with site.visitor() as visitor:
             first = visitor.get(f"/seats?day=2&fairline_session={token}&row=a%26b")

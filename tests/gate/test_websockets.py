@@ -42,21 +42,21 @@ def opened(site: Site, token: str = "", **cookies: str) -> ClientConnection:
     return connect(f"ws://127.0.0.1:{site.port}/live{query}", additional_headers=headers, proxy=None)
 
 
-def test_nobody_without_a_pass_gets_one(live: Site) -> None:
+def test_nobody_without_a_session_token_gets_one(live: Site) -> None:
     for cookies in ({}, {"fairline_session": "x.y.z"}):
         with pytest.raises(InvalidStatus) as refused, opened(live, **cookies):
             pass
         assert refused.value.response.status_code == 403
 
 
-def test_people_with_a_pass_do(live: Site) -> None:
+def test_people_with_a_session_token_do(live: Site) -> None:
     token, number = live.fairline.admitted(live.queue)
     with live.arrive(token) as visitor, opened(live, **dict(visitor.cookies)) as socket:
         socket.send("hello")
         assert socket.recv(30) == f"{number} hello"
 
 
-def test_a_program_may_bring_the_pass_in_the_address(live: Site) -> None:
+def test_a_program_may_bring_the_session_token_in_the_address(live: Site) -> None:
     token, number = live.fairline.admitted(live.queue)
     with opened(live, token) as socket:
         socket.send("hello")
@@ -64,7 +64,7 @@ def test_a_program_may_bring_the_pass_in_the_address(live: Site) -> None:
     assert live.fairline.ticket(live.queue, number)["status"] == "active"
 
 
-def test_what_is_sent_is_activity_and_a_revoked_pass_ends_it(live: Site) -> None:
+def test_what_is_sent_is_activity_and_a_revoked_session_token_ends_it(live: Site) -> None:
     token, number = live.fairline.admitted(live.queue)
     with opened(live, token) as socket:
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, checked
 from fairline.domain.ticket import Status
-from fairline.keeper import Keeper
+from fairline.keeper.keeper import Keeper
 from fairline.store import Arrival, Store
 from tests.backends import PATIENCE_SECONDS
 

@@ -207,7 +207,7 @@ async def test_nothing_is_sent_to_a_server_that_offers_no_security() -> None:
         ("DATA", "554 spam", "answered 554", True),
         ("DATA", "452 full", "answered 452", False),
         ("EHLO", "421 busy", "answered 421", False),
-        ("AUTH", "535 wrong", "our name and password were answered 535", False),
+        ("AUTH", "535 wrong", "the server answered 535 to the user name and password", False),
     ],
 )
 async def test_what_the_server_says_decides(line: str, answer: str, error: str, final: bool) -> None:

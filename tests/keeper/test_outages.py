@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from fairline import keeper as keeper_module
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import StoreUnavailable
-from fairline.keeper import Keeper
+from fairline.keeper import keeper as keeper_module
+from fairline.keeper.keeper import Keeper
 from fairline.store import Arrival, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
 from tests.backends import FakeClock

@@ -159,7 +159,7 @@ async def test_a_server_that_is_not_there_or_not_itself_fails_with_a_short_word(
 
 @pytest.mark.parametrize("url", ["http://[foo/", "http://a:99999999/", "http://a:x/", "https://[::1/"])
 async def test_an_address_that_is_none_fails_as_a_service_does(url: str) -> None:
-    with pytest.raises(ServiceFailed, match="not a proper one"):
+    with pytest.raises(ServiceFailed, match="not valid"):
         await get(url)
 
 
@@ -176,13 +176,13 @@ async def test_a_long_name_may_have_a_port_behind_it(receiver: Receiver, monkeyp
 
 async def test_what_the_connection_says_of_an_address_fails_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", answers("not an address"))
-    with pytest.raises(ServiceFailed, match="not a proper one"):
+    with pytest.raises(ServiceFailed, match="not valid"):
         await get("http://shop.example/", private=False)
 
 
 async def test_one_deadline_is_for_all_of_it() -> None:
     async with raw(writes(*[b"x"] * 100, pause=0.02)) as port:
-        with pytest.raises(ServiceFailed, match=r"no answer within 0\.2 s|not proper HTTP"):
+        with pytest.raises(ServiceFailed, match=r"no answer within 0\.2 s|not valid HTTP"):
             await get(f"http://{HOST}:{port}/", seconds=0.2)
     async with raw(writes(b"", pause=1)) as port:
         with pytest.raises(ServiceFailed, match="no answer within"):
@@ -216,7 +216,7 @@ async def test_an_endless_answer_is_read_up_to_the_limit() -> None:
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9\r\n", b"", b"HTTP/1.1 abc\r\n\r\n", b"\x00" * 100])
 async def test_what_is_not_http_fails_with_a_short_word(answer: bytes) -> None:
     async with raw(writes(answer)) as port:
-        with pytest.raises(ServiceFailed, match=r"not proper HTTP|closed") as failed:
+        with pytest.raises(ServiceFailed, match=r"not valid HTTP|closed") as failed:
             await get(f"http://{HOST}:{port}/")
     assert b"OpenSSH" not in failed.value.message.encode()
 

@@ -14,7 +14,7 @@ from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, queue_id
 from fairline.domain.ticket import Action, Came, Reason, Status
 from fairline.errors import StoreUnavailable
-from fairline.keeper import STEP, Keeper
+from fairline.keeper.keeper import STEP, Keeper
 from fairline.store import Arrival, Lapsed, Reply
 from tests.backends import FakeClock
 from tests.keeper.crew import SWEEP, TICK, OpenStores, all_events, comes_true, count_of, happened, make, running

@@ -1,4 +1,4 @@
-"""`fairline`: the commands, put together."""
+"""The `fairline` program with all its commands."""
 
 from __future__ import annotations
 
@@ -53,29 +53,29 @@ def _version(wanted: bool) -> None:
 )
 def root(
     version: Annotated[
-        bool, typer.Option("--version", "-V", "-v", callback=_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", "-V", "-v", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """A fair waiting line for websites and counters."""
+    """A fair waiting line for websites and walk-in desks."""
 
 
 def main() -> None:
-    """Run a command; an error of ours is one clear line, not a stack trace."""
-    show.take_any_letters()
+    """Run a command. An error of Fairline is printed as one clear line, without a stack trace."""
+    show.replace_unencodable_characters()
     try:
         try:
             app()
         finally:
-            show.flush()  # not left to the end of the process, where nothing can be said of it any more
+            show.flush()  # here, because an error at the end of the process cannot be reported
     except FairlineError as error:
-        show.trouble(error.message)
+        show.error(error.message)
         sys.exit(1)
     except OSError as error:
-        if not show.output_is_lost():
+        if not show.cannot_write_output():
             raise
-        if not isinstance(error, BrokenPipeError):  # whoever stopped reading wants no more
-            show.trouble(
+        if not isinstance(error, BrokenPipeError):  # a reader that stopped reading wants no message
+            show.error(
                 f"The output cannot be written ({error.strerror}). Make room, or send it elsewhere. "
-                "What was to be done may be done."
+                "The command itself may have succeeded."
             )
         sys.exit(1)

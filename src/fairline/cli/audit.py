@@ -1,4 +1,4 @@
-"""`fairline audit`: what was done with admin keys on a running server."""
+"""`fairline audit`: the audit log of a running server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairline.cli.client import Api
 from fairline.cli.options import Data, Json, Key, Server
 
 _COLUMNS = ("when", "key", "role", "did", "queue", "ticket", "what")
-#: What stands below what in a narrow terminal.
+#: The columns that share one column in a narrow terminal.
 _STACKS = (("when",), ("key", "role"), ("queue", "ticket"), ("did", "what"))
 
 
@@ -19,12 +19,12 @@ def audit(
     server: Server = None,
     key: Key = None,
     data: Data = None,
-    queue: Annotated[str | None, typer.Option(help="Only what was done to this queue.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Only actions on this queue.")] = None,
     before: Annotated[str | None, typer.Option(help="Only entries before this one, by its id.")] = None,
-    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=500)] = 50,
+    limit: Annotated[int, typer.Option(help="The most entries to show.", min=1, max=500)] = 50,
     json: Json = False,
 ) -> None:
-    """What was done with admin keys, newest first: fairline audit --queue sale"""
+    """Show what was done with admin keys, newest first: fairline audit --queue sale"""
     found = Api(server, key, data).get("/audit", queue=queue, before=before, limit=limit)
     if json:
         show.as_json(found)

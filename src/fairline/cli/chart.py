@@ -1,4 +1,4 @@
-"""Charts in a terminal, drawn with characters alone: they read the same without colour."""
+"""Charts in a terminal, drawn with characters only, so that they need no colour."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARGIN = 9
 
 
 def sparkline(values: Iterable[float], width: int) -> str:
-    """The latest values as one row of blocks, the highest filling it; what is not nought is always seen."""
+    """The latest values as one row of blocks. The highest value fills its row, and any value above 0 is visible."""
     shown = list(values)[-width:]
     top = max(shown, default=0)
     if not top:
@@ -24,14 +24,14 @@ def sparkline(values: Iterable[float], width: int) -> str:
 
 
 def area(title: str, values: Sequence[float], width: int, height: int = 8) -> list[str]:
-    """A filled curve of values, one a second, with its axes; `width` is that of the whole."""
+    """A filled curve of one value per second, with its axes. `width` includes the axis."""
     columns = max(10, width - MARGIN - 1)
     top = _round_up(max(values, default=0))
-    levels = [round(value / top * height * 4) for value in _spread(values, columns * 2)]
+    levels = [round(value / top * height * 4) for value in _downsample(values, columns * 2)]
     lines = [title]
     for row in reversed(range(height)):
         cells = (
-            chr(0x2800 + sum(_half(levels[2 * column + side] - 4 * row, side) for side in (0, 1)))
+            chr(0x2800 + sum(_dots_of_half(levels[2 * column + side] - 4 * row, side) for side in (0, 1)))
             for column in range(columns)
         )
         scale = f"{top * (row + 1) / height:,.0f}" if row in (height - 1, height // 2 - 1) else ""
@@ -39,20 +39,20 @@ def area(title: str, values: Sequence[float], width: int, height: int = 8) -> li
     return [*lines, *_time_axis(len(values), columns)]
 
 
-def _spread(values: Sequence[float], count: int) -> list[float]:
-    """`count` values over the whole width: the highest of each part, so that no peak is lost."""
+def _downsample(values: Sequence[float], count: int) -> list[float]:
+    """Reduce the values to `count`: the highest of each part, so that no peak is lost."""
     last = len(values)
     edges = [number * last / count for number in range(count + 1)]
     return [max(values[int(low) : max(int(low) + 1, math.ceil(high))]) for low, high in pairwise(edges)]
 
 
-def _half(dots: int, side: int) -> int:
+def _dots_of_half(dots: int, side: int) -> int:
     """The lowest dots of one half of a character."""
     return sum(_DOTS[side][: max(0, min(4, dots))])
 
 
 def _round_up(value: float) -> float:
-    """The next round number, so that the scale is one."""
+    """The next round number, for the scale."""
     if value <= 1:
         return 1
     unit = 10 ** math.floor(math.log10(value))

@@ -13,14 +13,14 @@ from fairline.errors import InvalidSettings
 from fairline.settings import load
 from fairline.store import POSTGRES, embedded_server, scheme_of
 
-if TYPE_CHECKING:  # the driver takes a while to load, and no other command needs it
+if TYPE_CHECKING:  # the driver loads slowly, and no other command needs it
     from fairline.store.postgres.disk import Connection
     from fairline.store.postgres.migrate import Schema
 
 T = TypeVar("T")
 
 app = typer.Typer(
-    help="Look after the schema of a PostgreSQL store.", no_args_is_help=True, pretty_exceptions_enable=False
+    help="Show and upgrade the schema of a PostgreSQL store.", no_args_is_help=True, pretty_exceptions_enable=False
 )
 
 Store = Annotated[
@@ -36,10 +36,11 @@ def upgrade(
     data: Data = None,
     config: Config = None,
     role: Annotated[
-        str | None, typer.Option(help="Let this role run Fairline on it: it may run the operations and nothing else.")
+        str | None,
+        typer.Option(help="Allow this role to run Fairline on it: it may call the operations and nothing else."),
     ] = None,
 ) -> None:
-    """Bring the schema to the version this Fairline needs. Safe to run again, and from several machines at once."""
+    """Upgrade the schema to the version this Fairline needs. Safe to repeat, and from several machines at once."""
 
     from fairline.store.postgres import migrate
 
@@ -57,7 +58,7 @@ def upgrade(
 
 @app.command()
 def status(store: Store = None, data: Data = None, config: Config = None) -> None:
-    """Say at which version the schema is, and what an upgrade would do. Ends with 1 where one is needed."""
+    """Show the version of the schema, and what an upgrade would do. Exit code 1 if an upgrade is needed."""
 
     from fairline.store.postgres import migrate
     from fairline.store.postgres.statements import migrations
@@ -67,11 +68,11 @@ def status(store: Store = None, data: Data = None, config: Config = None) -> Non
     for each in found.pending:
         console.print(f"  to do: {each.number:04d} {each.name.replace('_', ' ')}")
     if found.newer:
-        console.print("It was upgraded by a newer Fairline: run that one, or a later one.")
+        console.print("It was upgraded by a newer Fairline: run that version or a later one.")
     elif not found.current:
         if not found.pending:
             console.print("  to do: the functions, which differ from this Fairline's")
-        console.print("Run 'fairline db upgrade' as its owner, or start a server that may do it.")
+        console.print("Run 'fairline db upgrade' as its owner, or start a server that is allowed to.")
     if not found.current:
         raise typer.Exit(1)
 
@@ -79,8 +80,8 @@ def status(store: Store = None, data: Data = None, config: Config = None) -> Non
 def _on_database(
     store: str | None, data: Path | None, config: Path | None, run: Callable[[Connection], Coroutine[Any, Any, T]]
 ) -> T:
-    """Do something on the database; the embedded one is started for as long as it takes."""
-    import asyncio  # by itself as long to load as many a command runs
+    """Run a function on the database. The embedded one is started for that time."""
+    import asyncio  # loading it takes as long as many a command runs
 
     settings = load(file=config, flags={"store": store, "data": data})
     url = settings.store

@@ -1,4 +1,4 @@
-"""`fairline doctor`: looks for what would hurt on the night, and says what to do about it."""
+"""`fairline doctor`: checks the set-up for problems, and says how to fix them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from fairline.process.sockets import Listening
 from fairline.settings import MIN_SECRET_LENGTH, ServerRole, ServerSettings, load, unknown_variables
 from fairline.store import EMBEDDED, check_folder, embedded_server, open_store, store_left_behind
 
-#: A worker holds a stream for everyone who waits: it needs that many files.
+#: A worker holds one open stream for each person who waits, and each stream needs a file descriptor.
 FILES_WANTED = 20_000
 SKEW_SECONDS = 2.0
-MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]look[/]", "bad": "[red]mend[/]"}
+MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]warn[/]", "bad": "[red]fix[/]"}
 
 
 class Finding(NamedTuple):
-    """What was looked at, how it is, and what to do."""
+    """What was checked, its state, what was found, and what to do."""
 
     what: str
     state: str
@@ -41,18 +41,18 @@ class Finding(NamedTuple):
 
 
 def doctor(
-    store: Annotated[str | None, typer.Option(help="The store to look at. (default: as 'fairline serve')")] = None,
+    store: Annotated[str | None, typer.Option(help="The store to check. (default: as 'fairline serve')")] = None,
     data: Annotated[Path | None, typer.Option(help="The data folder. (default: as 'fairline serve')")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML or YAML file.")] = None,
 ) -> None:
     """Check the store, the clock, file limits, secrets and the port, and say what to fix."""
-    import asyncio  # by itself as long to load as many a command runs
+    import asyncio  # loading it takes as long as many a command runs
 
     settings = load(file=config, flags={"store": store, "data": data})
     folder = _folder(settings)
     findings = [*_machine(settings), *_secrets(settings), folder]
     if settings.store in EMBEDDED and folder.state == "bad":
-        findings.append(Finding("store", "warn", "not looked at", "Mend the data folder first: it is kept there."))
+        findings.append(Finding("store", "warn", "not checked", "Fix the data folder first: the store is in it."))
     else:
         findings += _store_left_behind(settings)
         findings += asyncio.run(_store(settings))
@@ -63,7 +63,7 @@ def doctor(
     console.print(table)
     bad = sum(finding.state == "bad" for finding in findings)
     if bad:
-        console.print(f"\n[red]{bad} to mend[/] before you open the doors.")
+        console.print(f"\n[red]{bad} to fix[/] before you open.")
         raise typer.Exit(1)
     console.print("\nReady.")
 
@@ -71,39 +71,42 @@ def doctor(
 def _machine(settings: ServerSettings) -> Iterator[Finding]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= FILES_WANTED:
-        yield Finding("open files", "ok", f"{soft:,} a process")
+        yield Finding("open files", "ok", f"{soft:,} per process")
     else:
-        advice = f"Each worker holds a stream per person. Raise it: ulimit -n {min(hard, 65_536)}"
-        yield Finding("open files", "warn", f"{soft:,} a process", advice)
+        advice = f"Each worker holds a stream per person. Raise the limit: ulimit -n {min(hard, 65_536)}"
+        yield Finding("open files", "warn", f"{soft:,} per process", advice)
     yield _port(settings)
     for warning in unknown_variables():
         yield Finding("variables", "warn", warning)
     if settings.public_url:
         yield Finding("public address", "ok", settings.public_url)
     else:
-        advice = "A gate in front of a site needs it to send people to the waiting page: set FAIRLINE_PUBLIC_URL."
+        advice = "A gate in front of a site needs it to send people to the waiting page. Set FAIRLINE_PUBLIC_URL."
         yield Finding("public address", "warn", "not set", advice)
     cores = os.cpu_count() or 1
     state = "ok" if settings.workers <= 2 * cores else "warn"
-    yield Finding("workers", state, f"{settings.workers} on {cores} cores", "" if state == "ok" else "More than help.")
+    yield Finding(
+        "workers",
+        state,
+        f"{settings.workers} on {cores} cores",
+        "" if state == "ok" else "More than two per core do not help.",
+    )
 
 
 def _secrets(settings: ServerSettings) -> Iterator[Finding]:
     for name, given in (("secret", settings.secret), ("admin key", settings.admin_key)):
         if given and len(given.strip()) < MIN_SECRET_LENGTH:
-            advice = (
-                f"The server does not start with fewer than {MIN_SECRET_LENGTH}. Make a good one: openssl rand -hex 32"
-            )
+            advice = f"The server needs at least {MIN_SECRET_LENGTH} to start. Create a good one: openssl rand -hex 32"
             yield Finding(name, "bad", f"only {len(given.strip())} characters long", advice)
     if settings.secret:
         if len(settings.secret.strip()) >= MIN_SECRET_LENGTH:
             yield Finding("secret", "ok", "from the settings")
     elif settings.store not in EMBEDDED:
-        advice = "Every machine makes its own, and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."
+        advice = "Each machine generates its own and refuses the others' tokens. Set the same FAIRLINE_SECRET on all."
         yield Finding("secret", "warn", "generated on this machine", advice)
     else:
         yield Finding("secret", "ok", "generated, in the data folder")
-    # A spoilt admin key is no bar to a server that has another one.
+    # A damaged admin key file is only a warning: the server starts if it has another key.
     for name, given, state in ((SECRET, settings.secret, "bad"), (ADMIN_KEY, settings.admin_key, "warn")):
         path = settings.data / name
         if not given and os.path.lexists(path):
@@ -116,9 +119,9 @@ def _secrets(settings: ServerSettings) -> Iterator[Finding]:
 
 
 def _port(settings: ServerSettings) -> Finding:
-    """Whether `fairline serve` could listen: it is tried, as it does."""
+    """Whether `fairline serve` could listen: it tries to, in the same way."""
     if settings.role is ServerRole.KEEPER:
-        return Finding("port", "ok", "none is needed to keep the queues")
+        return Finding("port", "ok", "not needed by a keeper")
     where = f"{settings.host}:{settings.port}"
     try:
         Listening(settings.host, settings.port, 1).close()
@@ -152,18 +155,18 @@ def _folder(settings: ServerSettings) -> Finding:
 
 
 def _store_left_behind(settings: ServerSettings) -> Iterator[Finding]:
-    with contextlib.suppress(OSError):  # a folder that cannot be looked into is told of already
+    with contextlib.suppress(OSError):  # a folder that cannot be read is a finding already
         if other := store_left_behind(settings.store, settings.data):
             found = f"{settings.store} has no data in {settings.data}, but {other} has"
-            yield Finding("store", "bad", found, f"To go on with what is there, name it: --store {other}")
+            yield Finding("store", "bad", found, f"To continue with this data, add --store {other}")
 
 
 async def _store(settings: ServerSettings) -> list[Finding]:
     data = settings.data
     if settings.store in EMBEDDED and not (embedded_server(settings.store, data).folder / "owner.lock").exists():
-        # Nothing is kept yet. Whether it could be is tried elsewhere: only `serve` makes what is to stay.
-        with TemporaryDirectory(prefix="fairline-doctor-") as elsewhere:
-            return await _store_in(settings.store, Path(elsewhere))
+        # There is no data yet. The store is tried in a temporary folder, because only `serve` may create data.
+        with TemporaryDirectory(prefix="fairline-doctor-") as folder:
+            return await _store_in(settings.store, Path(folder))
     return await _store_in(settings.store, data)
 
 
@@ -174,7 +177,7 @@ async def _store_in(url: str, data: Path) -> list[Finding]:
     except StoreFolderInUse:
         return [Finding("store", "ok", f"{url}, in use by a running server")]
     except FairlineError as error:
-        return [Finding("store", "bad", error.message, "Start it, or name another with --store.")]
+        return [Finding("store", "bad", error.message, "Start it, or choose another with --store.")]
     try:
         now = await store.time()
         after = time.time()
@@ -182,7 +185,7 @@ async def _store_in(url: str, data: Path) -> list[Finding]:
         findings = [Finding("store", "ok", f"{url.partition('://')[0]} answers, {len(queues)} queues")]
         skew = max(before - now / 1000, now / 1000 - after, 0.0)
         clock = "ok" if skew < SKEW_SECONDS else "warn"
-        advice = "" if clock == "ok" else "Tokens run out by this machine's clock. Let both follow NTP."
+        advice = "" if clock == "ok" else "Tokens expire by this machine's clock. Synchronise both with NTP."
         findings.append(Finding("clock", clock, f"within {skew:.1f} s of the store's", advice))
         findings += [Finding(w.what, "warn", w.found, w.advice) for w in await store.registry.warnings()]
         return findings

@@ -16,47 +16,47 @@ app = ServerCommands("Admin keys with their roles, and the rotation of signing k
 
 @app.command("list")
 def list_keys(ctx: typer.Context, json: Json = False) -> None:
-    """All admin keys; never the keys themselves."""
+    """List all admin keys, without their secret part."""
     found = api(ctx).get("/keys")
     if json:
         show.as_json(found)
         return
     lines = ((key["id"], key["role"], key["name"], key["created_at"]) for key in found["keys"])
-    show.rows("Admin keys", ("id", "role", "name", "made"), lines, "There is none.")
+    show.rows("Admin keys", ("id", "role", "name", "created"), lines, "There are no admin keys.")
 
 
 @app.command()
 def create(
     ctx: typer.Context,
     role: Annotated[
-        Role, typer.Option(help="viewer reads, operator runs the line, admin does everything.")
+        Role, typer.Option(help="A viewer reads, an operator runs the line, an admin does everything.")
     ] = Role.VIEWER,
-    name: Annotated[str, typer.Option(help="Whose it is.")] = "",
+    name: Annotated[str, typer.Option(help="The name of its owner.")] = "",
     json: Json = False,
 ) -> None:
-    """Make an admin key. It is shown once."""
+    """Create an admin key. It is shown only once."""
     found = api(ctx).post("/keys", {"role": role, "name": name})
     if json:
         show.as_json(found)
     else:
         show.console.print(
             f"{show.safe(found['key'])}\n"
-            f"[dim]Shown this once: id {show.safe(found['id'])}, role {show.safe(found['role'])}.[/]"
+            f"[dim]Shown only once: id {show.safe(found['id'])}, role {show.safe(found['role'])}.[/]"
         )
 
 
 @app.command()
 def remove(ctx: typer.Context, key_id: Annotated[str, typer.Argument(help="The key's id.", metavar="ID")]) -> None:
-    """Take an admin key away, at once."""
+    """Remove an admin key. It stops working at once."""
     api(ctx).delete(f"/keys/{part(key_id)}")
-    show.console.print(f"Key [bold]{show.safe(key_id)}[/] is gone.")
+    show.console.print(f"Key [bold]{show.safe(key_id)}[/] is removed.")
 
 
 @app.command()
 def rotate(ctx: typer.Context) -> None:
-    """Sign tokens with new keys. Nobody is logged out; rotating twice ends all older tokens."""
+    """Sign tokens with new keys. Nobody loses their place. Rotating twice invalidates all older tokens."""
     found = api(ctx).post("/keys/rotate")
     show.console.print(
-        f"Within seconds all tokens are signed with generation [bold]{found['generation']}[/]; those of generation "
-        f"{found['generation'] - 1} stay good."
+        f"Within seconds all new tokens are signed with generation [bold]{found['generation']}[/]. Those of generation "
+        f"{found['generation'] - 1} remain valid."
     )

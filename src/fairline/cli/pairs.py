@@ -1,4 +1,4 @@
-"""Settings of a queue as they are typed: `name=value`, one rule for all of them, and the list of their names."""
+"""The settings of a queue as they are typed, `name=value`, and the list of their names for the help."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fairline.cli import show
 from fairline.domain.queue import SETTINGS, QueueSettings
 from fairline.errors import InvalidRequest
 
-RULE = "Nothing after = puts back the default: message= takes the message away, stock= sells without end."
-#: What people type who mean to unset; a text can be each of them.
-_NOTHING = ("none", "null", "unset", "-")
+RULE = "Nothing after = restores the default: message= removes the message, stock= makes the stock unlimited."
+#: Words that people type to unset a setting, although a text may be any of them.
+_UNSET_WORDS = ("none", "null", "unset", "-")
 
 Settings = Annotated[
     list[str],
@@ -31,13 +31,13 @@ Settings = Annotated[
 
 
 def pairs(given: list[str]) -> dict[str, Any]:
-    """The settings that were typed. Nothing is the default; what is text is taken as it is typed; another value is JSON
-    where it can be."""
+    """The settings that were typed. An empty value is the default. The value of a text setting is taken as typed; any
+    other is read as JSON if possible."""
     found: dict[str, Any] = {}
     for pair in given:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise InvalidRequest(pair, "is not of the form name=value, such as admission_rate=40")
+            raise InvalidRequest(pair, "must have the form name=value, such as admission_rate=40")
         found[name] = _value(name, text)
     return found
 
@@ -60,27 +60,27 @@ def _kinds(name: str) -> list[type]:
     return [each for each in kinds if isinstance(each, type)]
 
 
-def meant_nothing(given: dict[str, Any]) -> Iterator[str]:
-    """What to say of texts that are `none` now, and were perhaps meant to be unset."""
+def unset_hints(given: dict[str, Any]) -> Iterator[str]:
+    """Hints for text settings that were set to a word such as `none` and perhaps meant to be unset."""
     for name, value in given.items():
         is_text = any(issubclass(each, str) and not issubclass(each, StrEnum) for each in _kinds(name))
-        if is_text and value in _NOTHING:
-            yield f"{name} is the text {value!r} now. To take it away: {name}="
+        if is_text and value in _UNSET_WORDS:
+            yield f"{name} is the text {value!r} now. To remove it: {name}="
 
 
-def how_to_unset(given: dict[str, Any], problem: str) -> str:
-    """What to add to the problem that a server has with one of these."""
+def unset_hint(given: dict[str, Any], problem: str) -> str:
+    """A hint to add to the server's message about one of these settings."""
     name = problem.partition(":")[0]
-    return f". To put back the default: {name}=" if given.get(name) and name in SETTINGS else ""
+    return f". To restore the default: {name}=" if given.get(name) and name in SETTINGS else ""
 
 
 class WithSettings(TyperCommand):
     """A command whose help ends with the list of all settings."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help, and the list."""
+        """Print the help and the list."""
         super().format_help(ctx, formatter)
-        from fairline.web.dashboard.form import form  # needed for the help alone
+        from fairline.web.dashboard.form import form  # only the help needs it
 
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
         table.add_column(no_wrap=True)
@@ -94,7 +94,7 @@ class WithSettings(TyperCommand):
 
 
 def _default(value: Any) -> str:
-    """As it would be typed; nothing where that is long, or empty."""
+    """The default as it would be typed; empty if it is a list or an object."""
     match value:
         case bool():
             return json.dumps(value)

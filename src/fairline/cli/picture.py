@@ -1,11 +1,11 @@
-"""The picture of a simulation as a PNG. matplotlib is an extra: it is large, and only this needs it."""
+"""The chart of a simulation as a PNG. matplotlib is an optional dependency: it is large, and only this needs it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairline.errors import FairlineError
+from fairline.errors import NoPicture
 
 if TYPE_CHECKING:
     from fairline.simulation.evening import Outcome
@@ -14,26 +14,20 @@ INK, QUIET, FAINT = "#1c2430", "#66707f", "#e4e8ee"
 LINE, INSIDE, JOINED, ADMITTED = "#0b6bcb", "#2c8c5a", "#b4690e", "#0b6bcb"
 
 
-class NoPicture(FairlineError):
-    """The picture cannot be drawn or written."""
-
-    code = "no_picture"
-
-
 def check(file: Path) -> None:
-    """Say at once that it cannot be drawn, not after the work is done."""
+    """Raise NoPicture if the picture cannot be drawn, before the simulation runs."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise NoPicture("A picture needs matplotlib: pip install 'fairline[charts]', or leave --png out.") from None
+        raise NoPicture("A picture needs matplotlib: pip install 'fairline[charts]', or leave out --png.") from None
     if file.suffix.lower() != ".png":
-        raise NoPicture(f"The picture is a PNG: name a file that ends in .png, not {file.name!r}.")
+        raise NoPicture(f"The picture is a PNG: the name of the file must end in .png; got {file.name!r}.")
     if not file.absolute().parent.is_dir():
-        raise NoPicture(f"There is no folder {file.absolute().parent} to put the picture in.")
+        raise NoPicture(f"There is no folder {file.absolute().parent} for the picture.")
 
 
 def draw(outcome: Outcome, span: int, title: str, subtitle: str, file: Path) -> None:
-    """Line, inside, and joins with admissions, one above the other, over the first `span` seconds."""
+    """Draw three charts of the first `span` seconds: the line, the people inside, and joins with admissions."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -69,7 +63,7 @@ def draw(outcome: Outcome, span: int, title: str, subtitle: str, file: Path) -> 
         lower.step(
             [first / 60 for first in starts], per_second, style, where="post", color=colour, linewidth=1.5, label=name
         )
-    lower.set_title("People a second", loc="left", fontsize=11, fontweight="bold", color=INK)
+    lower.set_title("People per second", loc="left", fontsize=11, fontweight="bold", color=INK)
     lower.legend(frameon=False, fontsize=9, labelcolor=INK, ncols=2, loc="upper right")
     lower.set_xlabel("minutes", color=QUIET, fontsize=9)
     for axes in (upper, middle, lower):

@@ -9,21 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from fairline.cli import show
-from fairline.cli.client import ServerRefused, part
+from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, ServerCommands, api
-from fairline.cli.pairs import Settings, WithSettings, how_to_unset, meant_nothing, pairs
+from fairline.cli.pairs import Settings, WithSettings, pairs, unset_hint, unset_hints
 from fairline.domain.ticket import label
-from fairline.errors import InvalidRequest
+from fairline.errors import InvalidRequest, ServerRefused
 
-#: A value that is longer is cut in a table.
+#: Longer values are cut in a table.
 LONGEST = 60
 
-app = ServerCommands("Look at queues and change them: fairline queue set sale admission_rate=40 max_active=2000")
+app = ServerCommands("Show and change queues: fairline queue set sale admission_rate=40 max_active=2000")
 
 
 @app.command("list")
 def list_queues(ctx: typer.Context, json: Json = False) -> None:
-    """All queues, with how many wait and are inside."""
+    """List all queues, with the numbers of people waiting and inside."""
     found = api(ctx).get("/queues")
     if json:
         show.as_json(found)
@@ -32,39 +32,39 @@ def list_queues(ctx: typer.Context, json: Json = False) -> None:
     fields = ("id", "status", "admission", "admission_rate", "waiting", "inside", "max_active")
     queues = ({**queue, "inside": queue["admitted"] + queue["active"]} for queue in found["queues"])
     lines = ([queue[field] for field in fields] for queue in queues)
-    show.rows("Queues", columns, lines, "There is no queue yet. Make one: fairline queue create sale")
+    show.rows("Queues", columns, lines, "There is no queue yet. Create one: fairline queue create sale")
 
 
 @app.command("show")
 def show_queue(ctx: typer.Context, queue: Queue, json: Json = False) -> None:
-    """One queue: its settings, and its figures."""
+    """Show the settings and the statistics of a queue."""
     settings, stats = (api(ctx).get(f"/queues/{part(queue)}{more}") for more in ("", "/stats"))
     if json:
         show.as_json({"settings": settings, "stats": stats})
         return
     show.facts(f"Queue {queue}", settings)
     show.console.print()
-    show.facts("Now, and so far", stats)
+    show.facts("Statistics", stats)
 
 
 @app.command(cls=WithSettings)
 def create(ctx: typer.Context, queue: Queue, settings: Settings = []) -> None:  # noqa: B006
-    """Make a queue: fairline queue create sale target_url=https://shop.example/ admission_rate=40"""
+    """Create a queue: fairline queue create sale target_url=https://shop.example/ admission_rate=40"""
     given = pairs(settings)
-    with _explained(given):
-        made = api(ctx).post("/queues", {"id": queue, **given})
-    _say(made, "made")
-    _say_more(made, given)
+    with _with_unset_hint(given):
+        created = api(ctx).post("/queues", {"id": queue, **given})
+    _print_status(created, "created")
+    _print_hints(created, given)
 
 
 @app.command("set", cls=WithSettings)
 def set_settings(ctx: typer.Context, queue: Queue, settings: Settings) -> None:
     """Change settings: fairline queue set sale admission_rate=40 message="Back at noon" stock="""
     given = pairs(settings)
-    with _explained(given):
+    with _with_unset_hint(given):
         changed = api(ctx).patch(f"/queues/{part(queue)}", given)
-    _say(changed, "changed")
-    _say_more(changed, given)
+    _print_status(changed, "changed")
+    _print_hints(changed, given)
 
 
 @app.command()
@@ -72,10 +72,10 @@ def history(
     ctx: typer.Context,
     queue: Queue,
     before: Annotated[int | None, typer.Option(help="Only changes before this version.", min=1)] = None,
-    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=200)] = 20,
+    limit: Annotated[int, typer.Option(help="The most changes to show.", min=1, max=200)] = 20,
     json: Json = False,
 ) -> None:
-    """Who changed which settings and when, newest first."""
+    """Show who changed which settings and when, newest first."""
     found = api(ctx).get(f"/queues/{part(queue)}/history", before=before, limit=limit)
     if json:
         show.as_json(found)
@@ -93,59 +93,59 @@ def restore(
     ctx: typer.Context,
     queue: Queue,
     version: Annotated[
-        int | None, typer.Argument(help="As they were at this version; without it, before the last change.", min=1)
+        int | None, typer.Argument(help="The version to restore. (default: the one before the last change)", min=1)
     ] = None,
 ) -> None:
-    """Set everything as it was: fairline queue restore sale undoes the last change"""
+    """Restore earlier settings: fairline queue restore sale undoes the last change"""
     path, headers = f"/queues/{part(queue)}/history", {}
     if version is None:
         seen = [each["version"] for each in api(ctx).get(path, limit=2)["revisions"]]
         if len(seen) < 2:
             raise InvalidRequest("", f"There is nothing to undo: the history of queue {queue} has no earlier version.")
         version = seen[1]
-        headers = {"If_Match": f'"{seen[0]}"'}  # what is undone is the change that was seen
-    _say(api(ctx).post(f"{path}/{version}/restore", **headers), "as it was")
+        headers = {"If_Match": f'"{seen[0]}"'}  # refused if another change came in between
+    _print_status(api(ctx).post(f"{path}/{version}/restore", **headers), "as it was")
 
 
 @app.command()
 def pause(ctx: typer.Context, queue: Queue) -> None:
-    """Take joins, and let nobody in."""
-    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "paused"}), "paused")
+    """Pause admission: people can join, but nobody is let in."""
+    _print_status(api(ctx).patch(f"/queues/{part(queue)}", {"status": "paused"}), "paused")
 
 
 @app.command()
 def resume(ctx: typer.Context, queue: Queue) -> None:
     """Let people in again."""
-    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "active"}), "active")
+    _print_status(api(ctx).patch(f"/queues/{part(queue)}", {"status": "active"}), "active")
 
 
 @app.command()
 def maintenance(ctx: typer.Context, queue: Queue) -> None:
-    """Take no joins, and let nobody in: the page says that it is closed."""
-    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "maintenance"}), "in maintenance")
+    """Start maintenance: nobody can join, and nobody is let in. The page says so."""
+    _print_status(api(ctx).patch(f"/queues/{part(queue)}", {"status": "maintenance"}), "in maintenance")
 
 
 @app.command("open")
 def open_queue(ctx: typer.Context, queue: Queue) -> None:
-    """Take joins and let people in, after maintenance or a pause."""
-    _say(api(ctx).patch(f"/queues/{part(queue)}", {"status": "active"}), "open")
+    """Open a queue after maintenance or a pause: people can join and are let in."""
+    _print_status(api(ctx).patch(f"/queues/{part(queue)}", {"status": "active"}), "open")
 
 
 @app.command()
 def kiosk(
     ctx: typer.Context,
     queue: Queue,
-    prints: Annotated[bool, typer.Option("--print", help="Print each ticket without being asked.")] = False,
+    prints: Annotated[bool, typer.Option("--print", help="Print each ticket automatically.")] = False,
 ) -> None:
-    """A link that makes a tablet at the door a place to take numbers. It works as long as your key does."""
-    made = api(ctx).post(f"/queues/{part(queue)}/kiosk", {"print": prints})
-    address = made["url"] if made["url"].startswith("http") else f"{api(ctx).url}{made['url']}"
-    show.console.print(f"Open this once, on the tablet:\n{address}", soft_wrap=True, markup=False)
+    """Create a link that turns a tablet into a kiosk for taking numbers. It works as long as your key does."""
+    created = api(ctx).post(f"/queues/{part(queue)}/kiosk", {"print": prints})
+    url = created["url"] if created["url"].startswith("http") else f"{api(ctx).url}{created['url']}"
+    show.console.print(f"Open this link once on the tablet:\n{url}", soft_wrap=True, markup=False)
 
 
 @app.command("user-token-key")
 def user_token_key(ctx: typer.Context, queue: Queue) -> None:
-    """The key with which your site signs who someone is, for this queue. Keep it on a server."""
+    """Show the key with which your site signs who a visitor of this queue is. Keep it on your server."""
     show.console.print(api(ctx).get(f"/queues/{part(queue)}/user-token-key")["key"], soft_wrap=True, markup=False)
 
 
@@ -155,25 +155,25 @@ def delete(
     queue: Queue,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Remove a queue with everyone in it."""
+    """Delete a queue and all its tickets."""
     if not yes:
-        typer.confirm(f"Remove queue {queue} with everyone in it?", abort=True)
+        typer.confirm(f"Delete queue {queue} and all its tickets?", abort=True)
     api(ctx).delete(f"/queues/{part(queue)}")
-    show.console.print(f"Queue [bold]{show.safe(queue)}[/] is gone.")
+    show.console.print(f"Queue [bold]{show.safe(queue)}[/] is removed.")
 
 
 @contextmanager
-def _explained(given: dict[str, Any]) -> Iterator[None]:
-    """Where a setting is refused, say also how it is unset."""
+def _with_unset_hint(given: dict[str, Any]) -> Iterator[None]:
+    """If the server refuses a setting, add to its message how to unset it."""
     try:
         yield
     except ServerRefused as error:
-        raise ServerRefused(error.message + how_to_unset(given, error.message)) from None
+        raise ServerRefused(error.message + unset_hint(given, error.message)) from None
 
 
-def _say_more(queue: dict[str, Any], given: dict[str, Any]) -> None:
-    for told in meant_nothing(given):
-        show.console.print(told, markup=False)
+def _print_hints(queue: dict[str, Any], given: dict[str, Any]) -> None:
+    for hint in unset_hints(given):
+        show.console.print(hint, markup=False)
     if given.keys() & {"ticket_prefix", "series"}:
         serial = f"{queue['series'][0]}0001" if queue["series"] else ""
         like = label(queue["ticket_prefix"] or queue["id"].upper(), 1, serial)
@@ -185,11 +185,11 @@ def _who(by: dict[str, Any] | None) -> str:
 
 
 def _changes(changes: dict[str, Any] | None) -> str:
-    """What was changed, a line for each setting; long texts are cut."""
+    """The changes, one line for each setting. Long texts are cut."""
     if changes is None:
-        return "(the version before it is not kept any more)"
-    told = (f"{name}: {_short(change['from'])} → {_short(change['to'])}" for name, change in changes.items())
-    return "\n".join(told) or "nothing"
+        return "(the version before it is no longer stored)"
+    lines = (f"{name}: {_short(change['from'])} → {_short(change['to'])}" for name, change in changes.items())
+    return "\n".join(lines) or "nothing"
 
 
 def _short(value: Any) -> str:
@@ -197,7 +197,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _say(queue: dict[str, Any], what: str) -> None:
+def _print_status(queue: dict[str, Any], what: str) -> None:
     inside = queue["admitted"] + queue["active"]
     if queue["admission"] == "manual":
         flow = f"people are called by staff, {queue['waiting']:,} waiting, {inside:,} called or served."

@@ -1,4 +1,4 @@
-"""`fairline report`: what is left of an evening, as a table, a CSV or a page to print."""
+"""`fairline report`: the report of an event as a table, CSV or a page to print."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ def report(
     queue: Queue,
     day: Annotated[
         str | None,
-        typer.Option(
-            "--day", help="One of the last nine days by the queue's time zone: today, yesterday, or its date."
-        ),
+        typer.Option("--day", help="One of the last nine days in the queue's time zone: today, yesterday, or a date."),
     ] = None,
-    since: Annotated[str | None, typer.Option("--from", help="From this time on: 2027-01-15T18:00:00Z")] = None,
-    until: Annotated[str | None, typer.Option("--to", help="Up to this time.")] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a line for each hour.")] = False,
-    by: Annotated[str | None, typer.Option("--by", help="With --csv: hour, or desk for each desk and hour.")] = None,
+    since: Annotated[str | None, typer.Option("--from", help="From this time, such as 2027-01-15T18:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Until this time.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV with one line per hour.")] = False,
+    by: Annotated[
+        str | None, typer.Option("--by", help="With --csv: 'hour', or 'desk' for one line per desk and hour.")
+    ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to print.", metavar="FILE")] = None,
     json: Json = False,
     server: Server = None,
     key: Key = None,
     data: Data = None,
 ) -> None:
-    """What was counted, for the event and by hour: fairline report sale --html report.html"""
+    """Report the event as a whole and by hour: fairline report sale --html report.html"""
     if csv + json + (html is not None) > 1:
-        raise Invalid("report", "takes one of --csv, --html and --json")
+        raise Invalid("report", "takes only one of --csv, --html and --json")
     api, path = Api(server, key, data), f"/queues/{part(queue)}/report"
     if by and not csv:
-        raise Invalid("by", "goes with --csv")
+        raise Invalid("by", "needs --csv")
     asked = {"day": day, "from": since, "to": until}
     if csv:
         show.as_text(api.text(path, format="csv", by=by, **asked))
@@ -62,11 +62,11 @@ def _table(found: dict[str, object]) -> None:
     assert isinstance(hours, list)
     assert isinstance(totals, dict)
     let_in, done = ("called", "served") if found["admission"] == "manual" else ("let in", "completed")
-    columns = ("hour", "joined", let_in, done, "left", "longest line", "waited", "p50", "p90", "promises kept")
-    short = ("hour", "joined", let_in, "done", "left", "line", "waited", "p50", "p90", "kept")
+    columns = ("hour", "joined", let_in, done, "left", "longest line", "waited", "p50", "p90", "estimate accuracy")
+    short = ("hour", "joined", let_in, "done", "left", "line", "waited", "p50", "p90", "accuracy")
     lines = [
-        *([f"{datetime.fromisoformat(hour['start']):%d %b %H:%M}", *_figures(hour)] for hour in hours),
-        ["together" if found["from"] or found["to"] else "all there was", *_figures(totals)],
+        *([f"{datetime.fromisoformat(hour['start']):%d %b %H:%M}", *_counts(hour)] for hour in hours),
+        ["Total" if found["from"] or found["to"] else "Entire event", *_counts(totals)],
     ]
     title = f"Report of {found['name']}" + (f", {found['day']}" if found["day"] else "")
     show.rows(title, columns, lines, "", short=short)
@@ -74,7 +74,7 @@ def _table(found: dict[str, object]) -> None:
 
 
 def _desks(desks: object) -> None:
-    """What each desk did, where there are any."""
+    """Print what each desk did, if there are desks."""
     assert isinstance(desks, list)
     if not desks:
         return
@@ -86,7 +86,7 @@ def _desks(desks: object) -> None:
     show.rows("Desks", columns, lines, "", short=short)
 
 
-def _figures(counts: dict[str, object]) -> list[object]:
+def _counts(counts: dict[str, object]) -> list[object]:
     names = ("joined", "admitted", "completed", "expired", "peak_waiting")
     waits = ("average_wait_seconds", "wait_p50_seconds", "wait_p90_seconds")
     estimates = counts["estimates"]
@@ -100,7 +100,7 @@ def _figures(counts: dict[str, object]) -> list[object]:
 
 
 def _span(found: object) -> str | None:
-    """Seconds in a few letters: 45 s, 12 min, 1 h 05."""
+    """A duration in short: 45 s, 12 min, 1 h 05."""
     if not isinstance(found, int | float):
         return None
     seconds, minutes = round(found), round(found / 60)

@@ -1,4 +1,4 @@
-"""`fairline serve`."""
+"""`fairline serve`: runs the server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from fairline.settings import ServerRole, ServerSettings, load, unknown_variable
 if TYPE_CHECKING:
     from fairline.process.supervisor import Prepared, Supervisor
 
-#: Is given the server's address and an admin key, and answers what to tell first, by name.
-Beside = Callable[[str, str], dict[str, str]]
+#: Called with the server's URL and an admin key. Returns lines to print first, by name.
+OnReady = Callable[[str, str], dict[str, str]]
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Where to listen. (default: 127.0.0.1)", show_default=False)] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one. (default: 8080)")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on. (default: 127.0.0.1)", show_default=False)
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 chooses a free one. (default: 8080)")] = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -33,22 +35,26 @@ def serve(
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the embedded store and of generated secrets.")] = None,
-    workers: Annotated[int | None, typer.Option(help="HTTP processes. (default: one a core)")] = None,
-    role: Annotated[ServerRole | None, typer.Option(help="What this machine does. (default: all)")] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML or YAML file. (default: fairline.toml, if there)")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of HTTP processes. (default: one per core)")] = None,
+    role: Annotated[
+        ServerRole | None, typer.Option(help="The part of the work that this machine does. (default: all)")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML or YAML file. (default: fairline.toml, if it exists)")
+    ] = None,
 ) -> None:
     """Run the server.
 
-    Settings come from (later wins) the defaults, the file, FAIRLINE_* variables, and these flags.
+    Settings come from the defaults, the file, FAIRLINE_* variables and these flags. The later ones win.
     """
     flags = {"host": host, "port": port, "store": store, "data": data, "workers": workers, "role": role}
     raise typer.Exit(run({**flags, "config": config}))
 
 
-def run(given: dict[str, Any], beside: Beside | None = None) -> int:
-    """Run a server by the options of the command until it is told to end; answers the exit code. `beside` starts what
-    belongs to it once it is ready."""
-    # The whole server: no other command has to wait for it.
+def run(given: dict[str, Any], on_ready: OnReady | None = None) -> int:
+    """Run a server with the options of the command until it is stopped. Returns the exit code. `on_ready` is called
+    once the server is ready."""
+    # Imported here because the server loads slowly, and no other command needs it.
     from fairline.logs import set_up_logs
     from fairline.process.running_server import published
     from fairline.process.supervisor import Supervisor
@@ -61,8 +67,8 @@ def run(given: dict[str, Any], beside: Beside | None = None) -> int:
         show.warning(warning)
     if other := store_left_behind(settings.store, settings.data):
         show.warning(
-            f"{settings.store} begins with nothing in {settings.data}, which has the data of {other}. "
-            f"To go on with that: --store {other}"
+            f"{settings.store} starts empty in {settings.data}, which contains the data of {other}. "
+            f"To continue with that data, add --store {other}"
         )
     set_up_logs(settings.log_format)
     supervisor = Supervisor(settings)
@@ -73,23 +79,23 @@ def run(given: dict[str, Any], beside: Beside | None = None) -> int:
         raise
 
     def ready() -> None:
-        first = beside(f"http://{supervisor.address}", supervisor.first_key()) if beside and supervisor.port else {}
-        with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full: it serves all the same
-            _say_ready(settings, supervisor, prepared, first)
+        first = on_ready(f"http://{supervisor.address}", supervisor.first_key()) if on_ready and supervisor.port else {}
+        with contextlib.suppress(OSError):  # nobody reads the output, or its disk is full: the server runs anyway
+            _print_ready(settings, supervisor, prepared, first)
 
     with published(settings.data, f"http://{supervisor.address}" if supervisor.port else None):
         return supervisor.run(ready)
 
 
-def _say_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepared, first: dict[str, str]) -> None:
+def _print_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepared, first: dict[str, str]) -> None:
     console = show.console
     lines = dict(first)
     if supervisor.port is None:
-        console.print("[bold]Fairline[/] keeps the queues. Ctrl-C ends it.")
+        console.print("[bold]The keeper of Fairline is running.[/] Ctrl-C ends it.")
     else:
         console.print("[bold green]Fairline is ready.[/] Ctrl-C ends it.")
         base = f"http://{supervisor.address}"
-        lines |= {"the dashboard": f"{base}/admin", "API, to read and try": f"{base}/docs"}
+        lines |= {"the dashboard": f"{base}/admin", "API documentation": f"{base}/docs"}
         if prepared.has_demo and not first:
             lines["a waiting page"] = f"{base}/q/demo  [dim](nobody is in line, so it lets you in at once)[/]"
             lines["to see a wait"] = "fairline queue pause demo, open that page, then: fairline queue resume demo"
@@ -101,10 +107,10 @@ def _say_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepa
 
 
 def _key_line(settings: ServerSettings, prepared: Prepared) -> str:
-    """Where the admin key is to be had; the key itself only where it was made just now."""
+    """Where to find the admin key; the key itself only if it was just created."""
     if settings.admin_key:
-        return "as FAIRLINE_ADMIN_KEY says" if "FAIRLINE_ADMIN_KEY" in os.environ else "as the settings file says"
-    kept = escape(str(settings.data.absolute() / ADMIN_KEY))
+        return "from FAIRLINE_ADMIN_KEY" if "FAIRLINE_ADMIN_KEY" in os.environ else "from the settings file"
+    file = escape(str(settings.data.absolute() / ADMIN_KEY))
     if prepared.admin_key:
-        return f"{prepared.admin_key}  [dim](shown this once; kept in {kept})[/]"
-    return f"in {kept}"
+        return f"{prepared.admin_key}  [dim](shown only once; stored in {file})[/]"
+    return f"in {file}"

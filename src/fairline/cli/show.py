@@ -1,4 +1,4 @@
-"""How the commands print: tables for people, JSON for programs."""
+"""The output of the commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -23,88 +23,89 @@ from fairline.domain.visible_text import visible, visible_json, visible_lines
 
 
 class Terminal(Console):
-    """Where all commands print. Much of what they show was written by strangers: names, reasons, answers of servers.
-    None of it may steer the terminal, so whatever could is written out."""
+    """The console that all commands print to. Much of the output was written by strangers: names, reasons, answers of
+    servers. None of it may control the terminal, so control characters are printed visibly."""
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
         super().__init__(stderr=stderr, soft_wrap=soft_wrap, highlight=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Text before it is measured: what is written out has its place in a table."""
+        """Make control characters visible before the text is measured, so that columns have the right width."""
         return super().render_str(visible_lines(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Everything else, just before it is written. Control segments are the terminal's own."""
+        """Make control characters visible in everything else, just before it is written. Control segments come from
+        the console itself."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(visible_lines(text), style)
 
 
 console = Terminal()
-aside = Terminal(stderr=True, soft_wrap=True)
+stderr_console = Terminal(stderr=True, soft_wrap=True)
 
-#: Between two columns; and what is left for a column that is folded, with its gap.
+#: The gap between two columns, and the narrowest folded column with its gap.
 GAP, NARROWEST = 2, 14
 NOTHING = "[dim]–[/]"
-#: Letters of ours that not every terminal has.
-ALIKE = {"–": "-", "→": ">", "…": "~"}
-LIKE_IT = "fairline.like_it"
+#: Characters that Fairline prints and not every terminal has, with their replacements.
+REPLACEMENTS = {"–": "-", "→": ">", "…": "~"}
+REPLACE_ERRORS = "fairline.replace"
 
 
-def take_any_letters() -> None:
-    """Where a terminal or a file cannot have a letter, something like it is printed, as wide as it was."""
+def replace_unencodable_characters() -> None:
+    """Replace characters that the terminal or file cannot encode with similar ones of the same width."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors=LIKE_IT)
+        sys.stdout.reconfigure(errors=REPLACE_ERRORS)
 
 
-def _like_it(error: UnicodeError) -> tuple[str, int]:
+def _replacement(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
-    return "".join(ALIKE.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
+    return "".join(REPLACEMENTS.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error(LIKE_IT, _like_it)
+codecs.register_error(REPLACE_ERRORS, _replacement)
 
 
 def flush() -> None:
-    """Have everything written, or raise OSError."""
+    """Write the buffered output, or raise OSError."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
-def output_is_lost() -> bool:
-    """Whether what is printed cannot be written. It is given up then, or the end of the process would try once more."""
+def cannot_write_output() -> bool:
+    """Whether the output cannot be written. If so it is discarded, or the end of the process would try again."""
     try:
-        print(flush=True)  # without a buffer, nothing is left by which to tell
+        print(flush=True)  # unbuffered output leaves nothing to flush, so something must be printed to find out
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return True
     return False
 
 
-def trouble(message: str) -> None:
-    """Say what went wrong, in one line."""
-    _aside("Error:", "red", message)
+def error(message: str) -> None:
+    """Print an error in one line."""
+    _print_to_stderr("Error:", "red", message)
 
 
 def warning(message: str) -> None:
-    """Say what may not be as it was meant, in one line."""
-    with contextlib.suppress(OSError):  # nobody reads it: no reason to end
-        _aside("Warning:", "yellow", message)
+    """Print a warning in one line."""
+    with contextlib.suppress(OSError):  # if nobody reads it, that is no reason to stop
+        _print_to_stderr("Warning:", "yellow", message)
 
 
-def _aside(word: str, style: str, message: str) -> None:
-    # A Text would leave out some of the control characters.
-    aside.print(Text.assemble((word, style), " ", visible_lines(message)))
+def _print_to_stderr(word: str, style: str, message: str) -> None:
+    # Before it becomes a Text, which drops some of the control characters.
+    stderr_console.print(Text.assemble((word, style), " ", visible_lines(message)))
 
 
 def as_json(content: Any) -> None:
-    """Print for programs."""
-    any_letters = (sys.stdout.encoding or "").lower().startswith("utf")
-    print(visible_json(json.dumps(content, indent=2, ensure_ascii=not any_letters)))
+    """Print JSON for programs."""
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    print(visible_json(json.dumps(content, indent=2, ensure_ascii=not is_unicode)))
 
 
 def as_text(content: str) -> None:
-    """Print for programs what is not JSON: as it is, unless someone looks at it on a terminal."""
+    """Print text for programs: unchanged, or with visible control characters if it goes to a terminal."""
     print(visible_lines(content) if console.is_terminal else content, end="")
 
 
@@ -117,9 +118,8 @@ def rows(
     short: Sequence[str] | None = None,
     stacks: Sequence[Sequence[str]] | None = None,
 ) -> None:
-    """Print a table; numbers to the right. Where the terminal is too narrow for it, the columns have their `short`
-    names, or those of each stack stand one below the other in one column; what is still too wide is folded, the widest
-    first."""
+    """Print a table, with numbers aligned to the right. If the terminal is too narrow, the columns get their `short`
+    names, and the columns of each stack share one column. What is still too wide is folded, the widest column first."""
     found = [list(line) for line in lines]
     if not found:
         console.print(empty)
@@ -142,7 +142,7 @@ def rows(
 
 
 def _widths(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
-    """How wide each column is with nothing folded, and with its gap."""
+    """The width of each column with its gap, if nothing is folded."""
     texts = ([column, *(line[i] for line in cells)] for i, column in enumerate(columns))
     return [max(cell_len(part) for text in each for part in _plain(text).split("\n")) + GAP for each in texts]
 
@@ -152,7 +152,7 @@ def _plain(marked_up: str) -> str:
 
 
 def _whole(widths: Sequence[int]) -> set[int]:
-    """The columns that are not folded: the narrowest, as long as there is something left for each of the others."""
+    """The columns that are not folded: the narrowest, as long as enough width is left for each of the others."""
     whole: set[int] = set()
     left = console.width
     by_width = sorted(range(len(widths)), key=widths.__getitem__)
@@ -167,7 +167,7 @@ def _whole(widths: Sequence[int]) -> set[int]:
 def _stacked(
     columns: Sequence[str], cells: Sequence[Sequence[str]], stacks: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[list[str]]]:
-    """The same table with the columns of each stack in one; what is not there leaves no gap."""
+    """The same table with the columns of each stack in one. Empty cells leave no gap."""
     places = [[columns.index(name) for name in stack] for stack in stacks]
 
     def stacked(line: Sequence[str]) -> list[str]:
@@ -177,7 +177,7 @@ def _stacked(
 
 
 def facts(title: str, content: dict[str, Any]) -> None:
-    """Print names and values, one a line."""
+    """Print names and values, one per line."""
     table = Table(
         title=escape(title), title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 2, 0, 0)
     )
@@ -189,12 +189,12 @@ def facts(title: str, content: dict[str, Any]) -> None:
 
 
 def safe(value: Any) -> str:
-    """A value from elsewhere within a sentence of ours, whose marks for bold and colours it must not add to."""
+    """A value for use within a sentence, escaped so that it cannot add markup."""
     return escape(visible(str(value)))
 
 
 def plain(value: Any) -> str:
-    """A value as text within a sentence."""
+    """A value as plain text, for use within a sentence."""
     match value:
         case None:
             return "none"

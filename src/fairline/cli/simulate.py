@@ -1,4 +1,4 @@
-"""`fairline simulate`: tries an evening out on the real engine before the night."""
+"""`fairline simulate`: simulates an event on the real engine, in virtual time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fairline.domain.queue import SETTINGS, checked
 from fairline.errors import InvalidSettings
 from fairline.simulation.people import Scenario, Shape, Stays, scenario
 
-if TYPE_CHECKING:  # the whole engine: no other command has to wait for it
+if TYPE_CHECKING:  # the engine loads slowly, and no other command needs it
     from fairline.simulation.evening import Outcome, Simulation
 
 T = TypeVar("T")
 
-#: Room for everyone, where the rate alone is to be the gate.
+#: The capacity if only the rate is to limit admission.
 NO_LIMIT = 10_000_000
 
 
@@ -30,42 +30,47 @@ def simulate_command(
         list[str] | None,
         typer.Argument(help="Other settings of the queue, such as claim_seconds=60.", metavar="[NAME=VALUE]…"),
     ] = None,
-    people: Annotated[int, typer.Option(help="How many come.", min=1, max=1_000_000)] = 20_000,
+    people: Annotated[int, typer.Option(help="How many people come.", min=1, max=1_000_000)] = 20_000,
     over: Annotated[
-        float, typer.Option(parser=units.seconds, help="The time in which they come.", metavar="TIME")
+        float, typer.Option(parser=units.seconds, help="The time within which they come.", metavar="TIME")
     ] = "10m",  # type: ignore[assignment]
     rate: Annotated[
-        float | None, typer.Option(parser=units.rate, help="How fast they are let in. (default: 10/s)", metavar="RATE")
+        float | None,
+        typer.Option(parser=units.rate, help="How fast people are let in. (default: 10/s)", metavar="RATE"),
     ] = None,
-    stay: Annotated[float, typer.Option(parser=units.seconds, help="Mean stay inside.", metavar="TIME")] = "6m",  # type: ignore[assignment]
-    room: Annotated[int | None, typer.Option(help="Room inside. (default: no limit)", min=1)] = None,
+    stay: Annotated[float, typer.Option(parser=units.seconds, help="Average stay inside.", metavar="TIME")] = "6m",  # type: ignore[assignment]
+    room: Annotated[int | None, typer.Option(help="Capacity inside. (default: unlimited)", min=1)] = None,
     no_shows: Annotated[
-        float, typer.Option(parser=units.share, help="Share of those let in who never come.", metavar="SHARE")
+        float, typer.Option(parser=units.share, help="Share of admitted people who never come.", metavar="SHARE")
     ] = "0%",  # type: ignore[assignment]
     give_up: Annotated[
-        float, typer.Option(parser=units.share, help="Share who do not wait for ever.", metavar="SHARE")
+        float,
+        typer.Option(parser=units.share, help="Share of people who give up if the wait is too long.", metavar="SHARE"),
     ] = "0%",  # type: ignore[assignment]
     patience: Annotated[
-        float, typer.Option(parser=units.seconds, help="How long those wait, on the mean.", metavar="TIME")
+        float, typer.Option(parser=units.seconds, help="How long people who give up wait, on average.", metavar="TIME")
     ] = "5m",  # type: ignore[assignment]
     shape: Annotated[
-        Shape, typer.Option(help="How arrivals spread; a rush is three times the mean at first.")
+        Shape, typer.Option(help="How arrivals are spread; a rush starts at three times the average.")
     ] = Shape.RUSH,
-    stays: Annotated[Stays, typer.Option(help="How stays differ.")] = Stays.LOGNORMAL,
+    stays: Annotated[Stays, typer.Option(help="How the lengths of stays vary.")] = Stays.LOGNORMAL,
     longest: Annotated[
-        float, typer.Option(parser=units.seconds, help="End then, even if people still wait.", metavar="TIME")
+        float,
+        typer.Option(parser=units.seconds, help="End after this time, even if people still wait.", metavar="TIME"),
     ] = "24h",  # type: ignore[assignment]
-    seed: Annotated[int, typer.Option(help="Another seed is another evening of the same kind.", min=0)] = 1,
+    seed: Annotated[
+        int, typer.Option(help="The random seed: another seed gives another event of the same kind.", min=0)
+    ] = 1,
     like: Annotated[
-        str | None, typer.Option(help="Begin from the settings of this queue of a running server.", metavar="QUEUE")
+        str | None, typer.Option(help="Start from the settings of this queue of a running server.", metavar="QUEUE")
     ] = None,
-    png: Annotated[Path | None, typer.Option(help="Draw a picture into this file, too.", dir_okay=False)] = None,
+    png: Annotated[Path | None, typer.Option(help="Also draw a picture into this file.", dir_okay=False)] = None,
     json: Json = False,
     server: Server = None,
     key: Key = None,
     data: Data = None,
 ) -> None:
-    """Try an evening out: so many people in so much time, on the real engine, in virtual time.
+    """Simulate an event on the real engine, in virtual time.
 
     Durations are written as 90s, 10m or 1.5h, rates as 40/s or 300/min.
     """
@@ -75,7 +80,7 @@ def simulate_command(
     given = {"admission_rate": rate, "max_active": room}
     base |= {name: value for name, value in given.items() if value is not None} | pairs(settings or [])
     wanted = scenario(
-        _tried(base),
+        _checked_for_simulation(base),
         people=people,
         over_seconds=over,
         shape=shape,
@@ -94,18 +99,18 @@ def simulate_command(
         _print(wanted, outcome)
     if png:
         half, most = (units.words(outcome.wait_within(share)) for share in (0.5, 0.9))
-        waits = f"Half waited {half} at most, nine of ten {most}."
+        waits = f"Median wait {half}, 90th percentile {most}."
         picture.draw(outcome, _span(outcome), _title(wanted), waits, png)
-        show.aside.print(f"The picture is in [bold]{show.safe(png)}[/].")
+        show.stderr_console.print(f"The picture is in [bold]{show.safe(png)}[/].")
 
 
 def _settings_of(queue: str, api: Api) -> dict[str, Any]:
-    """The settings of a queue as they are; but it lets people in, with the stock it has now."""
+    """The settings of a queue, but active and with its current stock."""
     found = api.get(f"/queues/{part(queue)}")
     return {name: found[name] for name in SETTINGS if name in found} | {"status": "active", "stock_url": None}
 
 
-def _tried(settings: dict[str, Any]) -> dict[str, Any]:
+def _checked_for_simulation(settings: dict[str, Any]) -> dict[str, Any]:
     if checked(settings).by_hand:
         raise InvalidSettings(
             "admission", "is manual: people are called by hand, which cannot be simulated. Add admission=auto."
@@ -122,19 +127,19 @@ def _run(wanted: Scenario) -> Outcome:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[clock]} of the evening, {task.fields[waiting]:,} in line"),
+        TextColumn("{task.fields[clock]} simulated, {task.fields[waiting]:,} in line"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=show.aside, transient=True) as progress:
+    with Progress(*columns, console=show.stderr_console, transient=True) as progress:
         task = progress.add_task("Simulating", total=wanted.people, clock="0:00", waiting=0)
 
-        def tell(running: Simulation) -> None:
+        def show_progress(running: Simulation) -> None:
             now = running.series[-1]
             progress.update(
                 task, completed=wanted.people - running.left, clock=chart.clock(now.second), waiting=now.waiting
             )
 
-        return _on_fast_loop(lambda: simulate(wanted, tell))
+        return _on_fast_loop(lambda: simulate(wanted, show_progress))
 
 
 def _on_fast_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -160,7 +165,7 @@ def _title(wanted: Scenario) -> str:
 
 
 def _span(outcome: Outcome) -> int:
-    """The seconds worth drawing: until the line is empty, and nearly everyone has left."""
+    """The seconds worth drawing: until the line is empty and nearly everyone has left."""
     few = outcome.fullest.inside / 20
     last = next((point.second for point in reversed(outcome.series) if point.waiting or point.inside > few), 0)
     return max(60, last + 1)
@@ -182,25 +187,25 @@ def _print(wanted: Scenario, outcome: Outcome) -> None:
         console.print()
     peak, fullest, endings = outcome.peak, outcome.fullest, outcome.endings
     facts = {
-        "half waited at most": units.words(outcome.wait_within(0.5)),
-        "nine of ten": units.words(outcome.wait_within(0.9)),
-        "99 of 100": units.words(outcome.wait_within(0.99)),
+        "median wait": units.words(outcome.wait_within(0.5)),
+        "90th percentile": units.words(outcome.wait_within(0.9)),
+        "99th percentile": units.words(outcome.wait_within(0.99)),
         "longest wait": units.words(outcome.wait_within(1)),
         "longest line": f"{peak.waiting:,} at {chart.clock(peak.second)}",
         "most inside": f"{fullest.inside:,} at {chart.clock(fullest.second)}",
         "line empty": _emptied(outcome),
         "got in": f"{len(outcome.waits):,} of {wanted.people:,}",
         "ended": ", ".join(f"{count:,} {_ending(name)}" for name, count in endings.most_common()),
-        "estimates that held": _held(outcome),
+        "estimate accuracy": _accuracy(outcome),
     }
-    show.facts("What came of it", facts)
+    show.facts("Result", facts)
 
 
 def _emptied(outcome: Outcome) -> str:
     if not outcome.peak.waiting:
-        return "always: everyone went straight in"
+        return "always: everyone was let in at once"
     if outcome.empty_at is None:
-        return f"not by {chart.clock(outcome.series[-1].second + 1)}, when it ended"
+        return f"not by the end at {chart.clock(outcome.series[-1].second + 1)}"
     return f"from {chart.clock(outcome.empty_at)} on"
 
 
@@ -208,13 +213,13 @@ def _ending(name: str) -> str:
     return name.replace("_", " ") or "still there"
 
 
-def _held(outcome: Outcome) -> str:
+def _accuracy(outcome: Outcome) -> str:
     estimates = outcome.estimates
     if estimates.share_within is None:
-        return "none was shown"
+        return "no estimates were shown"
     return (
         f"{estimates.share_within:.0%} of {estimates.compared:,} ranges shown at joining; "
-        f"off by {units.words(estimates.mean_error_seconds)} on the mean"
+        f"off by {units.words(estimates.mean_error_seconds)} on average"
     )
 
 

@@ -13,23 +13,23 @@ from fairline.cli.units import words
 from fairline.domain.ticket import LIVE, Status
 from fairline.errors import NotFound
 
-app = ServerCommands("Look people up, put them in line, call them, act on one: fairline ticket start barber A0001")
+app = ServerCommands("Find people, add them to the line, call and serve them: fairline ticket start barber A0001")
 
 _COLUMNS = ("number", "label", "status", "position", "priority", "joined", "name", "desk", "reason")
-#: What stands below what in a narrow terminal.
+#: The columns that share one column in a narrow terminal.
 _STACKS = (("number",), ("label", "name"), ("status", "reason"), ("position", "priority"), ("joined", "desk"))
-#: What can be done to one ticket, in words.
+#: The help texts of the actions on one ticket.
 _ACTIONS = {
-    "recall": "Call someone again who was called.",
-    "return": "Send someone who was called back to their old place.",
-    "start": "Begin serving someone who was called.",
-    "complete": "Someone inside is done.",
-    "no-show": "Someone who was called did not come.",
-    "cancel": "Take someone out of the line.",
-    "terminate": "End someone's stay inside.",
-    "hold": "Put someone who waits aside, until they are released.",
-    "release": "Put someone who is held back at their old place.",
-    "reinstate": "Take back a no-show: they have come after all.",
+    "recall": "Call a called person again.",
+    "return": "Return a called person to their old place in line.",
+    "start": "Start serving a called person.",
+    "complete": "Complete the stay of a person inside.",
+    "no-show": "Record that a called person did not come.",
+    "cancel": "Remove a person from the line.",
+    "terminate": "End a person's stay inside.",
+    "hold": "Put a waiting person on hold until they are released.",
+    "release": "Return a person on hold to their old place in line.",
+    "reinstate": "Undo a no-show: the person has come after all.",
 }
 
 
@@ -37,29 +37,29 @@ _ACTIONS = {
 def list_tickets(
     ctx: typer.Context,
     queue: Queue,
-    status: Annotated[Status | None, typer.Option(help="Only those in this state.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only tickets with this status.")] = None,
     search: Annotated[
-        str | None, typer.Option(help="A number or label; or a part of a name, phone or user id.")
+        str | None, typer.Option(help="A number or label, or part of a name, phone number or user id.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=500)] = 50,
+    limit: Annotated[int, typer.Option(help="The most tickets to show.", min=1, max=500)] = 50,
     json: Json = False,
 ) -> None:
-    """The people in a queue, in the order they will be let in."""
+    """List the people in a queue, in the order in which they will be let in."""
     found = api(ctx).get(f"/queues/{part(queue)}/tickets", status=status, search=search, limit=limit)
     if json:
         show.as_json(found)
         return
     _table(f"Tickets of {queue}", found["tickets"], "Nobody is there.")
     if found["cursor"]:
-        # What goes through all tickets, or all that ended, looks at so many a page and not further.
-        looks = search or status in (Status.COMPLETED, Status.EXPIRED)
-        more = "There may be more" if looks else "There are more"
+        # A search, and a list of ended tickets, read a limited number of tickets per page and may stop early.
+        is_search = search or status in (Status.COMPLETED, Status.EXPIRED)
+        more = "There may be more" if is_search else "There are more"
         show.console.print(f"[dim]{more}; raise --limit (now {limit}), or use the API's cursor.[/]")
 
 
 @app.command("show")
 def show_ticket(ctx: typer.Context, queue: Queue, ticket: Ticket, json: Json = False) -> None:
-    """All that is kept of one ticket."""
+    """Show everything that is stored about one ticket."""
     found = api(ctx).get(f"{_path(ctx, queue, ticket)}")
     if json:
         show.as_json(found)
@@ -71,12 +71,12 @@ def show_ticket(ctx: typer.Context, queue: Queue, ticket: Ticket, json: Json = F
 def call_next(
     ctx: typer.Context,
     queue: Queue,
-    count: Annotated[int, typer.Option(help="How many.", min=1, max=100)] = 1,
+    count: Annotated[int, typer.Option(help="How many people.", min=1, max=100)] = 1,
     desk: Annotated[str, typer.Option(help="The desk that calls, such as 'Desk 2'.")] = "",
 ) -> None:
     """Call the next people by hand."""
     found = api(ctx).post(f"/queues/{part(queue)}/call-next", {"count": count, "desk": desk})
-    _table("Called", found["tickets"], "Nobody could be called: nobody waits, or no room.")
+    _table("Called", found["tickets"], "Nobody could be called: nobody waits, or there is no capacity.")
 
 
 @app.command()
@@ -87,7 +87,7 @@ def call(
     desk: Annotated[str, typer.Option(help="The desk that calls.")] = "",
 ) -> None:
     """Call one person out of turn."""
-    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/call", {"desk": desk}))
+    _print_status(api(ctx).post(f"{_path(ctx, queue, ticket)}/call", {"desk": desk}))
 
 
 @app.command()
@@ -97,8 +97,8 @@ def prioritise(
     ticket: Ticket,
     level: Annotated[int, typer.Option(help="1, 2 or 3.", min=1, max=3)] = 1,
 ) -> None:
-    """Move someone who waits up, by the queue's policy."""
-    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/prioritise", {"level": level}))
+    """Move a waiting person up, by the queue's priority policy."""
+    _print_status(api(ctx).post(f"{_path(ctx, queue, ticket)}/prioritise", {"level": level}))
 
 
 @app.command("step-back")
@@ -106,10 +106,10 @@ def step_back(
     ctx: typer.Context,
     queue: Queue,
     ticket: Ticket,
-    places: Annotated[int, typer.Option(help="How many others go first.", min=1, max=100)] = 1,
+    places: Annotated[int, typer.Option(help="How many people go first.", min=1, max=100)] = 1,
 ) -> None:
-    """Let others go before someone who waits."""
-    _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/step-back", {"places": places}))
+    """Let others go before a waiting person."""
+    _print_status(api(ctx).post(f"{_path(ctx, queue, ticket)}/step-back", {"places": places}))
 
 
 @app.command()
@@ -118,9 +118,9 @@ def transfer(
     queue: Queue,
     ticket: Ticket,
     to: Annotated[str, typer.Option(help="The other queue.")],
-    priority: Annotated[int | None, typer.Option(help="0 to 3; as here unless told.", min=0, max=3)] = None,
+    priority: Annotated[int | None, typer.Option(help="0 to 3. (default: the same as here)", min=0, max=3)] = None,
 ) -> None:
-    """Send someone on to another queue."""
+    """Transfer a person to another queue."""
     body = {"queue": to} | ({"priority": priority} if priority is not None else {})
     found = api(ctx).post(f"{_path(ctx, queue, ticket)}/transfer", body)
     there = found["transferred_to"]
@@ -135,10 +135,12 @@ def revoke(
     ctx: typer.Context,
     queue: Queue,
     ticket: Ticket,
-    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "admin_revoked",
+    reason: Annotated[str, typer.Option(help="The reason, for the record.")] = "admin_revoked",
 ) -> None:
-    """Make a ticket and its pass useless at once."""
-    _say(api(ctx).post(f"/queues/{part(queue)}/revoke", {"ticket": _number(ctx, queue, ticket), "reason": reason}))
+    """Revoke a ticket and its session token. Both stop working at once."""
+    _print_status(
+        api(ctx).post(f"/queues/{part(queue)}/revoke", {"ticket": _number(ctx, queue, ticket), "reason": reason})
+    )
 
 
 @app.command()
@@ -149,14 +151,14 @@ def add(
     phone: Annotated[str | None, typer.Option(help="Their phone number, for notices.")] = None,
     email: Annotated[str | None, typer.Option(help="Their e-mail address, for notices.")] = None,
     language: Annotated[str | None, typer.Option(help="The language of their notices, such as de.")] = None,
-    party_size: Annotated[int, typer.Option(help="How many come together.", min=1, max=100)] = 1,
+    party_size: Annotated[int, typer.Option(help="How many people come together.", min=1, max=100)] = 1,
     series: Annotated[str | None, typer.Option(help="The series of the label. (default: the first)")] = None,
     priority: Annotated[int, typer.Option(help="0 to 3.", min=0, max=3)] = 0,
     json: Json = False,
 ) -> None:
-    """Put someone in line: fairline ticket add barber --name Ada"""
-    said = {"name": name, "phone": phone, "email": email, "language": language, "series": series}
-    body: dict[str, object] = {field: value for field, value in said.items() if value is not None}
+    """Add a person to the line: fairline ticket add barber --name Ada"""
+    details = {"name": name, "phone": phone, "email": email, "language": language, "series": series}
+    body: dict[str, object] = {field: value for field, value in details.items() if value is not None}
     body |= {"party_size": party_size, "priority": priority}
     found = api(ctx).post(f"/queues/{part(queue)}/join", body)
     if json:
@@ -164,13 +166,13 @@ def add(
         return
     wait = found["estimated_wait_seconds"]
     about = f", about {words(wait)} to wait" if wait is not None else ""
-    _say(found, f"{about}. Number {found['ticket']:,} in this queue")
+    _print_status(found, f"{about}. Number {found['ticket']:,} in this queue")
 
 
 def _add_action(name: str, about: str) -> None:
     @app.command(name, help=about)
     def act(ctx: typer.Context, queue: Queue, ticket: Ticket) -> None:
-        _say(api(ctx).post(f"{_path(ctx, queue, ticket)}/{name}"))
+        _print_status(api(ctx).post(f"{_path(ctx, queue, ticket)}/{name}"))
 
 
 for _name, _about in _ACTIONS.items():
@@ -191,13 +193,13 @@ def _path(ctx: typer.Context, queue: str, ticket: str) -> str:
 
 
 def _number(ctx: typer.Context, queue: str, typed: str) -> int:
-    """The number of the ticket that is meant: by the number itself, or by the label that people hold, in whole
-    (RDEMO-000123) or without its beginning (A0001, 000123), in capitals or not."""
+    """The number of the ticket that was typed: the number itself, or the label, complete (RDEMO-000123) or without its
+    prefix (A0001, 000123), in upper or lower case."""
     if typed.isascii() and typed.isdecimal() and not typed.startswith("0"):
         return int(typed)
     wanted = _key(typed)
     found = [ticket for ticket in _search(ctx, queue, typed) if wanted in (key := _key(ticket["label"]), ("", key[1]))]
-    # A label that is counted by day comes again: those of today are meant, or else the last one.
+    # Labels that restart daily repeat: take the live tickets, or else the newest one.
     meant = [ticket for ticket in found if ticket["status"] in LIVE] or found[-1:]
     if not meant:
         raise NotFound(
@@ -205,19 +207,19 @@ def _number(ctx: typer.Context, queue: str, typed: str) -> int:
             f"See who is there: fairline ticket list {queue}"
         )
     if len(meant) > 1:
-        several = ", ".join(f"{ticket['ticket']} ({ticket['status']})" for ticket in meant)
-        raise NotFound(f"Several tickets have the label {typed!r:.80}. Name one by its number: {several}.")
+        matches = ", ".join(f"{ticket['ticket']} ({ticket['status']})" for ticket in meant)
+        raise NotFound(f"Several tickets have the label {typed!r:.80}. Name one by its number: {matches}.")
     return int(meant[0]["ticket"])
 
 
 def _key(label: str) -> tuple[str, str]:
-    """The beginning of a label and its end, for comparison."""
+    """The prefix of a label and the rest, for comparison."""
     start, _, end = label.upper().rpartition("-")
     return start, end.lstrip("0")
 
 
 def _search(ctx: typer.Context, queue: str, text: str) -> list[dict[str, Any]]:
-    """All tickets that a search finds, by number."""
+    """All tickets that a search finds, ordered by number."""
     found: list[dict[str, Any]] = []
     cursor = None
     while True:
@@ -227,8 +229,8 @@ def _search(ctx: typer.Context, queue: str, text: str) -> list[dict[str, Any]]:
             return sorted(found, key=lambda ticket: int(ticket["ticket"]))
 
 
-def _say(ticket: dict[str, Any], more: str = "") -> None:
+def _print_status(ticket: dict[str, Any], more: str = "") -> None:
     place = f", at position {ticket['position']:,}" if ticket.get("position") else ""
     why = f" ({ticket['reason'].replace('_', ' ')})" if ticket.get("reason") else ""
-    state = "on_hold" if ticket.get("on_hold") else ticket["status"]
+    state = "on hold" if ticket.get("on_hold") else ticket["status"]
     show.console.print(f"Ticket [bold]{show.safe(ticket['label'])}[/] is {show.safe(state + why + place + more)}.")

@@ -22,16 +22,16 @@ from fairline.cli import show, units
 from fairline.cli.chart import sparkline
 from fairline.cli.client import Api
 from fairline.cli.options import Data, Key, Server
-from fairline.cli.watch import Happened, Seen, Watch
+from fairline.cli.watch import EventRun, Watch, WatchedQueue
 
-#: How often keys are read and the screen is drawn, whatever the server does.
+#: How often keys are read and the screen is drawn, even while the server does not answer.
 FRAME_SECONDS = 0.25
 SPARKS = 24
 COLUMNS = (
     *("queue", "status", "waiting", "inside", "of", "joined/min", "in/min", "rate/min", "p50", "p90", "done", "gone"),
     "line",
 )
-#: What a terminal must have for all of them, and what is left out where it has not.
+#: The terminal width that all columns need, and the columns left out below it.
 WIDE, LEFT_OUT = 130, {"of", "rate/min", "p50", "done", "gone"}
 MARKS = {"active": "green", "paused": "yellow", "maintenance": "red"}
 
@@ -39,9 +39,9 @@ MARKS = {"active": "green", "paused": "yellow", "maintenance": "red"}
 def top(
     queue: Annotated[str | None, typer.Argument(help="Only this queue.", metavar="[QUEUE]")] = None,
     every: Annotated[
-        float, typer.Option(parser=units.seconds, help="The time between two looks.", metavar="TIME")
+        float, typer.Option(parser=units.seconds, help="The time between two updates.", metavar="TIME")
     ] = "1s",  # type: ignore[assignment]
-    once: Annotated[bool, typer.Option("--once", help="Print one look, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once, and end.")] = False,
     server: Server = None,
     key: Key = None,
     data: Data = None,
@@ -50,7 +50,7 @@ def top(
     if not 0.2 <= every <= 3600:
         raise typer.BadParameter("must be from 0.2s to 1h", param_hint="--every")
     watch = Watch(Api(server, key, data), queue)
-    watch.look()  # a wrong address, key or name is said at once
+    watch.read()  # so that a wrong URL, key or name is an error at once
     if once:
         show.console.print(frame(watch, *show.console.size))
         return
@@ -64,12 +64,12 @@ def top(
 def _live(watch: Watch, every: float) -> None:
     with _interrupts() as ending:
 
-        def look_on() -> None:
+        def keep_reading() -> None:
             while not ending.wait(every):
-                watch.try_to_look()
+                watch.try_to_read()
 
-        # Looks are made beside the screen: a server that hangs must not keep anyone from ending this.
-        threading.Thread(target=look_on, daemon=True).start()
+        # In a thread of its own, so that keys work while the server hangs.
+        threading.Thread(target=keep_reading, daemon=True).start()
         with _keys() as pressed, Live(console=show.console, screen=True, auto_refresh=False) as live:
             while not ending.is_set():
                 live.update(frame(watch, *show.console.size, hint=True), refresh=True)
@@ -79,7 +79,7 @@ def _live(watch: Watch, every: float) -> None:
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, and at the end. An exception in its place is lost where it comes while something is freed."""
+    """An event that Ctrl-C sets. A KeyboardInterrupt would be lost if it came while an object is being freed."""
     ending = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: ending.set())
     try:
@@ -90,16 +90,16 @@ def _interrupts() -> Iterator[threading.Event]:
 
 
 def _plain(watch: Watch, every: float) -> None:
-    """Without a terminal, one look after the other."""
+    """Print one update after the other, without a terminal."""
     while True:
         show.console.print(frame(watch, *show.console.size))
         time.sleep(every)
-        watch.try_to_look()
+        watch.try_to_read()
 
 
 @contextlib.contextmanager
 def _keys() -> Iterator[Any]:
-    """A function that waits some seconds for a key, and answers which; the terminal is left as it was."""
+    """A function that waits some seconds for a key and returns it. The terminal is restored at the end."""
     import termios
     import tty
 
@@ -117,14 +117,14 @@ def _keys() -> Iterator[Any]:
 
 
 def frame(watch: Watch, width: int, height: int, *, hint: bool = False) -> RenderableType:
-    """All that is known at this moment, in so many columns and about as many rows."""
+    """The current state, for a terminal of this width and height."""
     seen = list(watch.queues.items())
     rows = len(seen) + 8
     parts: list[RenderableType] = [_head(watch), "", _queues(seen, width)]
     if watch.more:
         parts.append(Text(f"… and {watch.more:,} more, with fewer in line", style="dim"))
     if not seen:
-        parts.append(Text("There is no queue yet. Make one: fairline queue create sale"))
+        parts.append(Text("There is no queue yet. Create one: fairline queue create sale"))
     events = list(reversed(watch.events))[: max(3, height - rows)]
     if events:
         parts += ["", Text("Events", style="bold"), _events(events)]
@@ -135,19 +135,19 @@ def frame(watch: Watch, width: int, height: int, *, hint: bool = False) -> Rende
 
 def _head(watch: Watch) -> Text:
     head = Text.from_markup(f"[bold]Fairline[/] at {show.safe(watch.url)}   ")
-    for name, state in ({} if watch.trouble else watch.checks).items():
+    for name, state in ({} if watch.error else watch.checks).items():
         head.append(f"{name} ", style="dim")
         head.append(state, style="green" if state == "ok" else "bold red")
         head.append("   ")
     seen = f"{datetime.fromtimestamp(watch.seen_at).astimezone():%H:%M:%S}" if watch.seen_at else "the start"
-    if watch.trouble:
-        head.append(f"{watch.trouble} since {seen}", style="bold red")
+    if watch.error:
+        head.append(f"{watch.error} since {seen}", style="bold red")
     else:
         head.append(seen, style="dim")
     return head
 
 
-def _queues(seen: list[tuple[str, Seen]], width: int) -> Table:
+def _queues(seen: list[tuple[str, WatchedQueue]], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     cells = [_cells(name, each) for name, each in seen]
     shown = [name for name in COLUMNS if width >= WIDE or name not in LEFT_OUT]
@@ -158,7 +158,7 @@ def _queues(seen: list[tuple[str, Seen]], width: int) -> Table:
     return table
 
 
-def _cells(name: str, seen: Seen) -> dict[str, str]:
+def _cells(name: str, seen: WatchedQueue) -> dict[str, str]:
     queue, stats = seen.queue, seen.stats
     hand = queue["admission"] == "manual"
     return {
@@ -178,25 +178,25 @@ def _cells(name: str, seen: Seen) -> dict[str, str]:
     }
 
 
-def _events(events: list[Happened]) -> Table:
+def _events(events: list[EventRun]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for happened in events:
-        event = happened.last
+    for run in events:
+        event = run.last
         at = datetime.fromisoformat(event["at"]).astimezone()
         table.add_row(
             f"[dim]{at:%H:%M:%S}[/]",
-            show.safe(happened.queue),
+            show.safe(run.queue),
             show.safe(event["type"].replace("_", " ")),
-            _tickets(happened),
+            _tickets(run),
             f"[dim]{show.safe((event['detail'] or '').replace('_', ' '))}[/]",
         )
     return table
 
 
-def _tickets(happened: Happened) -> str:
-    first, last = happened.first["ticket"], happened.last["ticket"]
+def _tickets(run: EventRun) -> str:
+    first, last = run.first["ticket"], run.last["ticket"]
     if last is None:
         return ""
-    if happened.count == 1:
+    if run.count == 1:
         return f"ticket {last:,}"
-    return f"tickets {first:,} … {last:,} [dim]({happened.count:,})[/]"
+    return f"tickets {first:,} … {last:,} [dim]({run.count:,})[/]"

@@ -17,15 +17,15 @@ def seconds(text: str) -> float:
     text = text.strip()
     found = float(text) if _NUMBER.fullmatch(text) else duration(text)
     if found is None:
-        raise typer.BadParameter(f"{text!r} is no duration. Write one as 90s, 10m or 1.5h.")
+        raise typer.BadParameter(f"{text!r} is not a duration. Write it as 90s, 10m or 1.5h.")
     return found
 
 
 def rate(text: str) -> float:
-    """People a second from `40/s`, `300/min`, or a bare number a second."""
+    """People per second from `40/s`, `300/min`, or a bare number per second."""
     count, _, per = text.strip().partition("/")
     if not _NUMBER.fullmatch(count.strip()) or (per or "s").strip() not in _PER:
-        raise typer.BadParameter(f"{text!r} is no rate. Write one as 40/s, 300/min or 5000/h.")
+        raise typer.BadParameter(f"{text!r} is not a rate. Write it as 40/s, 300/min or 5000/h.")
     return float(count) / _PER[(per or "s").strip()]
 
 
@@ -35,12 +35,12 @@ def share(text: str) -> float:
     number, percent = text.removesuffix("%").strip(), text.endswith("%")
     found = float(number) / (100 if percent else 1) if _NUMBER.fullmatch(number) else None
     if found is None or found > 1:
-        raise typer.BadParameter(f"{text!r} is no share. Write one as 5% or 0.05.")
+        raise typer.BadParameter(f"{text!r} is not a share. Write it as 5% or 0.05.")
     return found
 
 
 def words(span: float | None) -> str:
-    """Seconds in words, no more exact than anyone cares for: 45 s, 2 min 31 s, 1 h 05 min."""
+    """A duration for people, in at most two units: 45 s, 2 min 31 s, 1 h 05 min."""
     if span is None:
         return "–"
     whole = round(span)

@@ -1,4 +1,4 @@
-"""`fairline webhook …`: who is told of what happens, and what did not arrive."""
+"""`fairline webhook …`: the webhooks that receive events, and deliveries that failed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Id = Annotated[str, typer.Argument(help="The webhook's id.", metavar="ID")]
 
 @app.command("list")
 def list_webhooks(ctx: typer.Context, json: Json = False) -> None:
-    """All webhooks; never their secrets."""
+    """List all webhooks, without their secrets."""
     found = api(ctx).get("/webhooks")
     if json:
         show.as_json(found)
@@ -30,24 +30,24 @@ def list_webhooks(ctx: typer.Context, json: Json = False) -> None:
         )
         for hook in found["webhooks"]
     )
-    columns = ("id", "address", "queue", "events", "active", "pending", "dead")
-    show.rows("Webhooks", columns, lines, "There is none. Make one with 'fairline webhook create URL'.")
+    columns = ("id", "URL", "queue", "events", "active", "pending", "dead")
+    show.rows("Webhooks", columns, lines, "There is none. Create one with 'fairline webhook create URL'.")
 
 
 @app.command()
 def create(
     ctx: typer.Context,
-    url: Annotated[str, typer.Argument(help="Where to post to.", metavar="URL")],
-    queue: Annotated[str | None, typer.Option(help="Which queue to hear of. (default: all)")] = None,
+    url: Annotated[str, typer.Argument(help="The URL to post to.", metavar="URL")],
+    queue: Annotated[str | None, typer.Option(help="The queue whose events to send. (default: all)")] = None,
     event: Annotated[
-        list[Topic] | None, typer.Option(help="What to hear of; more than once. (default: every event, no notice)")
+        list[Topic] | None, typer.Option(help="An event to send; may be repeated. (default: every event, no notice)")
     ] = None,
     include_person: Annotated[
-        bool, typer.Option("--include-person", help="Send name, phone and the like too.")
+        bool, typer.Option("--include-person", help="Also send the person's name, phone number and other details.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Make a webhook. Its secret is shown once."""
+    """Create a webhook. Its secret is shown only once."""
     body = {"url": url, "queue": queue, "events": event or [], "include_person": include_person}
     found = api(ctx).post("/webhooks", body)
     if json:
@@ -55,27 +55,27 @@ def create(
         return
     show.console.print(
         f"{show.safe(found['secret'])}\n"
-        f"[dim]The secret, shown this once. The webhook's id is {show.safe(found['id'])}.[/]"
+        f"[dim]The secret, shown only once. The webhook's id is {show.safe(found['id'])}.[/]"
     )
 
 
 @app.command()
 def pause(ctx: typer.Context, hook: Id) -> None:
-    """Send nothing for now; what happens meanwhile waits."""
+    """Pause a webhook. Events wait until it is resumed."""
     api(ctx).patch(f"/webhooks/{part(hook)}", {"active": False})
     show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is paused.")
 
 
 @app.command()
 def resume(ctx: typer.Context, hook: Id) -> None:
-    """Go on from where it was paused."""
+    """Resume a webhook from where it was paused."""
     api(ctx).patch(f"/webhooks/{part(hook)}", {"active": True})
     show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is active.")
 
 
 @app.command()
 def test(ctx: typer.Context, hook: Id) -> None:
-    """Send a ping now. Exit code 1 where it does not arrive."""
+    """Send a ping now. Exit code 1 if it does not arrive."""
     found = api(ctx).post(f"/webhooks/{part(hook)}/test")
     if not found["delivered"]:
         show.console.print(f"The ping did not arrive: {found['error']}", markup=False)
@@ -87,10 +87,10 @@ def test(ctx: typer.Context, hook: Id) -> None:
 def dead(
     ctx: typer.Context,
     hook: Id,
-    limit: Annotated[int, typer.Option(help="How many at the most.", min=1, max=100)] = 50,
+    limit: Annotated[int, typer.Option(help="The most dead letters to show.", min=1, max=100)] = 50,
     json: Json = False,
 ) -> None:
-    """The dead letters of a webhook, oldest first."""
+    """List the dead letters of a webhook, oldest first."""
     show_dead(api(ctx).get(f"/webhooks/{part(hook)}/deliveries", state="dead", limit=limit), limit, json)
 
 
@@ -116,7 +116,7 @@ def replay(
     hook: Id,
     delivery: Annotated[str | None, typer.Argument(help="One dead letter. (default: all)", metavar="DELIVERY")] = None,
 ) -> None:
-    """Send dead letters again: one, or all."""
+    """Send one dead letter again, or all of them."""
     path = f"/webhooks/{part(hook)}" + (f"/deliveries/{part(delivery)}" if delivery else "")
     count = api(ctx).post(f"{path}/replay")["replayed"]
     show.console.print(f"{count:,} {'is' if count == 1 else 'are'} sent again.")
@@ -124,6 +124,6 @@ def replay(
 
 @app.command()
 def remove(ctx: typer.Context, hook: Id) -> None:
-    """Remove a webhook, with all that was still to be sent."""
+    """Remove a webhook and everything that it has not sent yet."""
     api(ctx).delete(f"/webhooks/{part(hook)}")
-    show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is gone.")
+    show.console.print(f"Webhook [bold]{show.safe(hook)}[/] is removed.")

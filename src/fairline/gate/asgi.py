@@ -25,7 +25,7 @@ POLICY_VIOLATION = 1008
 
 
 class FairlineMiddleware:
-    """Lets people with a good pass through to `app`; the options are those of `fairline.gate.Options`."""
+    """Lets visitors with a valid session token through to `app`. The options are those of `fairline.gate.Options`."""
 
     def __init__(self, app: App, **options: Any) -> None:
         self.app = app
@@ -60,7 +60,8 @@ class FairlineMiddleware:
         await self.app(scope, self._watched(session, receive) if session else receive, send)
 
     def _watched(self, session: Session, receive: Receive) -> Receive:
-        """What a visitor sends is activity, and ends once their pass is refused."""
+        """A message of the visitor counts as activity. Once their session token is refused, the site sees a
+        disconnect."""
 
         async def watched() -> Message:
             message = await receive()
@@ -72,7 +73,7 @@ class FairlineMiddleware:
         return watched
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The threads of the gate end with the site."""
+        """End the threads of the gate when the site shuts down."""
 
         async def ending(message: Message) -> None:
             if message["type"] in {"lifespan.shutdown.complete", "lifespan.shutdown.failed"}:
@@ -120,7 +121,7 @@ async def _answer(answer: Answer, method: str, send: Send) -> None:
 
 
 def _completing(outcome: Through, send: Send) -> Send:
-    """Takes the site's header of completion out of its answer, and heeds it."""
+    """Remove the completion header from the site's answer, and complete the visit if it was set."""
 
     async def completing(message: Message) -> None:
         if message["type"] == "http.response.start":

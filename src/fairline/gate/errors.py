@@ -1,8 +1,12 @@
-"""What can be wrong at the gate.
+"""The errors of the gate.
 
-GateError
-├── PassRefused     this pass does not let this visitor in; `reason` says why
-└── ServerAway      the Fairline server could not be asked
+    FairlineError
+    └── GateError
+        ├── SessionTokenRefused   this session token does not let this visitor in; `reason` says why
+        └── ServerAway            the Fairline server could not be asked
+
+They belong to the tree in `fairline.errors`. They are defined here because they are part of the gate's own interface:
+of the server's modules a site loads only `fairline.errors`, and the server needs none of these.
 """
 
 from __future__ import annotations
@@ -13,28 +17,28 @@ from fairline.errors import FairlineError
 
 
 class Refusal(StrEnum):
-    """Why a pass does not let someone in."""
+    """Why a session token does not let someone in."""
 
     MISSING = "missing"
     INVALID = "invalid"
     EXPIRED = "expired"
     OTHER_QUEUE = "other_queue"
     TAKEN = "taken"
-    """Another client began the session."""
+    """Another client started the session."""
     ENDED = "ended"
-    """The server ended it: completed, revoked, lapsed."""
+    """The session is over: completed, revoked or lapsed."""
 
 
 class GateError(FairlineError):
-    """The root of what the gate raises."""
+    """The root of the errors that the gate raises."""
 
     code = "gate"
 
 
-class PassRefused(GateError):
-    """This pass does not let this visitor in."""
+class SessionTokenRefused(GateError):
+    """This session token does not let this visitor in."""
 
-    code = "pass_refused"
+    code = "session_token_refused"
 
     def __init__(self, reason: Refusal, message: str) -> None:
         super().__init__(message)

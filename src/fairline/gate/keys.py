@@ -1,4 +1,4 @@
-"""The public keys of the Fairline server: fetched once, renewed before they are old, kept through an outage."""
+"""The public keys of the Fairline server: fetched once, renewed in the background, kept through an outage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairline.gate.errors import ServerAway
 
 log = logging.getLogger("fairline.gate")
 
-#: How often a key that is not known is looked for: whoever invents ids must not make us ask without end.
+#: The server is asked for an unknown key at most this often, so that invented key ids cannot cause endless calls.
 LOOK_AGAIN_SECONDS = 5.0
 
 Fetch = Callable[[], Any]
@@ -24,7 +24,7 @@ Later = Callable[[Callable[[], None]], None]
 
 
 class PublicKeys:
-    """The keys by their ids. `later` runs something in the background."""
+    """The public keys by id. `later` runs a function in the background."""
 
     def __init__(self, fetch: Fetch, later: Later, seconds: float) -> None:
         self._fetch = fetch
@@ -38,8 +38,8 @@ class PublicKeys:
         return kid in self._keys
 
     def find(self, kid: str) -> Ed25519PublicKey | None:
-        """The key of that id. Asks the server where there are no keys yet or the id is new; ServerAway if it must and
-        cannot."""
+        """The key of that id, or None. Asks the server if there are no keys yet or the id is new. Raises ServerAway if
+        the server is needed and does not answer."""
         seen, found = self._fetched_at, self._keys.get(kid)
         if found is None and (not self._keys or self._age_of(self._asked_at) > LOOK_AGAIN_SECONDS):
             self._fetch_after(seen)
@@ -48,20 +48,20 @@ class PublicKeys:
         return found
 
     def renew(self) -> None:
-        """Have old keys fetched again in the background; they are good until then."""
+        """Fetch old keys again in the background. They remain valid until then."""
         if self._age_of(self._fetched_at) > self._seconds and self._age_of(self._asked_at) > LOOK_AGAIN_SECONDS:
             self._asked_at = time.monotonic()
             self._later(partial(self._fetch_after, self._fetched_at))
 
     def _fetch_after(self, seen: float) -> None:
-        """Ask the server. One asks at a time, and whoever waited for that takes what it brought."""
+        """Ask the server. One thread asks at a time; threads that waited for it use its result."""
         with self._lock:
             if self._fetched_at != seen:
                 return
             self._asked_at = time.monotonic()
             keys = _read(self._fetch())
             if not keys:
-                # What we have is better than nothing.
+                # Keep the keys there are.
                 raise ServerAway("The server published no Ed25519 keys at /.well-known/jwks.json.")
             self._keys = keys
             self._fetched_at = time.monotonic()
@@ -71,7 +71,7 @@ class PublicKeys:
 
 
 def _read(document: Any) -> dict[str, Ed25519PublicKey]:
-    """The Ed25519 keys of a key set; whatever else is in there is for others."""
+    """The Ed25519 keys of a key set. Other entries are ignored."""
     keys = {}
     for jwk in document.get("keys", ()) if isinstance(document, dict) else ():
         try:

@@ -1,4 +1,4 @@
-"""What a site can tell its gate."""
+"""The options of the gate."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ OnError = Literal["open", "closed"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """The options of the middlewares; docs/reference/gate.md says more of each."""
+    """The options of the middlewares. docs/reference/gate.md explains each."""
 
     server: str
-    """Where the site reaches the Fairline server."""
+    """The URL at which the site reaches the Fairline server."""
     queue: str
     """The queue that guards the site."""
     public_url: str = ""
-    """Where visitors reach the Fairline server; `server` where it is left out."""
+    """The URL at which visitors reach the Fairline server. Default: `server`."""
     on_error: OnError = "closed"
-    """Whether people go in or not while the server is needed and cannot be reached."""
+    """Whether visitors are let in while the server is needed and cannot be reached."""
     time_limit_seconds: float = 2.0
-    """How long a visitor waits for the Fairline server at most."""
+    """The longest that a visitor waits for the Fairline server."""
     report_seconds: float = 5.0
-    """How often the activity of one session is reported, and so how soon an ended one is noticed."""
+    """How often the activity of one session is reported, and so how soon an ended session is noticed."""
     confirm_seconds: float | None = None
-    """A pass that was last confirmed longer ago than this is confirmed before the request goes on."""
+    """A session token that was last confirmed longer ago than this is confirmed before the request goes on."""
     keys_seconds: float = 300.0
-    """How old the public keys grow before they are fetched again."""
+    """The age at which the public keys are fetched again."""
     leeway_seconds: float = 5.0
-    """How far the clocks of the site and the server may be apart."""
+    """How far the clocks of the site and the server may differ."""
     bypass: Sequence[str] = ()
-    """Paths that need no pass: `/healthz`, `/static/*`."""
+    """Paths that need no session token: `/healthz`, `/static/*`."""
     bypass_addresses: Sequence[str] = ()
-    """Addresses and networks that need no pass."""
+    """IP addresses and networks that need no session token."""
     bypass_agents: Sequence[str] = ()
-    """Parts of a User-Agent that need no pass: anyone can claim them."""
+    """Parts of a User-Agent that need no session token. Anyone can send them."""
     secure: bool | None = None
-    """Whether cookies are for https alone; where it is left out, as the request came."""
+    """Whether cookies are sent over https only. Default: true if the request came over https."""
     issuer: str = "fairline"
-    """Who signs the passes."""
+    """Who signs the session tokens (`iss`)."""
     report_limit: int = 10_000
-    """How many reports may wait to be sent."""
+    """The largest number of reports that wait to be sent."""
 
     def __post_init__(self) -> None:
         for name, value in (("server", self.server), ("public_url", self.public_url or self.server)):

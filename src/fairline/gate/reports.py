@@ -1,7 +1,7 @@
-"""What is told to the server while nobody waits for it: activity, completion, the renewal of keys.
+"""The calls to the server that no visitor waits for: activity, completion, the renewal of keys.
 
-One thread, begun with the first errand and so after a server of the site has forked. What it has to do is bounded, and
-whatever goes wrong in it is logged and goes no further.
+One background thread makes them. It starts with the first report, and so after the site's server has forked. The number
+of waiting reports is limited, and an error in one is logged and goes no further.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from fairline.gate.server import AWAY_SECONDS
 
 log = logging.getLogger("fairline.gate")
 
-#: How long what is left may take when the site ends.
+#: How long the remaining reports may take when the site shuts down.
 END_SECONDS = 2.0
-#: An errand that may be dropped is tried so often.
+#: How often a report that may be dropped is tried.
 TRIES = 2
 
 
 @dataclass(slots=True)
-class _Errand:
-    run: Callable[[], object]
+class _Report:
+    send: Callable[[], object]
     lasting: bool
     tries: int = 0
 
 
 class Reporter:
-    """Runs errands one after the other. One that is `lasting` is kept until the server has been told."""
+    """Sends reports one after the other. One that is `lasting` is kept until the server has received it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._errands: OrderedDict[Hashable, _Errand] = OrderedDict()
+        self._reports: OrderedDict[Hashable, _Report] = OrderedDict()
         self._change = threading.Condition()
         self._thread: threading.Thread | None = None
         self._ends_at: float | None = None
 
-    def run(self, key: Hashable, errand: Callable[[], object], *, lasting: bool = False) -> None:
-        """Run it soon. One of the same key that still waits is enough."""
+    def run(self, key: Hashable, send: Callable[[], object], *, lasting: bool = False) -> None:
+        """Call `send` soon in the background, unless a report with the same key is waiting already."""
         with self._change:
-            if self._ends_at is not None or key in self._errands:
+            if self._ends_at is not None or key in self._reports:
                 return
-            if len(self._errands) >= self._limit and not (lasting and self._make_room()):
+            if len(self._reports) >= self._limit and not (lasting and self._make_room()):
                 log.warning("Too many reports wait (%d); one is dropped.", self._limit)
                 return
-            self._errands[key] = _Errand(errand, lasting)
+            self._reports[key] = _Report(send, lasting)
             self._change.notify()
             self._begin()
 
     def close(self) -> None:
-        """Run what is left, for two seconds at most, and end."""
+        """Send the remaining reports, for at most two seconds, and end the thread."""
         with self._change:
             if self._ends_at is None:
                 self._ends_at = time.monotonic() + END_SECONDS
@@ -67,14 +67,14 @@ class Reporter:
 
     @property
     def waiting(self) -> int:
-        """How many errands wait."""
-        return len(self._errands)
+        """How many reports are waiting."""
+        return len(self._reports)
 
     def _make_room(self) -> bool:
-        """Drop the oldest errand that may be dropped."""
-        for key, errand in self._errands.items():
-            if not errand.lasting:
-                del self._errands[key]
+        """Drop the oldest report that may be dropped."""
+        for key, report in self._reports.items():
+            if not report.lasting:
+                del self._reports[key]
                 return True
         return False
 
@@ -84,39 +84,39 @@ class Reporter:
             try:
                 thread.start()
             except RuntimeError as error:
-                # The interpreter ends, or has no thread left: the site's request is not to suffer from that.
+                # The interpreter is ending, or no thread is left. The site's request must not fail because of that.
                 log.warning("Reports to the Fairline server cannot be sent: %s", error)
                 return
             self._thread = thread
-            # Before the interpreter stops daemons, what is left is sent.
+            # Send the remaining reports before the interpreter stops daemon threads.
             atexit.register(self.close)
 
     def _work(self) -> None:
         while (found := self._next()) is not None:
-            key, errand = found
-            errand.tries += 1
+            key, report = found
+            report.tries += 1
             try:
-                errand.run()
+                report.send()
             except ServerAway:
-                self._again(key, errand)
+                self._try_again(key, report)
             except Exception:
                 log.exception("A report to the Fairline server went wrong.")
 
-    def _next(self) -> tuple[Hashable, _Errand] | None:
-        """The next errand, when there is one; nothing once it is time to end."""
+    def _next(self) -> tuple[Hashable, _Report] | None:
+        """Wait for the next report; None once it is time to end."""
         with self._change:
-            while not self._errands and self._ends_at is None:
+            while not self._reports and self._ends_at is None:
                 self._change.wait()
-            if not self._errands or (self._ends_at is not None and time.monotonic() > self._ends_at):
+            if not self._reports or (self._ends_at is not None and time.monotonic() > self._ends_at):
                 return None
-            return self._errands.popitem(last=False)
+            return self._reports.popitem(last=False)
 
-    def _again(self, key: Hashable, errand: _Errand) -> None:
-        """The server could not be asked: once more after a while, and a lasting errand until it can be."""
+    def _try_again(self, key: Hashable, report: _Report) -> None:
+        """The server could not be asked: try the report once more after a while, and a lasting one until it arrives."""
         with self._change:
             if self._ends_at is not None:
                 return
-            if errand.lasting or errand.tries < TRIES:
-                self._errands.setdefault(key, errand)
-            if all(each.tries for each in self._errands.values()):
+            if report.lasting or report.tries < TRIES:
+                self._reports.setdefault(key, report)
+            if all(each.tries for each in self._reports.values()):
                 self._change.wait_for(lambda: self._ends_at is not None, AWAY_SECONDS)

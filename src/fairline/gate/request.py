@@ -1,4 +1,4 @@
-"""What a visitor asked for, in the same form for ASGI and WSGI, and what can be read off it."""
+"""The request of a visitor in the same form for ASGI and WSGI, and what the gate reads from it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fairline.gate.options import Options
 from fairline.gate.server import CLIENT_COOKIE, LONGEST_AGENT, Visitor
 
 SESSION_COOKIE = "fairline_session"
-#: The headers that the gate looks at.
+#: The headers that the gate reads.
 HEADERS = frozenset({"accept", "authorization", "cookie", "sec-fetch-mode", "user-agent"})
-#: What a pass and the cookies of the server are written in; nothing else is sent on.
+#: The form of session tokens and of the server's cookies. A value of another form is not sent to the server.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
-#: What stays as it is in an address, its escapes among it. A backslash does not: browsers read it as a slash.
+#: Characters that stay unquoted in an address, including escapes. A backslash is quoted: browsers take it for a slash.
 _PLAIN = "/%:@!$&'()*+,;=~-._"
 
 
@@ -27,19 +27,19 @@ class Request:
 
     method: str
     path: str
-    """Decoded, from the root of the site."""
+    """The decoded path, from the root of the site."""
     raw_path: str
-    """As it was sent."""
+    """The path as the client sent it."""
     query: str
     headers: Mapping[str, str]
-    """Those of HEADERS, in small letters."""
+    """Those in HEADERS, with lower-case names."""
     address: str
     secure: bool
     websocket: bool = False
 
     @cached_property
     def cookies(self) -> dict[str, str]:
-        """The cookies; of two with one name, the first."""
+        """The cookies. If two have the same name, the first one counts."""
         found: dict[str, str] = {}
         for each in self.headers.get("cookie", "").split(";"):
             name, _, value = each.strip().partition("=")
@@ -48,7 +48,7 @@ class Request:
 
     @cached_property
     def arrived_with(self) -> str | None:
-        """The pass in the address, as on the way from the waiting page."""
+        """The session token in the query, which a visitor brings from the waiting page."""
         for pair in self.query.split("&"):
             name, _, value = pair.partition("=")
             if unquote_plus(name) == SESSION_COOKIE:
@@ -57,9 +57,9 @@ class Request:
 
     @cached_property
     def token(self) -> str | None:
-        """The pass that the visitor holds: in the cookie, or as a bearer token where it looks like one of ours."""
+        """The session token that the visitor holds: a bearer token that looks like one, or else the cookie."""
         scheme, _, bearer = self.headers.get("authorization", "").partition(" ")
-        # {"alg":"EdDSA"… begins so; the tokens of the site itself are none of our business.
+        # {"alg":"EdDSA"… in base64 starts like this. Bearer tokens of the site itself are ignored.
         if scheme.lower() == "bearer" and bearer.startswith("eyJhbGciOiJFZERTQSI") and _TOKEN.fullmatch(bearer):
             return bearer
         cookie = self.cookies.get(SESSION_COOKIE)
@@ -67,25 +67,25 @@ class Request:
 
     @cached_property
     def visitor(self) -> Visitor:
-        """Who comes."""
+        """The visitor who sent the request."""
         client = self.cookies.get(CLIENT_COOKIE, "")
         agent = " ".join(self.headers.get("user-agent", "").split())[:LONGEST_AGENT]
         return Visitor(client if _TOKEN.fullmatch(client) else "", self.address, agent)
 
     @property
     def wants_page(self) -> bool:
-        """Whether a person looks at the answer, so that it may be a redirect."""
+        """Whether a browser shows the answer to a person, so that it may be a redirect."""
         if self.method not in {"GET", "HEAD"}:
             return False
-        # fetch() and the parts of a page say so; a redirect to another site would be of no use to them.
+        # fetch() and the resources of a page send another mode; they cannot use a redirect to another site.
         if self.headers.get("sec-fetch-mode", "navigate") != "navigate":
             return False
         accept = self.headers.get("accept", "")
         return "text/html" in accept or "json" not in accept
 
     @cached_property
-    def address_without_pass(self) -> str:
-        """Path and query, without the pass. It never leads to another site: // at its beginning would."""
+    def address_without_token(self) -> str:
+        """Path and query, without the session token. It starts with a single slash: // would lead to another site."""
         path = "/" + quote(self.raw_path, safe=_PLAIN).lstrip("/")
         query = "&".join(
             pair for pair in self.query.split("&") if unquote_plus(pair.partition("=")[0]) != SESSION_COOKIE
@@ -94,18 +94,18 @@ class Request:
 
 
 def is_token(text: str) -> bool:
-    """Whether it is written as a token is, so that it can be put into a header."""
+    """Whether the text has the form of a token, so that it can be put into a header."""
     return _TOKEN.fullmatch(text) is not None
 
 
 class Bypass:
-    """What goes through without a pass."""
+    """The requests that need no session token."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def lets(self, request: Request) -> bool:
-        """Whether this request needs no pass."""
+        """Whether this request needs no session token."""
         options = self._options
         return (
             path_passes(request.path, options.bypass)

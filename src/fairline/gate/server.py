@@ -1,6 +1,6 @@
-"""The Fairline server as the gate sees it: a few calls, and whether it can be reached.
+"""The calls of the gate to the Fairline server, and whether it can be reached.
 
-Over http.client: it follows no redirects, heeds no proxy from the environment, and is there already.
+They use http.client: it is in the standard library, follows no redirects and ignores the proxy environment variables.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from fairline.gate.errors import PassRefused, Refusal, ServerAway
+from fairline.gate.errors import Refusal, ServerAway, SessionTokenRefused
 
 log = logging.getLogger("fairline.gate")
 
 CLIENT_COOKIE = "fairline_client"
-#: After a call that failed nobody waits for the server again for so long.
+#: After a failed call no request waits for the server for this long.
 AWAY_SECONDS = 1.0
-#: A connection that was idle for longer may be closed at the other end just now.
+#: A connection that was idle for longer is not used again: the server may be closing it.
 IDLE_SECONDS = 3.0
-#: Connections that are kept for the next call.
+#: How many idle connections are kept for the next calls.
 MOST_IDLE = 8
-#: Far more than any answer we ask for.
+#: The largest answer that is read, in bytes; far more than any expected one.
 LARGEST = 65_536
-#: A User-Agent is cut here, so that nobody can make a call too large to be answered.
+#: A User-Agent is cut to this length, so that a visitor cannot make a call too large for the server.
 LONGEST_AGENT = 512
 #: How long the state of a queue is good for.
 FRESH_SECONDS = 1.0
@@ -39,7 +39,7 @@ FRESH_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who comes: by the signed cookie of the server, or else as this browser at this address."""
+    """A visitor, identified by the signed cookie of the server, or else by IP address and User-Agent."""
 
     client: str
     address: str
@@ -47,12 +47,12 @@ class Visitor:
 
     @property
     def name(self) -> str:
-        """What tells one visitor from another."""
+        """The identity that tells one visitor from another."""
         return self.client or f"{self.address} {self.agent}"
 
 
 class FairlineServer:
-    """Makes the calls, from any thread."""
+    """Makes the calls to the server. Safe to use from any thread."""
 
     def __init__(self, url: str, time_limit: float) -> None:
         parts = urlsplit(url)
@@ -65,39 +65,38 @@ class FairlineServer:
 
     @property
     def away(self) -> bool:
-        """Whether a call failed a moment ago, so that the next one would be in vain."""
+        """Whether a call failed a moment ago, so that the next one would likely fail too."""
         return time.monotonic() < self._away_until
 
     def keys(self) -> dict[str, Any]:
-        """The key set."""
+        """The public keys of the server, as a JSON Web Key Set."""
         return self._expected(*self._call("GET", "/.well-known/jwks.json", {}))
 
     def state(self, queue: str) -> dict[str, Any]:
-        """The queue as everyone may see it."""
+        """The public state of a queue."""
         return self._expected(*self._call("GET", f"/api/v1/queues/{quote(queue, safe='')}", {}))
 
     def start(self, token: str, visitor: Visitor, key: str) -> tuple[str, Visitor]:
-        """Begin the session for this visitor, or find that they began it. The pass that is theirs alone, and the
-        visitor with the server's cookie. Of all who come without one, those with this key are the same."""
+        """Start the session of this visitor, or confirm that they started it. Returns the session token of this visitor
+        alone, and the visitor with the server's cookie. Visitors without the cookie are the same if `key` is."""
         response, body = self._session("start", token, visitor, {"Idempotency-Key": key})
-        self._settled(response, body)
-        theirs = _json(body).get("session_token")
-        return theirs if isinstance(theirs, str) else token, replace(
-            visitor, client=_client(response) or visitor.client
-        )
+        self._check(response, body)
+        own_token = _json(body).get("session_token")
+        named = replace(visitor, client=_client(response) or visitor.client)
+        return own_token if isinstance(own_token, str) else token, named
 
     def activity(self, token: str, visitor: Visitor) -> None:
         """Keep the session alive."""
-        self._settled(*self._session("activity", token, visitor))
+        self._check(*self._session("activity", token, visitor))
 
     def complete(self, token: str, visitor: Visitor) -> None:
-        """Done: the room is free at once. One that has ended already is fine."""
+        """Complete the session, so that its capacity is free at once. It may have ended already."""
         response, body = self._session("complete", token, visitor)
         if response.status not in {409, 410}:
-            self._settled(response, body)
+            self._check(response, body)
 
     def close(self) -> None:
-        """Close the connections that are idle."""
+        """Close the idle connections."""
         while self._idle:
             self._idle.pop()[0].close()
 
@@ -111,23 +110,23 @@ class FairlineServer:
             headers["X-Forwarded-For"] = visitor.address
         return self._call("POST", f"/api/v1/session/{what}", headers)
 
-    def _settled(self, response: HTTPResponse, body: bytes) -> None:
-        """Yes, or PassRefused where the server says no."""
+    def _check(self, response: HTTPResponse, body: bytes) -> None:
+        """Return if the server said yes; raise SessionTokenRefused or ServerAway otherwise."""
         if response.status == 200:
             return
         code = _json(body).get("code", "")
         if code == "session_taken":
-            raise PassRefused(Refusal.TAKEN, "This pass is in use by another browser.")
+            raise SessionTokenRefused(Refusal.TAKEN, "This session token is in use by another browser.")
         if response.status == 401 and code:
-            raise PassRefused(Refusal.INVALID, f"The server refuses this pass: {code}.")
+            raise SessionTokenRefused(Refusal.INVALID, f"The server refuses this session token: {code}.")
         if response.status in {409, 410} and code:
-            raise PassRefused(Refusal.ENDED, "This session has ended. Join the line again.")
+            raise SessionTokenRefused(Refusal.ENDED, "This session has ended. Join the line again.")
         what = f"it answered {response.status} {code}"
-        # What one visitor has sent may be to blame for any other answer; that must not count against the server.
+        # Any other answer may be caused by what this visitor sent, so it does not mean that the server is away.
         raise self._failed(what) if response.status >= 500 else ServerAway(what)
 
     def _expected(self, response: HTTPResponse, body: bytes) -> dict[str, Any]:
-        """The answer as JSON, or ServerAway."""
+        """The JSON of an answer; ServerAway if it is not a good one."""
         found = _json(body)
         if response.status != 200 or not found:
             raise self._failed(f"it answered {response.status} {found.get('code', '')}; are address and queue right?")
@@ -140,7 +139,7 @@ class FairlineServer:
             try:
                 return self._sent(self._connection(), method, path, headers)
             except (ConnectionError, HTTPException):
-                # The other end may have closed an idle connection; all our calls may be made twice.
+                # The server may have closed an idle connection. All calls of the gate may safely be made twice.
                 return self._sent(self._new_connection(), method, path, headers)
         except (OSError, HTTPException) as error:
             raise self._failed(str(error) or type(error).__name__) from error
@@ -163,12 +162,12 @@ class FairlineServer:
         return response, body
 
     def _connection(self) -> HTTPConnection:
-        """One that is idle, the last used first, or a new one."""
+        """The idle connection that was used last, or a new one."""
         while self._idle:
             try:
                 connection, used_at = self._idle.pop()
             except IndexError:
-                # Another thread has taken it.
+                # Another thread was faster.
                 break
             if time.monotonic() - used_at < IDLE_SECONDS:
                 return connection
@@ -188,7 +187,7 @@ class FairlineServer:
 
 
 class QueueState:
-    """The public state of a queue, read once a second however many are turned away."""
+    """The public state of a queue, read at most once a second, however many visitors are turned away."""
 
     def __init__(self, server: FairlineServer, queue: str) -> None:
         self._server = server
@@ -199,11 +198,11 @@ class QueueState:
 
     @property
     def fresh(self) -> dict[str, Any] | None:
-        """What can be told without asking."""
+        """The last state, while it is fresh."""
         return self._found if time.monotonic() - self._read_at < FRESH_SECONDS else None
 
     def read(self) -> dict[str, Any]:
-        """The state, or ServerAway. While one asks, the others are told the last one."""
+        """The state, or ServerAway. While one thread asks the server, the others receive the last state."""
         last = self._found
         if not self._lock.acquire(blocking=last is None):
             return last or {}
@@ -230,7 +229,7 @@ def _client(response: HTTPResponse) -> str:
 
 
 def _json(body: bytes) -> dict[str, Any]:
-    """What an answer says, or nothing."""
+    """The JSON object of an answer, or an empty one."""
     try:
         found = json.loads(body)
     except ValueError:

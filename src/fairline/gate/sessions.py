@@ -1,7 +1,7 @@
-"""Which client was let in with which pass, as far as this process knows.
+"""Which client was let in with which session token, as far as this process knows.
 
-What is forgotten is asked of the server again, so that nothing depends on what is remembered here but speed and the
-outages of the server.
+The server can be asked again for anything that is missing here. So the sessions remembered here only save time, and let
+visitors through during outages of the server.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ import threading
 from collections import OrderedDict
 from hashlib import sha256
 
-from fairline.gate.errors import PassRefused
-from fairline.gate.passes import Pass
+from fairline.gate.errors import SessionTokenRefused
 from fairline.gate.server import Visitor
+from fairline.gate.session_tokens import SessionToken
 
-#: Sessions remembered in a process.
+#: How many sessions a process remembers.
 REMEMBERED = 50_000
 
 
 class Session:
-    """A stay inside, by one visitor with one pass. Times are those of time.monotonic."""
+    """The stay of one visitor with one session token. Times are those of time.monotonic."""
 
-    __slots__ = ("asked_at", "completed", "confirmed_at", "refused", "reported_at", "says", "token", "visitor")
+    __slots__ = ("asked_at", "claims", "completed", "confirmed_at", "refused", "reported_at", "token", "visitor")
 
-    def __init__(self, token: str, says: Pass, visitor: Visitor) -> None:
+    def __init__(self, token: str, claims: SessionToken, visitor: Visitor) -> None:
         self.token = token
-        self.says = says
+        self.claims = claims
         self.visitor = visitor
-        self.refused: PassRefused | None = None
+        self.refused: SessionTokenRefused | None = None
         self.completed = False
         self.asked_at: float | None = None
-        """When the server was asked whether this visitor may come in."""
+        """When the server was last asked whether this visitor may come in."""
         self.confirmed_at: float | None = None
-        """When the server last said yes; never for someone who was let in while it was away."""
+        """When the server last said yes; None for someone who was let in while it was away."""
         self.reported_at = float("-inf")
 
     def confirm(self, now: float) -> None:
@@ -42,17 +42,17 @@ class Session:
 
     @property
     def good(self) -> bool:
-        """Whether nobody has said no. A report that was under way may say yes to one that is completed."""
+        """Whether it is neither refused nor completed. Both count: a report under way may confirm a completed one."""
         return self.refused is None and not self.completed
 
-    def refuse(self, error: PassRefused, now: float) -> None:
+    def refuse(self, error: SessionTokenRefused, now: float) -> None:
         """The server said no."""
         self.asked_at = now
         self.refused = error
 
 
 class Sessions:
-    """The sessions by pass and visitor; the longest unused are forgotten first."""
+    """The sessions by session token and visitor. The least recently used are forgotten first."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
         self._limit = limit
@@ -61,7 +61,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def find(self, token: str, visitor: Visitor) -> Session | None:
-        """The session this visitor has with this pass."""
+        """The session of this visitor with this session token."""
         key = _key(token, visitor)
         with self._lock:
             session = self._found.get(key)
@@ -69,18 +69,18 @@ class Sessions:
                 self._found.move_to_end(key)
             return session
 
-    def of_ticket(self, says: Pass) -> Session | None:
-        """What the server has said of a ticket, whoever brought its pass."""
+    def of_ticket(self, claims: SessionToken) -> Session | None:
+        """The confirmed session of a ticket, for any visitor."""
         with self._lock:
-            return self._by_ticket.get((says.ticket, says.joined))
+            return self._by_ticket.get((claims.ticket, claims.joined))
 
     def keep(self, session: Session, *visitors: Visitor) -> None:
-        """Remember it, under each of the ways in which the visitor may come again."""
+        """Remember a session under each of the identities with which the visitor may come back."""
         with self._lock:
             for visitor in visitors:
                 self._found[_key(session.token, visitor)] = session
             if session.confirmed_at is not None:
-                self._by_ticket[session.says.ticket, session.says.joined] = session
+                self._by_ticket[session.claims.ticket, session.claims.joined] = session
             while len(self._found) > self._limit:
                 self._found.popitem(last=False)
             while len(self._by_ticket) > self._limit:

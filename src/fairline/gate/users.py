@@ -1,4 +1,4 @@
-"""Says to the Fairline server who a visitor is, so that nobody else can join as them."""
+"""Signs who a visitor is, so that nobody else can join the line as that user."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from base64 import urlsafe_b64encode
 
 
 def user_token(user_id: str, key: str, *, seconds: int = 300) -> str:
-    """A token that says who a visitor is, to be given as `user_token` at joining: in the body of the call, or in the
-    link to the waiting page. `key` is the key of the queue (`fairline queue user-token-key`); only a server may have
-    it, never a page."""
+    """Return a token that says who a visitor is. Send it as `user_token` when they join: in the body of the call, or
+    in the link to the waiting page. `key` is the key of the queue (`fairline queue user-token-key`); keep it on your
+    server and never put it into a page."""
     head = _text({"alg": "HS256", "typ": "JWT"})
     claims = _text({"sub": user_id, "exp": int(time.time()) + seconds})
     signature = hmac.digest(key.encode(), f"{head}.{claims}".encode(), "sha256")

@@ -22,7 +22,7 @@ _NAMES = [(f"HTTP_{name.upper().replace('-', '_')}", name) for name in sorted(HE
 
 
 class FairlineMiddleware:
-    """Lets people with a good pass through to `app`; the options are those of `fairline.gate.Options`."""
+    """Lets visitors with a valid session token through to `app`. The options are those of `fairline.gate.Options`."""
 
     def __init__(self, app: App, **options: Any) -> None:
         self.app = app
@@ -36,12 +36,12 @@ class FairlineMiddleware:
         return self.app(environ, _completing(outcome, start_response))
 
     def close(self) -> None:
-        """End the threads; what is left to report is reported. It also happens when the interpreter ends."""
+        """Send the remaining reports and end the threads. This also happens when the interpreter ends."""
         self.gate.close()
 
 
 def _request(environ: Environ) -> Request:
-    # WSGI hands over the bytes of a decoded path as if they were latin-1.
+    # WSGI decodes the bytes of the unquoted path as latin-1.
     path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1")
     return Request(
         method=environ["REQUEST_METHOD"],
@@ -62,7 +62,7 @@ def _answer(answer: Answer, method: str, start_response: StartResponse) -> Itera
 
 
 def _completing(outcome: Through, start_response: StartResponse) -> StartResponse:
-    """Takes the site's header of completion out of its answer, and heeds it."""
+    """Remove the completion header from the site's answer, and complete the visit if it was set."""
 
     def completing(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
         kept = []

@@ -1,8 +1,8 @@
-"""The courier: sends what is due in the outboxes, tries again what did not arrive, and gives up in the end.
+"""The delivery worker: sends the due deliveries of the outboxes, tries failed ones again, and gives up in the end.
 
-How something is sent is the channel's business: a plain function that answers what became of a delivery. Any number of
-couriers may run. Each delivery is sent at least once, and once as a rule: one is sent again where the receiver did not
-say in time that it has it, or whoever sent it died before noting so.
+A channel knows how to send: it is a function that takes a delivery and returns the outcome. Any number of delivery
+workers may run. Each delivery is sent at least once, and usually exactly once. It is sent again if the receiver did not
+answer in time, or if the process that sent it died before it noted the outcome.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from fairline.store import Delivery, Outbox
 log = structlog.get_logger()
 
 ROUND_SECONDS = 0.5
-#: A claim lapses after so long. Whatever a channel does must be over well before.
+#: A claim on a delivery lapses after this long. A channel must finish well before.
 CLAIM_SECONDS = 20.0
-#: Sent at once for one receiver, and in all.
+#: How many deliveries are sent at once to one receiver, and in total.
 AT_ONCE = 8
 AT_ONCE_IN_ALL = 128
-#: What is freed within so many seconds is filled again in one go.
+#: Deliveries that finish within this time are replaced by new ones together.
 GATHER_SECONDS = 0.01
-#: How long those under way have to end when the courier is told to.
+#: How long the deliveries under way may take when the worker is stopped.
 GRACE_SECONDS = 3.0
-#: What is kept of an error.
+#: The length to which an error is cut.
 ERROR_LENGTH = 200
 
 
 class Outcome(Struct, frozen=True):
-    """What became of one try."""
+    """The outcome of one try."""
 
     sent: bool
     error: str = ""
-    """Short, and nothing of what the receiver answered but its status."""
+    """A short text. Of the receiver's answer it has only the status."""
     final: bool = False
-    """Trying again is of no use."""
+    """Trying again cannot help."""
     overtaken: bool = False
-    """It was not sent, since it is not true any more: nobody needs to know, and nothing failed."""
+    """It was not sent because it is no longer true. That is not a failure."""
     limited: bool = False
-    """It was not sent, since whom it is for was told enough already."""
+    """It was not sent because its recipient has received as many as allowed."""
     retry_after: float | None = None
-    """The receiver asks to be left alone so long."""
+    """The receiver asks for a pause of this many seconds."""
 
 
 Channel = Callable[[Delivery], Awaitable[Outcome]]
 
 
-class Patience(Struct, frozen=True):
-    """When to try again, and when to give up: 12 tries in about four hours."""
+class RetryPolicy(Struct, frozen=True):
+    """When to try again, and when to give up. Default: 12 tries in about four hours."""
 
     tries: int = 12
     first: float = 1.0
@@ -63,14 +63,14 @@ class Patience(Struct, frozen=True):
     most: float = 3600.0
 
     def pause(self, tries: int, retry_after: float | None) -> float:
-        """Seconds until the next try; scattered, so that what failed together does not come back together."""
+        """Seconds until the next try, with a random part so that deliveries that failed together spread out."""
         usual = min(self.most, self.first * self.factor ** (tries - 1)) * random.uniform(0.8, 1.2)
         return max(usual, min(retry_after or 0.0, self.most))
 
 
 class DeliveryWorker:
-    """Sends from outboxes. `kind` names them in logs and figures; `on_outcome` hears `sent`, `overtaken`, `limited`,
-    `retried` or `dead`."""
+    """Sends the deliveries of outboxes. `kind` names the outboxes in logs and metrics. `on_outcome` is called with
+    `kind` and `sent`, `overtaken`, `limited`, `retried` or `dead`."""
 
     def __init__(
         self,
@@ -79,21 +79,21 @@ class DeliveryWorker:
         *,
         round_seconds: float = ROUND_SECONDS,
         claim_seconds: float = CLAIM_SECONDS,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         on_outcome: Callable[[str, str], None] | None = None,
     ) -> None:
         self._outbox = outbox
         self._kind = kind
         self._round_seconds = round_seconds
         self._claim_seconds = claim_seconds
-        self._patience = patience or Patience()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._on_outcome = on_outcome
         self._under_way: set[asyncio.Task[None]] = set()
         self._busy: Counter[str] = Counter()
         self._freed = asyncio.Event()
 
     async def run(self, channels: Callable[[], Mapping[str, Channel]]) -> None:
-        """Send until cancelled; `channels` says how, for each outbox there is now. An outage of the store is waited
+        """Send until cancelled. `channels` returns the channel of each current outbox. An outage of the store is waited
         out."""
         try:
             while True:
@@ -108,9 +108,9 @@ class DeliveryWorker:
             await self._end()
 
     async def round(self, channels: Mapping[str, Channel]) -> None:
-        """Begin to send what is due, as far as there are hands free: a claim must not lapse while it waits for one."""
+        """Start to send what is due, but claim only as much as can start at once, so that no claim lapses waiting."""
         boxes = [box for box in channels if self._busy[box] < AT_ONCE]
-        random.shuffle(boxes)  # nobody is always the last
+        random.shuffle(boxes)  # so that no outbox is always the last
         for box in await self._outbox.due(boxes) if boxes else ():
             free = min(AT_ONCE - self._busy[box], AT_ONCE_IN_ALL - len(self._under_way))
             if free < 1:
@@ -122,15 +122,15 @@ class DeliveryWorker:
                 task.add_done_callback(self._under_way.discard)
 
     async def idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no delivery is under way."""
         while self._under_way:
             await asyncio.wait(self._under_way)
 
     async def _deliver(self, box: str, delivery: Delivery, channel: Channel) -> None:
         try:
-            await self._settle(box, delivery, await self._sent(box, delivery, channel))
+            await self._settle(box, delivery, await self._try_to_send(box, delivery, channel))
         except StoreError as error:
-            # The claim lapses, and it is sent again: twice is better than never.
+            # The claim lapses and the delivery is sent again: twice is better than never.
             log.warning("delivery.not_noted", kind=self._kind, box=box, delivery=delivery.id, error=error.message)
         finally:
             self._busy[box] -= 1
@@ -138,12 +138,12 @@ class DeliveryWorker:
                 del self._busy[box]
             self._freed.set()
 
-    async def _sent(self, box: str, delivery: Delivery, channel: Channel) -> Outcome:
-        """What the channel says. One that fails in a way of its own is a failed try, and no reason to try for ever."""
+    async def _try_to_send(self, box: str, delivery: Delivery, channel: Channel) -> Outcome:
+        """The outcome from the channel. An unexpected exception counts as a failed try, so that tries stay limited."""
         try:
             return await channel(delivery)
         except StoreError:
-            raise  # that is our own trouble: the claim lapses, and it is tried again
+            raise  # not the receiver's failure: the claim lapses, and it is tried again
         except Exception:
             log.exception("delivery.failed", kind=self._kind, box=box, delivery=delivery.id)
             return Outcome(sent=False, error="it could not be sent; the log says why")
@@ -153,27 +153,27 @@ class DeliveryWorker:
         if outcome.sent or outcome.overtaken or outcome.limited:
             became = "sent" if outcome.sent else "overtaken" if outcome.overtaken else "limited"
             noted = await self._outbox.settle_sent(box, delivery)
-        elif outcome.final or delivery.tries >= self._patience.tries:
+        elif outcome.final or delivery.tries >= self._retry_policy.tries:
             became, noted = "dead", await self._outbox.settle_dead(box, delivery, error)
         else:
-            pause = self._patience.pause(delivery.tries, outcome.retry_after)
+            pause = self._retry_policy.pause(delivery.tries, outcome.retry_after)
             became, noted = "retried", await self._outbox.settle_retry(box, delivery, pause, error)
         if not noted:
-            return  # the claim had lapsed, or the outbox is gone: it is someone else's to tell
-        told = {"kind": self._kind, "box": box, "delivery": delivery.id, "tries": delivery.tries, "error": error}
+            return  # the claim had lapsed, or the outbox is gone: another worker reports the outcome
+        fields = {"kind": self._kind, "box": box, "delivery": delivery.id, "tries": delivery.tries, "error": error}
         if became == "dead":
-            log.warning("delivery.dead", **told)
+            log.warning("delivery.dead", **fields)
         elif became == "overtaken":
-            log.info("delivery.overtaken", **told)
+            log.info("delivery.overtaken", **fields)
         elif became == "limited":
-            log.info("delivery.limited", **told)
+            log.info("delivery.limited", **fields)
         elif became == "retried":
-            log.info("delivery.retried", **told)
+            log.info("delivery.retried", **fields)
         if self._on_outcome:
             self._on_outcome(self._kind, became)
 
     async def _end(self) -> None:
-        """Let those under way end; what does not is sent again by another courier."""
+        """Let the deliveries under way finish. Those that do not are sent again by another worker."""
         if self._under_way:
             _, late = await asyncio.wait(self._under_way, timeout=GRACE_SECONDS)
             for task in late:

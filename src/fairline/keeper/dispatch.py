@@ -1,7 +1,6 @@
-"""The dispatch: takes what happened into the outbox of everyone who wants to hear of it, and has it sent.
+"""The dispatch: puts events into the outbox of each receiver that wants them, and has them sent.
 
-The line knows nothing of it: events are read after they were written, and whatever a receiver does, nobody's place
-waits for it.
+Events are read after they were written, so a slow or failing receiver never holds up a queue.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, webhooks
-from fairline.keeper.delivery import ROUND_SECONDS, Channel, DeliveryWorker, Outcome, Patience
+from fairline.keeper.delivery import ROUND_SECONDS, Channel, DeliveryWorker, Outcome, RetryPolicy
 from fairline.keeper.mail import MailBox, Mailer
 from fairline.keeper.notices import NoticeWriter
 from fairline.keeper.webhooks import HookBox
@@ -25,39 +24,39 @@ from fairline.store import Delivery, NewDelivery
 
 log = structlog.get_logger()
 
-#: Events taken in one step.
+#: How many events are taken in one step.
 STEP = 200
-#: How many may wait in one outbox; further events stay in the log of their queue until there is room.
+#: How many deliveries may wait in one outbox. Further events stay in the event log of their queue until then.
 PENDING = 10_000
-#: How many queues are looked at together: the store belongs to the line first.
+#: How many queues are read at once. It is low because the store serves the people in line first.
 AT_ONCE = 4
 
 
 class Box(Protocol):
-    """An outbox that is filled from events, and how it is emptied."""
+    """An outbox: which events go into it, and how its deliveries are sent."""
 
     @property
     def id(self) -> str:
-        """Its name in the store."""
+        """The name of the outbox in the store."""
 
     @property
     def kind(self) -> str:
-        """What it is, for logs and figures."""
+        """The kind of outbox, for logs and metrics."""
 
     def covers(self, queue: QueueId) -> bool:
-        """Whether it wants to know of a queue."""
+        """Whether it takes events of a queue."""
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
-        """What is to be sent of some events."""
+        """The deliveries to send for some events."""
 
     async def send(self, delivery: Delivery) -> Outcome:
-        """Send one of them."""
+        """Send one delivery."""
 
 
 class Dispatch:
-    """Looks after all outboxes of a store: one of each webhook, and one of mail where there is a `mailer`. `private`
-    says whether webhooks may go to private addresses; `on_lost` hears of events that were gone before they were
-    taken."""
+    """Fills and sends all outboxes of a store: one for each webhook, and one for mail if there is a `mailer`.
+    `private` says whether webhooks may go to private addresses. `on_lost` is called with the kind of an outbox when
+    events were gone before they were taken."""
 
     def __init__(
         self,
@@ -67,7 +66,7 @@ class Dispatch:
         public_url: str = "",
         mailer: Mailer | None = None,
         round_seconds: float = ROUND_SECONDS,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         on_outcome: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
     ) -> None:
@@ -80,12 +79,12 @@ class Dispatch:
         self._mail_open = False
         self._boxes: list[Box] = []
         self._taken: dict[tuple[str, QueueId], str] = {}
-        """The last event known to be taken: where the queue has no newer one, there is nothing to do."""
-        self._looked: dict[QueueId, str] = {}
-        """The last event after which the front of the line was looked at."""
-        self._couriers = {
+        """The last event that was taken. If the queue has no newer one, there is nothing to do."""
+        self._noted: dict[QueueId, str] = {}
+        """The newest event when the front of the line was last checked for people who are nearly there."""
+        self._workers = {
             kind: DeliveryWorker(
-                self._store.outbox, kind, round_seconds=round_seconds, patience=patience, on_outcome=on_outcome
+                self._store.outbox, kind, round_seconds=round_seconds, retry_policy=retry_policy, on_outcome=on_outcome
             )
             for kind in ((webhooks.KIND, mail.KIND) if mailer else (webhooks.KIND,))
         }
@@ -94,8 +93,8 @@ class Dispatch:
         """Take and send until cancelled. An outage of the store is waited out."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._rounds())
-            for kind, delivery_worker in self._couriers.items():
-                tasks.create_task(delivery_worker.run(lambda kind=kind: self._channels(kind)))  # type: ignore[misc]
+            for kind, worker in self._workers.items():
+                tasks.create_task(worker.run(lambda kind=kind: self._channels(kind)))  # type: ignore[misc]
 
     def _channels(self, kind: str) -> Mapping[str, Channel]:
         return {box.id: box.send for box in self._boxes if box.kind == kind}
@@ -107,33 +106,33 @@ class Dispatch:
                 await self.take()
                 away = False
             except StoreError as error:
-                if not away:  # said once, not at every round
+                if not away:  # logged once, not at every round
                     log.warning("delivery.store_away", error=error.message)
                 away = True
             await asyncio.sleep(self._round_seconds)
 
     async def take(self) -> None:
-        """One round: take what happened since the last one into the outbox of everyone who wants to hear of it."""
+        """One round: put the events since the last round into the outboxes that want them."""
         self._boxes = await self._open_boxes()
         known = {box.id for box in self._boxes}
         self._taken = {key: event for key, event in self._taken.items() if key[0] in known}
         if not self._boxes:
             return
-        places = asyncio.Semaphore(AT_ONCE)
+        slots = asyncio.Semaphore(AT_ONCE)
 
         async def taken(queue: QueueId, newest: str) -> StoreError | None:
-            async with places:
+            async with slots:
                 try:
                     await self._take_queue(queue, newest)
                 except QueueNotFound:
-                    self._looked.pop(queue, None)  # deleted meanwhile
+                    self._noted.pop(queue, None)  # deleted meanwhile
                 except StoreError as error:
                     return error
             return None
 
         newest = await self._store.newest_events()
-        heard = [each for each in newest.items() if any(box.covers(each[0]) for box in self._boxes)]
-        failed = [error for error in await asyncio.gather(*(taken(*each) for each in heard)) if error]
+        wanted = [each for each in newest.items() if any(box.covers(each[0]) for box in self._boxes)]
+        failed = [error for error in await asyncio.gather(*(taken(*each) for each in wanted)) if error]
         if failed:
             raise failed[0]
 
@@ -142,15 +141,15 @@ class Dispatch:
         boxes: list[Box] = [HookBox(hook, self._store, self._notice_writer, private=self._private) for hook in hooks]
         if self._mail is None:
             return boxes
-        if not self._mail_open:  # from now on: nobody is written to about what is long over
+        if not self._mail_open:  # it starts with events from now on: nobody gets mail about old ones
             await self._store.outbox.open(self._mail.id, await self._store.newest_events())
             self._mail_open = True
         return [*boxes, self._mail]
 
     async def _take_queue(self, queue: QueueId, newest: str) -> None:
-        if self._looked.get(queue) != newest:  # only where something happened can anyone have moved up
+        if self._noted.get(queue) != newest:  # nobody can have moved up without a new event
             await self._notice_writer.note_nearly(queue)
-            self._looked[queue] = newest
+            self._noted[queue] = newest
         for box in self._boxes:
             if box.covers(queue) and self._taken.get((box.id, queue)) != newest:
                 await self._take(box, queue)
@@ -168,7 +167,7 @@ class Dispatch:
             new_deliveries = await box.new_deliveries(queue, events)
             last = events[-1].id
             if not await outbox.take(box.id, queue, seen, last, new_deliveries, PENDING):
-                return  # another keeper has done it, or there is no room: look again in the next round
+                return  # another keeper has taken them, or the outbox is full: try again in the next round
             self._taken[box.id, queue] = last
             if lost:
                 log.warning("delivery.events_lost", kind=box.kind, box=box.id, queue=queue, after=seen)
@@ -178,8 +177,8 @@ class Dispatch:
                 return
 
     async def _are_lost(self, queue: QueueId, seen: str | None, events: list[Event]) -> bool:
-        """Whether the log of the queue was trimmed before these were taken. Only who is far behind can have lost
-        anything."""
+        """Whether the event log of the queue was trimmed before these events were taken. That can only happen to an
+        outbox that is far behind."""
         if len(events) < STEP:
             return False
         if seen is None:

@@ -1,4 +1,4 @@
-"""Mail: takes notices for those who left an address into an outbox, and hands them to the server of outgoing mail."""
+"""Mail: puts notices for people who left an e-mail address into an outbox, and sends them through the SMTP server."""
 
 from __future__ import annotations
 
@@ -23,38 +23,39 @@ from fairline.store import Delivery, NewDelivery
 KIND = "mail"
 #: The name of the outbox. Those of webhooks are their ids, in hexadecimal.
 BOX = "mail"
-#: What the server has for all of it, and then to say good-bye.
+#: The time for sending one mail, and then for ending the connection.
 SECONDS = 15.0
 GOODBYE_SECONDS = 2.0
 
 
 class Mailer:
-    """Hands mail to one server. `tls` is for tests, whose server nobody vouches for."""
+    """Sends mail through one SMTP server. `tls` is for tests, whose server has no trusted certificate."""
 
     def __init__(self, relay: Relay, sender: str, tls: ssl.SSLContext | None = None) -> None:
         self._relay = relay
         self.sender = sender
         self._tls = tls
 
-    async def send(self, letter: EmailMessage, seconds: float = SECONDS) -> Outcome:
-        """Hand one over. A refusal for good (5xx) is final, but not one of our name and password: that is mended."""
+    async def send(self, mail: EmailMessage, seconds: float = SECONDS) -> Outcome:
+        """Send one mail. A permanent refusal (5xx) is final, except of the user name and password: an operator can
+        correct these."""
         client = self._client(seconds)
         try:
             async with asyncio.timeout(seconds):
                 await client.connect()
-                await client.sendmail(parseaddr(self.sender)[1], [str(letter["To"])], letter.as_bytes())
+                await client.sendmail(parseaddr(self.sender)[1], [str(mail["To"])], mail.as_bytes())
         except aiosmtplib.SMTPRecipientsRefused as error:
             return _refused(error.recipients[0].code)
         except aiosmtplib.SMTPAuthenticationError as error:
-            return Outcome(sent=False, error=f"our name and password were answered {error.code}")
+            return Outcome(sent=False, error=f"the server answered {error.code} to the user name and password")
         except aiosmtplib.SMTPResponseException as error:
             return _refused(error.code)
         except TimeoutError:
             return Outcome(sent=False, error=f"no answer within {seconds:g} s")
         except (aiosmtplib.SMTPException, ssl.SSLError, OSError) as error:
-            return Outcome(sent=False, error=_trouble(error))
+            return Outcome(sent=False, error=_connection_error(error))
         finally:
-            await _parted(client)
+            await _quit(client)
         return Outcome(sent=True)
 
     def _client(self, seconds: float) -> aiosmtplib.SMTP:
@@ -64,7 +65,7 @@ class Mailer:
             port=relay.port,
             username=relay.user or None,
             password=relay.password or None,
-            local_hostname=socket.gethostname(),  # the library would look our name up, and wait for it
+            local_hostname=socket.gethostname(),  # or the library looks up the name of this machine, which blocks
             timeout=seconds,
             use_tls=relay.security is Security.TLS,
             start_tls=relay.security is Security.STARTTLS,
@@ -72,8 +73,8 @@ class Mailer:
         )
 
 
-async def _parted(client: aiosmtplib.SMTP) -> None:
-    """Say good-bye, and go. What was taken stays taken, whatever is answered to that."""
+async def _quit(client: aiosmtplib.SMTP) -> None:
+    """End the connection. A mail that the server accepted stays accepted, whatever it answers to QUIT."""
     with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
         async with asyncio.timeout(GOODBYE_SECONDS):
             if client.is_connected:
@@ -82,23 +83,23 @@ async def _parted(client: aiosmtplib.SMTP) -> None:
 
 
 def _refused(code: int) -> Outcome:
-    # The words of the answer stay out of logs and listings: they have the address in them.
+    # The text of the answer stays out of logs and listings because it contains the address.
     return Outcome(sent=False, error=f"answered {code}", final=500 <= code < 600)
 
 
-def _trouble(error: Exception) -> str:
+def _connection_error(error: Exception) -> str:
     reason: BaseException | None = error
     while reason is not None:
         if isinstance(reason, ssl.SSLError):
             return f"no secure connection: {reason.reason or type(reason).__name__}"
         reason = reason.__cause__ or reason.__context__
-    if type(error) is aiosmtplib.SMTPException:  # the library's own words: the server lacks STARTTLS, or signing in
+    if type(error) is aiosmtplib.SMTPException:  # a message of the library: the server lacks STARTTLS or AUTH
         return f"the server cannot be used: {error.message}"
     return f"no connection: {type(error).__name__}"
 
 
 class MailBox:
-    """The outbox of mail, and how it is emptied."""
+    """The outbox of mail."""
 
     kind = KIND
     id = BOX
@@ -108,17 +109,17 @@ class MailBox:
         self._notice_writer = notice_writer
 
     def covers(self, queue: QueueId) -> bool:
-        """Every queue: its settings say what is told."""
+        """True for every queue: the settings of a queue say which notices it sends."""
         return True
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
-        """The notices of events, to those who left an address."""
+        """The notices for some events to people who left an e-mail address."""
         return await self._notice_writer.new_deliveries(
             self.id, queue, events, lambda person: bool(person.email), whole=True
         )
 
     async def send(self, delivery: Delivery) -> Outcome:
-        """Send one, if it is still true and not one too many."""
+        """Send one notice, unless it is no longer true or its recipient has received too many."""
         notice = unpacked(delivery.payload)
         to = mailbox(notice.to.email) if notice.to and notice.to.email else ""
         unsent = await self._notice_writer.unsent(self.id, delivery, notice, to)

@@ -1,4 +1,4 @@
-"""Notices: written from what happened, in each person's language, with a link to their ticket."""
+"""Notices: messages to people about events of their tickets, in their language and with a link to the ticket."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn, move_path
 from fairline.store import Delivery, NewDelivery
 
-#: The most notices that one phone or mailbox is sent in an hour, over all queues, of tickets that people took
-#: themselves: a stranger who names somebody else's could do so in every queue.
+#: The most notices to one phone or mailbox in an hour, over all queues, for tickets that people took themselves. It
+#: limits a stranger who enters somebody else's number or address in every queue.
 MOST_NOTICES = 20
 HOUR_SECONDS = 3600.0
-#: How long the link works by which someone without a device of their own takes up their ticket: a day's wait.
+#: How long the link works that brings a ticket issued by staff to the person's own device: one day.
 LINK_SECONDS = 86_400
-#: Where the detail of an event is the desk.
+#: The events whose detail is the desk.
 _CALLS = frozenset({EventType.CALLED, EventType.RECALLED})
 
 
 class NoticeWriter:
-    """Writes the notices of a room. Without `public_url` they have no links: nobody would know where to."""
+    """Writes the notices of all queues. Without `public_url` they have no links."""
 
     def __init__(self, service: Fairline, public_url: str = "") -> None:
         self._store = service.store
@@ -40,7 +40,7 @@ class NoticeWriter:
         self._public_url = public_url
 
     async def note_nearly(self, queue: QueueId) -> None:
-        """Whoever has come to the front is told so, where the queue tells them: see `Store.note_nearly`."""
+        """Note who has come near the front, if the queue sends that notice: see `Store.note_nearly`."""
         settings = (await self._store.settings(queue)).settings
         if NoticeKind.NEARLY in settings.notices:
             await self._store.note_nearly(queue, settings.notice_place)
@@ -48,8 +48,8 @@ class NoticeWriter:
     async def new_deliveries(
         self, box: str, queue: QueueId, events: Sequence[Event], reaches: Callable[[Person], bool], *, whole: bool
     ) -> list[NewDelivery]:
-        """The notices of some events, to those whom the box reaches. Only if `whole` do they say who it is, and have
-        the link, which is theirs alone."""
+        """The notices for some events, to the people for whom `reaches` is true. Only if `whole` is set do they say who
+        the person is and have the personal link."""
         settings = (await self._store.settings(queue)).settings
         wanted = [e for e in events if e.ticket is not None and KIND_OF.get(e.type) in settings.notices]
         if not wanted:
@@ -60,32 +60,31 @@ class NoticeWriter:
         new_deliveries = []
         for event in wanted:
             if ticket := tickets.get(event.ticket or 0):
-                notice = await self._written(box, queue, settings, event, ticket, whole)
-                # Nobody is told that it is nearly their turn before they are told their number.
+                notice = await self._write(box, queue, settings, event, ticket, whole)
+                # One thread per ticket: "nearly your turn" must not arrive before the notice with the number.
                 new_deliveries.append(NewDelivery(notice.id, notice.packed(), f"{queue} {ticket.number}"))
         return new_deliveries
 
     async def unsent(self, box: str, delivery: Delivery, notice: Notice, to: str) -> Outcome | None:
-        """What became of a notice that is not to be sent: it is not true any more, or this box has sent enough to the
-        phone or mailbox it goes `to` (empty where it does not say). Only its first try counts. None where it is to be
-        sent."""
+        """The outcome of a notice that must not be sent: it is no longer true, or this box has sent enough to the phone
+        or mailbox `to` (empty if it is not known). Only the first try of a notice counts. None if it must be sent."""
         try:
             (ticket,) = (await self._store.look_up(QueueId(notice.queue), [notice.ticket])).items
         except QueueNotFound:
             ticket = None
         if ticket is None or not is_current(notice, ticket):
             return Outcome(sent=False, overtaken=True)
-        by_themselves = bool(ticket.client)  # whoever staff put in line has no client
-        if to and by_themselves and delivery.tries == 1 and not await self._is_allowed(box, to):
+        took_it_themselves = bool(ticket.client)  # a ticket issued by staff has no client
+        if to and took_it_themselves and delivery.tries == 1 and not await self._is_allowed(box, to):
             return Outcome(sent=False, limited=True)
         return None
 
     async def _is_allowed(self, box: str, to: str) -> bool:
-        """Count one more notice to someone who has not been sent enough."""
+        """Count one more notice to this recipient; False if the limit is reached."""
         who = self._identity.digest("notices", to).hex()
         return await self._store.registry.limit(who, f"notices:{box}", MOST_NOTICES, HOUR_SECONDS) == 0
 
-    async def _written(
+    async def _write(
         self, box: str, queue: QueueId, settings: QueueSettings, event: Event, ticket: Ticket, whole: bool
     ) -> Notice:
         kind, person = KIND_OF[event.type], ticket.person
@@ -119,15 +118,16 @@ class NoticeWriter:
         )
 
     async def _name(self, queue: str) -> str:
-        """What people read of another queue."""
+        """The name of another queue as people read it."""
         try:
             return (await self._store.settings(QueueId(queue))).settings.name or queue
         except QueueNotFound:
             return queue  # deleted meanwhile
 
     def _link(self, queue: QueueId, ticket: Ticket) -> str | None:
-        """Their page, which knows their browser again. Whoever has no browser here yet, since staff put them in line,
-        takes up the ticket by the link; whoever was sent on is led there by the page they have."""
+        """The link to the person's page. If they joined by browser, that browser is recognised there; after a transfer
+        the page leads them on. A ticket issued by staff has no browser yet: its link moves the ticket to the one that
+        opens it."""
         if not self._public_url:
             return None
         if ticket.client:

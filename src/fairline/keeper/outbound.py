@@ -1,9 +1,9 @@
-"""Calls to other people's services: one guarded way out of the house.
+"""Guarded HTTP calls to services outside Fairline.
 
-The name is looked up once, every address it has is checked, and the connection goes to an address that was checked, so
-that a name that changes its mind in between leads nowhere new. Redirects are never followed, and proxies from the
-environment are ignored: the address is the operator's, and no one else's to choose. An answer is read up to a limit,
-and all of it together has one deadline.
+The host name is looked up once, all its addresses are checked, and the connection goes to a checked address. So a name
+whose addresses change in between (DNS rebinding) cannot lead to another one. Redirects are never followed, and proxies
+from the environment are ignored: only the operator chooses the address. An answer is read up to a limit, and the whole
+call has one deadline.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ import fairline
 from fairline.errors import AddressRefused, ServiceFailed
 
 USER_AGENT = f"Fairline/{fairline.__version__}"
-#: More than any answer of ours needs.
+#: The most that is read of an answer, in bytes; more than any expected one.
 ANSWER_LIMIT = 64 * 1024
-#: What one address may take before the next one of the name is tried.
+#: The time for connecting to one address before the next one of the name is tried.
 CONNECT_SECONDS = 3.0
-#: Look-ups at once. Their threads are their own: a name server that hangs holds up nothing else.
+#: How many host names are looked up at once. They have their own threads, so a hanging name server blocks nothing else.
 LOOKUPS = 8
 
-#: Addresses whose last four bytes are one of IPv4: translated by a gateway, or compatible by a rule of old.
+#: Networks whose last four bytes are an IPv4 address: NAT64, and the deprecated IPv4-compatible addresses.
 _CARRYING = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
-#: Never of the open internet, though older Pythons think so of some: local translation, and sites of old.
+#: Never public, although older versions of Python say so of some: local NAT64, and the deprecated site-local addresses.
 _LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("fec0::/10"))
 Address = IPv4Address | IPv6Address
-_NOT_PROPER = "the address is not a proper one"
+_NOT_VALID = "the address is not valid"
 
 
 class Answer(Struct, frozen=True):
-    """What a service answered."""
+    """The answer of a service."""
 
     status: int
     headers: dict[str, str]
-    """By their names in small letters."""
+    """The headers by their names in lower case."""
     body: bytes
-    """As much of it as the limit allows."""
+    """The body, up to the limit."""
 
     @property
     def ok(self) -> bool:
-        """It was well received."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 
-class _Door(NamedTuple):
-    """Where a connection goes."""
+class _Target(NamedTuple):
+    """Where a call goes."""
 
     parts: SplitResult
     host: str
@@ -75,34 +75,34 @@ async def send(
     tls: ssl.SSLContext | None = None,
 ) -> Answer:
     """Make one call, or raise ServiceFailed. `private` says whether private addresses may be called. An answer whose
-    head came in time counts, also where its body does not end."""
-    access = _access(url)
-    reading = _Reading()
+    headers arrived in time counts, even if its body does not end."""
+    target = _parsed(url)
+    answer_reader = _AnswerReader()
     try:
         async with asyncio.timeout(seconds):
-            reader, writer = await _connected(access, await _looked_up(access, private), tls)
+            reader, writer = await _connect(target, await _look_up(target, private), tls)
             try:
-                writer.write(_head(method, access, headers or {}, body) + body)
+                writer.write(_head(method, target, headers or {}, body) + body)
                 await writer.drain()
-                await reading.read(reader)
+                await answer_reader.read(reader)
             finally:
                 writer.transport.abort()
     except TimeoutError:
-        if not reading.has_head:
+        if not answer_reader.has_head:
             raise ServiceFailed(f"no answer within {seconds:g} s") from None
     except ssl.SSLError as error:
         raise ServiceFailed(f"no secure connection: {error.reason or type(error).__name__}") from None
     except OSError as error:
         raise ServiceFailed(f"no connection: {error.strerror or type(error).__name__}") from None
-    except ValueError:  # the rules for names and addresses are many, and some are only known further down
-        raise ServiceFailed(_NOT_PROPER) from None
+    except ValueError:  # some rules for host names and addresses are only checked when the call is made
+        raise ServiceFailed(_NOT_VALID) from None
     except httptools.HttpParserError:
-        raise ServiceFailed("the answer is not proper HTTP") from None
-    return reading.answer()
+        raise ServiceFailed("the answer is not valid HTTP") from None
+    return answer_reader.answer()
 
 
 def check_literal(url: str, private: bool) -> None:
-    """Refuse an address that names a private one outright; a name is looked up when it is called."""
+    """Refuse a URL whose host is a private address. A host name is looked up and checked when it is called."""
     host = urlsplit(url).hostname or ""
     literal = _literal(host)
     if not private and (host == "localhost" or host.endswith(".localhost") or (literal and not is_public(literal))):
@@ -110,7 +110,7 @@ def check_literal(url: str, private: bool) -> None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the open internet, also where it only carries another one within it."""
+    """Whether an address is public. Of an IPv6 address that contains an IPv4 address, the IPv4 address counts."""
     if isinstance(address, IPv6Address):
         if inner := _carried(address):
             return is_public(inner)
@@ -122,7 +122,7 @@ def is_public(address: Address) -> bool:
 
 
 def _carried(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address within one of IPv6, where there is one."""
+    """The IPv4 address that an IPv6 address contains, if any."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:
@@ -134,61 +134,61 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def _access(url: str) -> _Door:
+def _parsed(url: str) -> _Target:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ServiceFailed(_NOT_PROPER) from None
+        raise ServiceFailed(_NOT_VALID) from None
     if parts.scheme not in {"http", "https"} or not host:
         raise ServiceFailed("the address is neither http nor https")
     tls = parts.scheme == "https"
-    return _Door(parts, host, port or (443 if tls else 80), tls)
+    return _Target(parts, host, port or (443 if tls else 80), tls)
 
 
-async def _looked_up(access: _Door, private: bool) -> list[str]:
-    """All addresses of a host. One that may not be called makes them all suspect."""
-    if (literal := _literal(access.host)) is not None:
+async def _look_up(target: _Target, private: bool) -> list[str]:
+    """All addresses of a host. If one of them is private and `private` is not set, none may be called."""
+    if (literal := _literal(target.host)) is not None:
         found = [str(literal)]
     else:
         loop = asyncio.get_running_loop()
         try:
             rows = await loop.run_in_executor(
-                _lookups(), lambda: socket.getaddrinfo(access.host, access.port, type=socket.SOCK_STREAM)
+                _lookups(), lambda: socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
             )
         except (socket.gaierror, UnicodeError) as error:
-            problem = error.strerror if isinstance(error, socket.gaierror) else "the name is not a proper one"
+            problem = error.strerror if isinstance(error, socket.gaierror) else "the name is not valid"
             raise ServiceFailed(f"no address: {problem}") from None
         found = list(dict.fromkeys(str(row[4][0]) for row in rows))
     if not private and not all(is_public(ip_address(address)) for address in found):
-        raise AddressRefused(access.host)
+        raise AddressRefused(target.host)
     return found
 
 
-async def _connected(
-    access: _Door, addresses: list[str], tls: ssl.SSLContext | None
+async def _connect(
+    target: _Target, addresses: list[str], tls: ssl.SSLContext | None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first address that answers. Nothing was sent to those before it."""
-    context = (tls or _context()) if access.tls else None
-    name = access.host if access.tls else None
-    trouble: OSError = ConnectionError("no address")
+    """A connection to the first address that answers. Nothing is sent to the others."""
+    context = (tls or _context()) if target.tls else None
+    name = target.host if target.tls else None
+    last_error: OSError = ConnectionError("no address")
     for address in addresses:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                return await asyncio.open_connection(address, access.port, ssl=context, server_hostname=name)
-        except OSError as error:  # also a time-out of ours; the caller's passes through as a cancellation
-            trouble = error
-    if isinstance(trouble, TimeoutError):
+                return await asyncio.open_connection(address, target.port, ssl=context, server_hostname=name)
+        except OSError as error:  # includes the timeout above; the caller's timeout is a cancellation and goes through
+            last_error = error
+    if isinstance(last_error, TimeoutError):
         raise ServiceFailed(f"no connection within {CONNECT_SECONDS:g} s")
-    raise trouble
+    raise last_error
 
 
-def _head(method: str, access: _Door, headers: Mapping[str, str], body: bytes) -> bytes:
-    parts = access.parts
+def _head(method: str, target: _Target, headers: Mapping[str, str], body: bytes) -> bytes:
+    parts = target.parts
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     if parts.query:
         path += "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._[]")
-    host = f"[{access.host}]" if ":" in access.host else access.host.encode("idna").decode("ascii")
+    host = f"[{target.host}]" if ":" in target.host else target.host.encode("idna").decode("ascii")
     if parts.port is not None:
         host += f":{parts.port}"
     lines = {"host": host, "user-agent": USER_AGENT, "accept-encoding": "identity", "connection": "close", **headers}
@@ -198,8 +198,8 @@ def _head(method: str, access: _Door, headers: Mapping[str, str], body: bytes) -
     return f"{method} {path} HTTP/1.1\r\n{text}\r\n".encode("ascii")
 
 
-class _Reading:
-    """Reads one answer. Those that only announce it (100, 103) are passed over."""
+class _AnswerReader:
+    """Reads one answer. Interim answers (100, 103) are skipped."""
 
     def __init__(self) -> None:
         self.has_head = False
@@ -210,7 +210,7 @@ class _Reading:
         self._parser = httptools.HttpResponseParser(self)
 
     async def read(self, reader: asyncio.StreamReader) -> None:
-        """Read to the end, or to the limit."""
+        """Read to the end of the answer, or to the limit."""
         taken = 0
         while not self._ended and taken < ANSWER_LIMIT:
             try:
@@ -227,7 +227,7 @@ class _Reading:
             raise ServiceFailed("the answer is too long" if taken >= ANSWER_LIMIT else "the connection was closed")
 
     def answer(self) -> Answer:
-        """What was read."""
+        """The answer as far as it was read."""
         return Answer(self._status, self._headers, self._body)
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -1,7 +1,7 @@
-"""What falls due by the clock on the wall: at the end of the day, whoever still waits is sent home.
+"""The end of the day: people who still wait some time after closing (`clear_after_minutes`) lose their place.
 
-Every keeper looks; the store does it once for each day, however many of them do, and also after a night in which none
-was there.
+Every keeper checks for it. The store ends each day once, however many keepers ask, and also if no keeper ran at the
+time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fairline.store import Configured, Store
 
 log = structlog.get_logger()
 
-#: How many tickets one step looks at: the store must not be held up for long.
+#: How many tickets one step reads, so that it does not block the store for long.
 STEP = 500
 MINUTE_MS = 60_000
 
 
 class Schedules:
-    """The ends of days. What was done is remembered only to spare the store a question."""
+    """Ends the days of queues. It remembers which days have ended only to save calls to the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -27,13 +27,13 @@ class Schedules:
         self._done: dict[QueueId, int] = {}
 
     async def keep(self, queue: QueueId) -> bool:
-        """End the day of a queue, if it is time and nobody has. Answers whether its days end at all."""
+        """End the day of a queue if it is due and has not ended yet. Returns whether the queue ends its days at all."""
         snapshot = await self._store.snapshot(queue)
-        known = self._configured.get(queue)
-        if known is None or known.version != snapshot.version:
-            known = self._configured[queue] = await self._store.settings(queue)
-        minutes = known.settings.clear_after_minutes
-        calendar = known.settings.calendar
+        configured = self._configured.get(queue)
+        if configured is None or configured.version != snapshot.version:
+            configured = self._configured[queue] = await self._store.settings(queue)
+        minutes = configured.settings.clear_after_minutes
+        calendar = configured.settings.calendar
         if minutes is None or not calendar.limited:
             return False
         closing = calendar.last_closing(snapshot.now - minutes * MINUTE_MS)

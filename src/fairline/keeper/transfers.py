@@ -1,8 +1,8 @@
-"""Transfers that broke off: whoever is on the way from one queue to another gets there.
+"""Interrupted transfers: a person on the way from one queue to another gets there.
 
-A transfer is three steps on two queues (see `Counter.transfer`). Where the worker dies between them, someone is left
-put aside in the queue they were sent to. Every keeper looks, and goes on from where it broke off; a step that is done
-twice changes nothing the second time.
+A transfer is three steps on two queues (see `WalkIn.transfer`). If the worker dies between them, a ticket
+stays on hold in the queue it was sent to. Every keeper checks for these and continues the transfer from there. A step
+that is done twice changes nothing the second time.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from fairline.store import Arriving, Store
 
 log = structlog.get_logger()
 
-#: A transfer that takes longer than so many ms has broken off.
-BROKEN_OFF_MS = 15_000
-#: How many one round looks at.
+#: A transfer that takes longer than this many milliseconds was interrupted.
+INTERRUPTED_MS = 15_000
+#: How many transfers one round reads.
 STEP = 100
 
 
 class Transfers:
-    """Finishes what broke off. It remembers nothing."""
+    """Finishes interrupted transfers. It keeps no state."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def keep(self, queue: QueueId) -> bool:
-        """Finish the transfers to a queue that have been under way for too long. Answers whether any were under way."""
+        """Finish the transfers to a queue that have been under way for too long. Returns whether any are under way."""
         found = await self._store.arriving(queue, STEP)
         if not found:
             return False
         now = await self._store.time()
         for each in found:
-            if now - each.ticket.joined > BROKEN_OFF_MS:
+            if now - each.ticket.joined > INTERRUPTED_MS:
                 await self._finish(queue, each)
         return True
 
@@ -45,14 +45,14 @@ class Transfers:
         try:
             action = await self._end_there(queue, arriving)
         except (TransitionRefused, TicketNotFound, QueueNotFound):
-            return  # it changed at this moment: the next round knows how
+            return  # the ticket changed at this moment: the next round continues
         await self._store.act(queue, action, [number])
         how = "finished" if action is Action.RELEASE else "undone"
         log.warning("queue.transfer_mended", queue=queue, ticket=number, came=arriving.came.queue, how=how)
 
     async def _end_there(self, queue: QueueId, arriving: Arriving) -> Action:
-        """See that they are out of the queue they come from; answers what is to be done here. Where nothing is known of
-        their ticket any more they stay: someone in line who does not come is better than someone who is lost."""
+        """Make sure that the ticket has left the queue it comes from. Returns the action for the ticket here. If the
+        earlier ticket is gone, this one stays in line: a person who does not come is better than one who is lost."""
         came, ticket = arriving.came, arriving.ticket
         before = await self._ticket(came)
         if before is None:

@@ -1,4 +1,4 @@
-"""Webhooks: what each is told of what happened, and how it is posted, signed."""
+"""Webhooks: which events each webhook receives, and the signed POST that sends them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairline.keeper.outbound import send
 from fairline.store import Delivery, NewDelivery, Store
 
 KIND = "webhook"
-#: What a receiver has for its whole answer.
+#: The time that a receiver has for its whole answer.
 ANSWER_SECONDS = 10.0
 
 
@@ -34,7 +34,7 @@ _kind = msgspec.json.Decoder(_Kind).decode
 
 
 async def post(hook: Webhook, private: bool, delivery: Delivery, seconds: float = ANSWER_SECONDS) -> Outcome:
-    """Post one delivery. Anything but a 2xx is a failure; 410 says that nobody will ever want it."""
+    """Post one delivery. Any answer but 2xx is a failure, and 410 is final."""
     headers = {
         "content-type": "application/json",
         "x-fairline-event": _kind(delivery.payload).type,
@@ -48,16 +48,16 @@ async def post(hook: Webhook, private: bool, delivery: Delivery, seconds: float 
         return Outcome(sent=False, error=error.message)
     if answer.ok:
         return Outcome(sent=True)
-    told = f"answered {answer.status}"
+    reason = f"answered {answer.status}"
     if 300 <= answer.status < 400:
-        told += ", and redirects are not followed"
+        reason += ", and redirects are not followed"
     return Outcome(
-        sent=False, error=told, final=answer.status == 410, retry_after=_seconds(answer.headers.get("retry-after"))
+        sent=False, error=reason, final=answer.status == 410, retry_after=_seconds(answer.headers.get("retry-after"))
     )
 
 
 def _seconds(text: str | None) -> float | None:
-    """A Retry-After in seconds; one with a date is left to our own patience."""
+    """The seconds of a Retry-After header. One with a date is ignored, and the retry policy applies."""
     try:
         seconds = float(text or "")
     except ValueError:
@@ -66,7 +66,7 @@ def _seconds(text: str | None) -> float | None:
 
 
 class HookBox:
-    """The outbox of one webhook, and how it is emptied."""
+    """The outbox of one webhook."""
 
     kind = KIND
 
@@ -78,27 +78,27 @@ class HookBox:
         self._private = private
 
     def covers(self, queue: QueueId) -> bool:
-        """Whether it wants to know of a queue."""
+        """Whether the webhook takes events of a queue."""
         return self._hook.covers(queue)
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
-        """What it is told of events: of themselves, and the notices that people are sent, as it wishes."""
-        new_deliveries = await self._told(queue, [event for event in events if self._hook.wants(event)])
+        """The deliveries for some events: the events themselves, and the notices to people, as the webhook wants."""
+        new_deliveries = await self._event_deliveries(queue, [event for event in events if self._hook.wants(event)])
         if self._hook.wants_notices:
             whole = self._hook.include_person
-            new_deliveries += await self._notice_writer.new_deliveries(self.id, queue, events, _reached, whole=whole)
+            new_deliveries += await self._notice_writer.new_deliveries(self.id, queue, events, _reachable, whole=whole)
         return new_deliveries
 
     async def send(self, delivery: Delivery) -> Outcome:
-        """Post one; a notice only while it is still true, and not one too many."""
+        """Post one delivery. A notice is posted only if it is still true and its recipient is below the limit."""
         unsent = await self._unsent(delivery) if _kind(delivery.payload).type == NOTICE else None
         return unsent or await post(self._hook, self._private, delivery)
 
     async def _unsent(self, delivery: Delivery) -> Outcome | None:
         notice = unpacked(delivery.payload)
-        return await self._notice_writer.unsent(self.id, delivery, notice, _counted(notice.to))
+        return await self._notice_writer.unsent(self.id, delivery, notice, _limit_key(notice.to))
 
-    async def _told(self, queue: QueueId, events: list[Event]) -> list[NewDelivery]:
+    async def _event_deliveries(self, queue: QueueId, events: list[Event]) -> list[NewDelivery]:
         if not events:
             return []
         hook = self._hook
@@ -108,8 +108,8 @@ class HookBox:
         for event in events:
             number, ticket = event.ticket, tickets.get(event.ticket or 0)
             printed = None if number is None else label(prefix, number, ticket.serial if ticket else "")
-            told = body_of(hook, queue, event, printed, ticket.person if ticket and hook.include_person else None)
-            new_deliveries.append(NewDelivery(told.id, told.text()))
+            body = body_of(hook, queue, event, printed, ticket.person if ticket and hook.include_person else None)
+            new_deliveries.append(NewDelivery(body.id, body.text()))
         return new_deliveries
 
     async def _tickets(self, queue: QueueId, events: list[Event]) -> dict[int, Ticket]:
@@ -118,13 +118,13 @@ class HookBox:
         return {ticket.number: ticket for ticket in found if ticket is not None}
 
 
-def _counted(to: Recipient | None) -> str:
-    """Whom a gateway writes to, as it is counted: the phone, or where there is none the mailbox."""
+def _limit_key(to: Recipient | None) -> str:
+    """The phone or else the mailbox that a gateway writes to: notices are limited by it."""
     if to is None:
         return ""
     return to.phone or (mailbox(to.email) if to.email else "")
 
 
-def _reached(person: Person) -> bool:
-    """Whether a gateway could find someone. Most people in a line of a website left nothing to find them by."""
+def _reachable(person: Person) -> bool:
+    """Whether a gateway could reach a person. Most people in a website's line left no contact details."""
     return bool(person.phone or person.email or person.user_id)

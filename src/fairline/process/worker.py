@@ -20,8 +20,8 @@ import uvicorn
 from fairline.domain.mail import relay_of
 from fairline.domain.tokens import Keyring
 from fairline.errors import StoreError
-from fairline.keeper import Keeper, process_name
 from fairline.keeper.dispatch import Dispatch
+from fairline.keeper.keeper import Keeper, process_name
 from fairline.keeper.mail import Mailer
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs

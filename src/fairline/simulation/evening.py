@@ -24,7 +24,7 @@ from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.tokens import Keyring
 from fairline.errors import FairlineError, StoreError
-from fairline.keeper import SWEEP_SECONDS, Keeper
+from fairline.keeper.keeper import SWEEP_SECONDS, Keeper
 from fairline.service.answers import JoinAnswer
 from fairline.service.fairline import Fairline
 from fairline.simulation.people import Person, Scenario, draw_people

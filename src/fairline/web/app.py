@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from fairline.errors import FairlineError
-from fairline.keeper import Keeper
+from fairline.keeper.keeper import Keeper
 from fairline.web.admin import admin_operations
 from fairline.web.api.boards import Boards
 from fairline.web.api.forward_auth import ForwardAuth

@@ -269,7 +269,7 @@ def test_settings_are_saved_and_a_conflict_shows_what_changed_meanwhile(night: N
     soon(lambda: night.queue()["name"] == "Winter Sale 2027", "saved")
     assert night.queue()["grace_seconds"] == 45
     seen_soon(shown(page, "name"), "Winter Sale 2027")
-    page.get_by_label("Session at most").fill("1")
+    page.get_by_label("Longest session").fill("1")
     do(page, "save-settings").click()
     expect(page.locator("#group-inside .wrong:visible")).to_contain_text("must be at least session_seconds")
     page.get_by_role("button", name="Discard").click()

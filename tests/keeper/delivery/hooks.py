@@ -12,22 +12,22 @@ from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Person
 from fairline.domain.tokens import Keyring
 from fairline.domain.webhook import Topic, Webhook
-from fairline.keeper.delivery import Patience
+from fairline.keeper.delivery import RetryPolicy
 from fairline.keeper.dispatch import Dispatch
 from fairline.service.fairline import Fairline
 from fairline.store import Arrival, BoxCounts, Store
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.receiver import Receiver
 from tests.web.inside import until
 
 #: As patient as a test can be.
-QUICK = Patience(tries=4, first=0.05, factor=2, most=0.2)
+QUICK = RetryPolicy(tries=4, first=0.05, factor=2, most=0.2)
 
 
 async def hook_for(
     store: Store, receiver: Receiver, queue: QueueId | None, *events: Topic, person: bool = False
 ) -> Webhook:
-    return await WebhookDesk(store, private=True).create(receiver.url, queue, events, person, active=True)
+    return await WebhookManager(store, private=True).create(receiver.url, queue, events, person, active=True)
 
 
 def service_of(store: Store) -> Fairline:
@@ -50,7 +50,7 @@ async def at_work(*keepers: Dispatch) -> AsyncIterator[None]:
 async def kept(store: Store, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[str]]:
     """This many keepers deliver the webhooks; counts what became of the tries."""
     outcomes: Counter[str] = Counter()
-    given = {"private": True, "round_seconds": 0.02, "patience": QUICK, **options}
+    given = {"private": True, "round_seconds": 0.02, "retry_policy": QUICK, **options}
 
     def note(_: str, became: str) -> None:
         outcomes[became] += 1

@@ -16,13 +16,13 @@ from fairline.domain.queue import QueueId
 from fairline.domain.webhook import Topic
 from fairline.errors import DeliveryNotFound
 from fairline.keeper import dispatch
-from fairline.keeper.delivery import AT_ONCE, DeliveryWorker, Outcome, Patience
+from fairline.keeper.delivery import AT_ONCE, DeliveryWorker, Outcome, RetryPolicy
 from fairline.keeper.dispatch import Dispatch
 from fairline.store import Delivery, DeliveryState, NewDelivery, Store
 from fairline.store.postgres import client as postgres
 from fairline.store.valkey import client as valkey
 from fairline.store.valkey.keys import key
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.backends import OWNERS
 from tests.keeper.delivery.hooks import QUICK, counts_of, holds, hook_for, join, kept, service_of
 from tests.receiver import FINE, Answer, Letter, Receiver
@@ -34,7 +34,7 @@ async def test_a_receiver_that_was_down_gets_everything_once_it_is_back(
 ) -> None:
     hook = await hook_for(store, receiver, queue)
     receiver.down()
-    async with kept(store, 2, patience=Patience(tries=12, first=0.05, factor=1.5, most=0.3)) as outcomes:
+    async with kept(store, 2, retry_policy=RetryPolicy(tries=12, first=0.05, factor=1.5, most=0.3)) as outcomes:
         await join(store, queue, 30)
         await until(lambda: outcomes["retried"] >= 40)
         assert await counts_of(store, hook) == (30, 0)
@@ -49,7 +49,7 @@ async def test_a_receiver_that_was_down_gets_everything_once_it_is_back(
 async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be_replayed(
     store: Store, queue: QueueId, receiver: Receiver
 ) -> None:
-    desk = WebhookDesk(store, private=True)
+    manager = WebhookManager(store, private=True)
     hook = await hook_for(store, receiver, queue)
     receiver.answer = lambda _: (500, {}, b"our database password is hunter2")
     with capture_logs() as logs:
@@ -58,16 +58,16 @@ async def test_one_that_fails_is_tried_as_often_as_promised_then_kept_and_can_be
             await holds(store, hook, 0, 3)
             assert set(Counter(receiver.ids).values()) == {QUICK.tries}
             await until(lambda: outcomes == {"retried": 9, "dead": 3})  # answered once the store has recorded it
-            page = await desk.deliveries(hook.id, DeliveryState.DEAD, None, 10)
+            page = await manager.deliveries(hook.id, DeliveryState.DEAD, None, 10)
             assert {(each.error, each.tries) for each in page.deliveries} == {("answered 500", QUICK.tries)}
             receiver.answer = lambda _: FINE
             first = page.deliveries[0].id
-            await desk.replay(hook.id, first)
+            await manager.replay(hook.id, first)
             await holds(store, hook, 0, 2)
             assert receiver.ids[-1] == first
             with pytest.raises(DeliveryNotFound):
-                await desk.replay(hook.id, first)
-            assert await desk.replay_all(hook.id) == 2
+                await manager.replay(hook.id, first)
+            assert await manager.replay_all(hook.id) == 2
             await holds(store, hook, 0, 0)
     assert len(set(receiver.ids)) == 3
     assert len({letter.body for letter in receiver.letters}) == 3  # a try is like the one before it, to the byte
@@ -93,7 +93,7 @@ async def test_a_receiver_that_asks_for_a_pause_gets_it(store: Store, queue: Que
 
     receiver.answer = busy
     hook = await hook_for(store, receiver, queue)
-    async with kept(store, patience=Patience(first=0.01)):
+    async with kept(store, retry_policy=RetryPolicy(first=0.01)):
         await join(store, queue)
         await until(lambda: len(times) == 2)
         await holds(store, hook, 0, 0)
@@ -128,7 +128,7 @@ async def test_a_full_outbox_waits_and_nothing_is_missed(
     monkeypatch.setattr(dispatch, "STEP", 10)
     hook = await hook_for(store, receiver, queue)
     receiver.down()
-    async with kept(store, patience=Patience(first=0.1, factor=1)) as outcomes:
+    async with kept(store, retry_policy=RetryPolicy(first=0.1, factor=1)) as outcomes:
         await join(store, queue, 45)
         await until(lambda: outcomes["retried"] > 20)
         assert (await counts_of(store, hook)).pending <= 12
@@ -176,7 +176,7 @@ async def trim(backend: str, queue: QueueId, keep: int) -> None:
 
 DYING = """
 import asyncio, sys
-from fairline.keeper.delivery import Courier
+from fairline.keeper.delivery import DeliveryWorker
 from fairline.keeper.webhooks import post
 from fairline.store import open_store
 from functools import partial
@@ -184,8 +184,8 @@ from functools import partial
 async def main(url, hook_id):
     store = await open_store(url)
     hook = await store.registry.webhook(hook_id)
-    courier = Courier(store.outbox, "webhook", round_seconds=0.02, claim_seconds=1)
-    await courier.run(lambda: {hook.id: partial(post, hook, True)})
+    worker = DeliveryWorker(store.outbox, "webhook", round_seconds=0.02, claim_seconds=1)
+    await worker.run(lambda: {hook.id: partial(post, hook, True)})
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -222,7 +222,7 @@ async def test_a_channel_is_a_plain_function(store: Store) -> None:
             raise ValueError("the pigeon does not understand")
         return Outcome(sent=True)
 
-    delivery_worker = DeliveryWorker(store.outbox, "pigeon", patience=Patience(tries=1))
+    delivery_worker = DeliveryWorker(store.outbox, "pigeon", retry_policy=RetryPolicy(tries=1))
     with capture_logs() as logs:
         await delivery_worker.round({box: by_pigeon})
         await delivery_worker.idle()
@@ -233,9 +233,9 @@ async def test_a_channel_is_a_plain_function(store: Store) -> None:
 
 
 def test_patience_is_what_is_promised() -> None:
-    pauses = [Patience().pause(tries, None) for tries in range(1, 12)]
+    pauses = [RetryPolicy().pause(tries, None) for tries in range(1, 12)]
     assert 0.8 <= pauses[0] <= 1.2
     assert all(2880 <= pause <= 4320 for pause in pauses[-3:])
     assert 3 * 3600 < sum(pauses) < 5 * 3600
-    assert Patience().pause(1, 90) == 90
-    assert Patience().pause(1, 1e9) == 3600
+    assert RetryPolicy().pause(1, 90) == 90
+    assert RetryPolicy().pause(1, 1e9) == 3600

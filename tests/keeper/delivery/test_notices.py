@@ -17,7 +17,7 @@ from fairline.domain.mail import Relay, Security
 from fairline.domain.queue import QueueId, checked
 from fairline.domain.ticket import Action
 from fairline.domain.webhook import Topic, Webhook
-from fairline.keeper.delivery import ROUND_SECONDS, Patience
+from fairline.keeper.delivery import ROUND_SECONDS, RetryPolicy
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.mail import BOX, Mailer
 from fairline.keeper.notices import MOST_NOTICES
@@ -26,7 +26,7 @@ from fairline.service.dead_letters import DeadLetters
 from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn as Desk
 from fairline.store import DeliveryState, Store
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.keeper.delivery.hooks import at_work, hook_for, service_of
 from tests.mailbox import Mailbox
@@ -34,7 +34,7 @@ from tests.receiver import FINE, Receiver
 from tests.web.inside import until
 
 #: As patient as a test can be.
-QUICK = Patience(tries=60, first=0.05, factor=1.2, most=0.1)
+QUICK = RetryPolicy(tries=60, first=0.05, factor=1.2, most=0.1)
 ALL = ("joined", "nearly", "called", "returned", "transferred")
 PUBLIC = "https://line.example"
 
@@ -79,7 +79,7 @@ async def gateway(store: Store, receiver: Receiver, *topics: Topic, person: bool
 async def kept(service: Fairline, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[tuple[str, str]]]:
     """This many keepers deliver from the outboxes; counts what became of the tries."""
     outcomes: Counter[tuple[str, str]] = Counter()
-    given = {"private": True, "public_url": PUBLIC, "round_seconds": 0.02, "patience": QUICK, **options}
+    given = {"private": True, "public_url": PUBLIC, "round_seconds": 0.02, "retry_policy": QUICK, **options}
     made = [Dispatch(service, on_outcome=lambda *what: outcomes.update([what]), **given) for _ in range(keepers)]
     await made[0].take()  # the outbox of mail is open from here on
     async with at_work(*made):
@@ -231,7 +231,9 @@ async def test_after_a_minute_in_which_nobody_could_be_reached_everyone_is_told_
     mailbox.down()
     loop = asyncio.get_running_loop()
     people = range(1, 31)
-    async with kept(service, 2, mailer=mailer(mailbox), patience=Patience(), round_seconds=ROUND_SECONDS) as outcomes:
+    async with kept(
+        service, 2, mailer=mailer(mailbox), retry_policy=RetryPolicy(), round_seconds=ROUND_SECONDS
+    ) as outcomes:
         began = loop.time()
         for number in people:
             await join(service, queue, f"p{number}", phone=f"+414466818{number:02}", email=f"p{number}@example.com")
@@ -357,7 +359,7 @@ async def test_without_personal_data_a_notice_says_neither_who_nor_the_link(
 async def test_only_who_asks_for_notices_has_them_and_only_of_what_the_queue_tells(
     service: Fairline, queue: QueueId, receiver: Receiver
 ) -> None:
-    await WebhookDesk(service.store, private=True).create(receiver.url, queue, (), True, active=True)
+    await WebhookManager(service.store, private=True).create(receiver.url, queue, (), True, active=True)
     await gateway(service.store, receiver)
     await service.configure(
         queue, {"notices": ("called",), "texts": {"notice_called.de": "Los, {label}! {nonsense} {}"}}

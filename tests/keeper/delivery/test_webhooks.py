@@ -19,8 +19,8 @@ from fairline.domain.ticket import Action
 from fairline.domain.webhook import Topic, signature
 from fairline.errors import InvalidRequest, QueueNotFound, TooManyWebhooks, WebhookNotFound
 from fairline.store import DeliveryState, Store
-from fairline.web.admin import webhook_desk as desk_module
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin import webhook_manager as manager_module
+from fairline.web.admin.webhook_manager import WebhookManager
 from tests.keeper.delivery.hooks import counts_of, holds, hook_for, join, kept
 from tests.receiver import Receiver
 from tests.web.inside import until
@@ -122,42 +122,42 @@ async def test_nothing_is_sent_into_the_house_unless_that_is_set(
     store: Store, queue: QueueId, receiver: Receiver
 ) -> None:
     with pytest.raises(InvalidRequest, match="webhook_private_addresses"):
-        await WebhookDesk(store, private=False).create(receiver.url, queue, (), include_person=False, active=True)
-    # A number written otherwise means nothing until it is looked up.
+        await WebhookManager(store, private=False).create(receiver.url, queue, (), include_person=False, active=True)
+    # What is written otherwise tells nothing until it is looked up.
     sly = receiver.url.replace("127.0.0.1", "2130706433")
-    hook = await WebhookDesk(store, private=False).create(sly, queue, (), include_person=False, active=True)
+    hook = await WebhookManager(store, private=False).create(sly, queue, (), include_person=False, active=True)
     async with kept(store, private=False):
         await join(store, queue)
         await holds(store, hook, 0, 1)
-    outcome, _ = await WebhookDesk(store, private=False).ping(hook.id)
+    outcome, _ = await WebhookManager(store, private=False).ping(hook.id)
     assert not outcome.sent
     assert "private address" in outcome.error
     assert receiver.letters == []
 
 
 async def test_one_that_is_paused_goes_on_from_where_it_was(store: Store, queue: QueueId, receiver: Receiver) -> None:
-    desk = WebhookDesk(store, private=True)
+    manager = WebhookManager(store, private=True)
     hook = await hook_for(store, receiver, queue)
-    await desk.change(hook.id, {"active": False})
+    await manager.change(hook.id, {"active": False})
     bystander = Receiver()
     await hook_for(store, bystander, queue)
     async with kept(store):
         await join(store, queue, 3)
         await until(lambda: len(bystander.letters) == 3)
         assert receiver.letters == []
-        await desk.change(hook.id, {"active": True})
+        await manager.change(hook.id, {"active": True})
         await until(lambda: len(receiver.letters) == 3)
     bystander.down()
 
 
 async def test_what_is_removed_is_not_told_any_more(store: Store, queue: QueueId, receiver: Receiver) -> None:
-    desk = WebhookDesk(store, private=True)
+    manager = WebhookManager(store, private=True)
     hook = await hook_for(store, receiver, queue)
     receiver.down()
     async with kept(store) as outcomes:
         await join(store, queue, 3)
         await until(lambda: outcomes["retried"] > 0)
-        await desk.remove(hook.id)
+        await manager.remove(hook.id)
         receiver.up()
         await join(store, queue, 3)
         other = await hook_for(store, receiver, queue)
@@ -167,17 +167,17 @@ async def test_what_is_removed_is_not_told_any_more(store: Store, queue: QueueId
     assert len(receiver.letters) == 1
     assert await counts_of(store, hook) == (0, 0)
     with pytest.raises(WebhookNotFound):
-        await desk.remove(hook.id)
+        await manager.remove(hook.id)
 
 
 async def test_there_is_an_end_to_how_many_there_may_be(
     store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk_module, "MOST", 1)
+    monkeypatch.setattr(manager_module, "MOST", 1)
     await hook_for(store, receiver, None)
     with pytest.raises(TooManyWebhooks):
         await hook_for(store, receiver, None)
-    monkeypatch.setattr(desk_module, "MOST", 2)
+    monkeypatch.setattr(manager_module, "MOST", 2)
     with pytest.raises(QueueNotFound):
         await hook_for(store, receiver, QueueId("nowhere"))
 

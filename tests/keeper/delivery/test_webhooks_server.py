@@ -113,5 +113,5 @@ def test_the_command_line(server: RunningServer, receiver: Receiver) -> None:
     assert "paused" in run("pause", hook)
     assert "active" in run("resume", hook)
     assert "1 is sent again" in run("replay", hook)
-    assert "is gone" in run("remove", hook)
+    assert "is removed" in run("remove", hook)
     run("test", hook, code=1)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from fairline.domain.tokens import Keyring
-from fairline.keeper import Keeper
+from fairline.keeper.keeper import Keeper
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store

@@ -73,7 +73,7 @@ BEYOND_SCHEMA = {
 #: JSON Schema takes 34.0 for a whole number, and knows nothing of NUL, of halves of surrogate pairs, and of how a queue
 #: is set.
 BEYOND_JSON = re.compile(
-    r"got `float`|whole number .*; got -?\d+\.0$|NUL|proper JSON|valid Unicode|without a sign of life"
+    r"got `float`|whole number .*; got -?\d+\.0$|NUL|proper JSON|valid Unicode|without a heartbeat"
 )
 #: What a queue that is as it should be answers to a request that is as it should be.
 TURNED_AWAY = {"queue_full", "queue_maintenance", "queue_closed"}

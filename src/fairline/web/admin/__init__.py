@@ -1,10 +1,11 @@
-"""For operators: settings, history, calling people, tickets, figures, passes, keys, webhooks, mail, audit, health."""
+"""The operators' API: settings, history, calling people, tickets, statistics, priority passes, keys, webhooks, mail,
+audit, health."""
 
 from __future__ import annotations
 
 from fairline.web.admin.audit import Audit
-from fairline.web.admin.desk_view import Floors
 from fairline.web.admin.desks import Desks
+from fairline.web.admin.floor import Floors
 from fairline.web.admin.health import Health
 from fairline.web.admin.history import History
 from fairline.web.admin.keys import Keys, Passes
@@ -26,7 +27,7 @@ __all__ = ["admin_operations"]
 
 
 def admin_operations(context: Context, drawing: Drawing) -> list[Operation]:
-    """The operators' calls."""
+    """All operations of the operators' API."""
     operators = Operators(context)
     parts = (
         Queues(operators, drawing),

@@ -1,8 +1,8 @@
-"""Who calls as an operator, and what they may do.
+"""Checks the admin key of a call, and the sessions of the dashboard.
 
-A program sends its key with every call. Someone at the dashboard signs in with it once, and from then on a cookie says
-which key it was: no script can read it, with it nothing can be changed from another site, and signing out ends it,
-wherever it was copied to.
+A program sends its key with every call. A person signs in at the dashboard with the key once, and from then on a cookie
+names the key. No script can read the cookie, another site cannot use it to change anything, and signing out ends the
+session, even for a copied cookie.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from hashlib import blake2b
 
 from fairline.domain.tokens import AdminClaims
-from fairline.errors import FairlineError, KeyInvalid, RateLimited, TokenError
+from fairline.errors import CrossSite, KeyInvalid, KeyMissing, RateLimited, SignedOut, TokenError
 from fairline.service.admin_keys import AdminKeys, id_of, require_role
 from fairline.store import AdminKey, Role
 from fairline.web.admin.wrong_keys import WrongKeys
@@ -21,48 +21,18 @@ from fairline.web.context import Context
 from fairline.web.server.http import Request
 
 ADMIN_COOKIE = "fairline_admin"
-#: How long someone stays signed in.
+#: How long a session of the dashboard lasts.
 SESSION_SECONDS = 12 * 3600
-#: A form of another site cannot send a header of its own.
+#: The header that the dashboard sends with every change. A form of another site cannot send it.
 OWN_HEADER = b"x-fairline-admin"
-#: How often one address may try to sign in, right or wrong.
+#: How often one address may try to sign in, with a right or a wrong key, in this many seconds.
 TRIES, TRIES_SECONDS = 10, 60.0
-#: The store keeps as a try of this that a session was ended.
+#: The rate limit that records the end of a session: a session with an attempt counted here is over.
 SIGN_OUT = "sign-out"
 
 
-class KeyMissing(FairlineError):
-    """No admin key came with the call."""
-
-    code = "key_missing"
-
-    def __init__(self) -> None:
-        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
-
-
-class SignedOut(FairlineError):
-    """The session of the dashboard is over."""
-
-    code = "signed_out"
-
-    def __init__(self) -> None:
-        super().__init__("You are signed out: the session is over, or its key was taken away. Sign in at /admin.")
-
-
-class CrossSite(FairlineError):
-    """A call without a key of its own did not come from the dashboard."""
-
-    code = "cross_site"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This call came without an admin key, and not from the dashboard. Programs send their key as "
-            "'Authorization: Bearer …'; behind a proxy, set public_url, or see that it hands on the Host header."
-        )
-
-
 class Access:
-    """What opens the operators' calls."""
+    """Checks who may make the operators' calls."""
 
     def __init__(self, context: Context) -> None:
         self.keys = AdminKeys(context.service)
@@ -72,7 +42,7 @@ class Access:
         self._wrong = WrongKeys(self._registry, context.settings.wrong_keys_per_minute)
 
     async def check(self, request: Request, needs: Role) -> AdminKey:
-        """Whose key came with a call, if it allows enough."""
+        """The key that came with a call, if its role is sufficient; an error otherwise."""
         text = request.bearer()
         key = await (self._by_text(text, request) if text else self._by_cookie(request))
         return require_role(key, needs)
@@ -81,15 +51,15 @@ class Access:
         return await self._wrong.look_up(self._who(request), id_of(text), lambda: self.keys.of_text(text))
 
     def _who(self, request: Request) -> str:
-        """Where a call comes from, as tries are counted: no address is kept."""
+        """The caller's address as a keyed digest, for counting attempts. The address itself is not stored."""
         address = self._context.proxies.counted_address(request).encode()
         return blake2b(address, key=self._keyring.digest_key, person=b"sign in").hexdigest()[:32]
 
     # The dashboard
 
     async def sign_in(self, text: str, request: Request) -> tuple[AdminKey, str]:
-        """Whose key this is, and the cookie that says so from now on. However many workers there are, one address has
-        so many tries: RateLimited. The answer to a wrong key is the same whatever is wrong with it."""
+        """The key of this text, and the value of the session cookie. Raises RateLimited after TRIES attempts of one
+        address at all workers together, and the same KeyInvalid for every wrong key."""
         wait = await self._registry.limit(self._who(request), "sign-in", TRIES, TRIES_SECONDS)
         if wait > 0:
             raise RateLimited("address", wait)
@@ -101,7 +71,7 @@ class Access:
         return key, self._keyring.admins.sign(claims)
 
     async def sign_out(self, request: Request) -> None:
-        """End the session of a cookie: from now on it opens nothing, in no browser. One that is over stays so."""
+        """End the session of a cookie, in every browser that has it. A session that is over stays over."""
         with contextlib.suppress(TokenError):
             claims = self._keyring.admins.check(request.cookies.get(ADMIN_COOKIE, ""), time.time())
             await self._registry.limit(claims.session, SIGN_OUT, 1, SESSION_SECONDS)
@@ -112,7 +82,7 @@ class Access:
         token = request.cookies.get(ADMIN_COOKIE)
         if not token:
             raise KeyMissing
-        if not _is_harmless(request):
+        if not _is_safe_from_forms(request):
             raise CrossSite
         try:
             claims = self._keyring.admins.check(token, time.time())
@@ -124,6 +94,6 @@ class Access:
         return key
 
 
-def _is_harmless(request: Request) -> bool:
-    """It changes nothing, or has what no form can send."""
+def _is_safe_from_forms(request: Request) -> bool:
+    """Whether the request changes nothing, or has the header that no form can send."""
     return request.method in ("GET", "HEAD") or request.header(OWN_HEADER) == b"1"

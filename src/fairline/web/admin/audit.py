@@ -1,4 +1,4 @@
-"""The audit log: what was done with admin keys, as operators read it."""
+"""The call that reads the audit log: what was done with admin keys."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Actor(Struct, frozen=True):
 
 
 class EntryAnswer(Struct, frozen=True, kw_only=True):
-    """One thing that was done."""
+    """One action."""
 
     id: str
     at: datetime
     key: Actor
     action: str
-    """By the name it has in the log, such as `queue.configured`."""
+    """The name that it has in the log, such as `queue.configured`."""
     queue: str | None
     ticket: int | None
     detail: dict[str, Any]
     request_id: str
-    """As the answer had it in `X-Request-Id`, and the log has it."""
+    """The id that the answer had in `X-Request-Id` and the log has."""
 
     @classmethod
     def of(cls, entry: AuditEntry) -> EntryAnswer:
-        """An entry as operators see it."""
+        """An entry of the store as an answer."""
         audited = entry.audited
         return cls(
             id=entry.id,
@@ -57,17 +57,17 @@ class EntryAnswer(Struct, frozen=True, kw_only=True):
 
 
 class EntryList(Struct, frozen=True):
-    """Some of the audit log, newest first, and the entry to go on before; null at the end."""
+    """A page of the audit log, newest first. `cursor` is the `before` of the next page, null at the end."""
 
     entries: list[EntryAnswer]
     cursor: str | None
 
 
 class Audit(OperatorCalls):
-    """What operators read of what operators did."""
+    """The call about the audit log."""
 
     def rows(self) -> list[Operation]:
-        """Its call."""
+        """The operations of this class."""
         return [
             self._operators.row(
                 Role.OPERATOR,
@@ -79,7 +79,7 @@ class Audit(OperatorCalls):
                     Query(
                         "queue",
                         QueueName,
-                        "only what was done to this queue; it may be gone by now",
+                        "only actions on this queue, which may have been deleted since",
                         "must be the id of a queue",
                     ),
                     Query("before", Cursor, "only entries before this one: the cursor of the page before"),
@@ -89,7 +89,7 @@ class Audit(OperatorCalls):
         ]
 
     async def all(self, call: Call) -> Response:
-        """The audit log, a page at a time."""
+        """A page of the audit log."""
         args, limit = call.request.args, call.limit(PAGE, USUAL_ENTRIES)
         registry = self._service.store.registry
         found = await registry.audit(args.get("queue") or None, args.get("before") or None, limit + 1)

@@ -1,4 +1,4 @@
-"""Where it is written down what was done with admin keys: the log, and the audit log in the store."""
+"""Records what was done with admin keys, in the log and in the audit log of the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 
 class AuditRecorder:
-    """Writes down what was done. It is done by then: where the audit log cannot be written, the log says so."""
+    """Records actions after they were done. If the audit log cannot be written, the log says so."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -30,10 +30,10 @@ class AuditRecorder:
         ticket: int | None = None,
         **detail: Any,
     ) -> None:
-        """Note what was done, with which key. The detail is small, and tells nothing of the people in line."""
-        named = {"queue": queue, "ticket": ticket, "duration_ms": duration_ms}
-        told = {name: value for name, value in named.items() if value is not None}
-        self.log(key, action, **told, **detail, request_id=request_id)
+        """Record an action and its key. The detail is small, and has no data of the people in line."""
+        optional = {"queue": queue, "ticket": ticket, "duration_ms": duration_ms}
+        fields = {name: value for name, value in optional.items() if value is not None}
+        self.log(key, action, **fields, **detail, request_id=request_id)
         audited = AuditedAction(
             key=key.id,
             name=key.name,
@@ -50,5 +50,5 @@ class AuditRecorder:
             log.error("audit.not_recorded", action=action, by=key.id, request_id=request_id, error=error.message)
 
     def log(self, key: AdminKey, event: str, /, **fields: Any) -> None:
-        """Note in the log alone what changed nothing."""
+        """Record in the log only. For calls that changed nothing."""
         log.info(event, by=key.id, **fields)

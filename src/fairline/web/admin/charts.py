@@ -1,4 +1,4 @@
-"""Small charts as SVG: the numbers become paths and labels here, a template draws them."""
+"""Small SVG charts: the paths and labels are computed here, and a template draws them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-#: The part of the drawing that the data have; labels stand left of it and below.
+#: The size of the plotting area. The labels are to the left of it and below.
 WIDTH, HEIGHT = 640, 150
 
 Values = Sequence[float | None]
 
 
 class Tick(NamedTuple):
-    """A mark on an axis, and where it is."""
+    """A mark on an axis and its place."""
 
     at: float
     label: str
 
 
 class Line(Struct, frozen=True):
-    """One row of values: its name, which colour it has, and its path. `area` closes it down to the axis."""
+    """One series of values: its name, the name of its colour, and its path. `area` closes the path down to the axis."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class Line(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """A drawing: its title, its lines and its axes."""
+    """A chart with its title, its lines and its axes."""
 
     title: str
     unit: str
@@ -41,19 +41,19 @@ class Chart(Struct, frozen=True):
 
 
 def chart(title: str, unit: str, rows: Sequence[tuple[str, str, Values]], labels: Sequence[str]) -> Chart:
-    """Rows of values, each with its name and the name of its colour, over the labels of their moments."""
+    """A chart of series, each with its name, the name of its colour and its values; `labels` are for the time axis."""
     top = nice(max((value for _, _, values in rows for value in values if value is not None), default=0))
     return Chart(
         title=title,
         unit=unit,
         lines=[_line(name, kind, values, top) for name, kind, values in rows],
         ups=[Tick(HEIGHT * (1 - share), _number(top * share)) for share in (0, 0.5, 1)],
-        alongs=[Tick(_across(at, len(labels)), labels[at]) for at in _marked(len(labels))],
+        alongs=[Tick(_x_of(at, len(labels)), labels[at]) for at in _labelled(len(labels))],
     )
 
 
 def nice(most: float) -> float:
-    """The end of an axis: a round number that is not less, and that has a half worth writing."""
+    """The end of an axis: a round number that is at least `most`, and whose half is round too."""
     if most <= 2:
         return 2.0
     unit = 10.0 ** math.floor(math.log10(most))
@@ -61,11 +61,11 @@ def nice(most: float) -> float:
 
 
 def _line(name: str, kind: str, values: Values, top: float) -> Line:
-    """A path with a gap wherever there is no value; a single value is a dash one can see."""
+    """A path with a gap where values are missing. A single value becomes a visible dash."""
     parts: list[str] = []
     areas: list[str] = []
     for first, run in _runs(values):
-        points = [(_across(first + i, len(values)), HEIGHT * (1 - value / top)) for i, value in enumerate(run)]
+        points = [(_x_of(first + i, len(values)), HEIGHT * (1 - value / top)) for i, value in enumerate(run)]
         if len(points) == 1:
             points = [(points[0][0] - 3, points[0][1]), (points[0][0] + 3, points[0][1])]
         path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
@@ -75,7 +75,7 @@ def _line(name: str, kind: str, values: Values, top: float) -> Line:
 
 
 def _runs(values: Values) -> list[tuple[int, list[float]]]:
-    """The stretches that have values, and where each begins."""
+    """The runs of consecutive values, each with the index of its start."""
     runs: list[tuple[int, list[float]]] = []
     for at, value in enumerate(values):
         if value is None:
@@ -86,12 +86,12 @@ def _runs(values: Values) -> list[tuple[int, list[float]]]:
     return runs
 
 
-def _across(at: int, count: int) -> float:
+def _x_of(at: int, count: int) -> float:
     return WIDTH * at / (count - 1) if count > 1 else WIDTH / 2
 
 
-def _marked(count: int) -> list[int]:
-    """Which moments are written below: a handful, with the first and the last."""
+def _labelled(count: int) -> list[int]:
+    """The indexes that get a label on the time axis: at most five, with the first and the last."""
     marks = min(count, 5)
     return [round(mark * (count - 1) / (marks - 1)) for mark in range(marks)] if marks > 1 else list(range(count))
 

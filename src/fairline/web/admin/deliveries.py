@@ -1,4 +1,4 @@
-"""Deliveries, as operators see them: what webhooks and mail have still to send, and their dead letters."""
+"""The deliveries of webhooks and mail as operators see them: pending ones and dead letters."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from fairline.web.server.operations import Operation, Query
 #: The most deliveries in one answer.
 PAGE = 100
 _QUERY = (
-    Query("state", DeliveryState, "pending, or dead; pending unless told"),
+    Query("state", DeliveryState, "pending or dead; default pending"),
     limit_query(PAGE, PAGE),
-    Query("cursor", Cursor, "where the last page ended"),
+    Query("cursor", Cursor, "the cursor of the previous page"),
 )
 
 
 class PingAnswer(Struct, frozen=True, kw_only=True):
-    """What became of a ping."""
+    """The outcome of a ping or a test mail."""
 
     delivered: bool
     error: str | None
-    """What went wrong, in short; nothing of what the receiver wrote."""
+    """What went wrong, in short. It contains nothing that the receiver wrote."""
     seconds: float
 
     @classmethod
     def of(cls, outcome: Outcome, seconds: float) -> PingAnswer:
-        """The outcome of one try."""
+        """The outcome of one try, as an answer."""
         return cls(delivered=outcome.sent, error=outcome.error or None, seconds=round(seconds, 3))
 
 
@@ -52,27 +52,27 @@ _gist = msgspec.json.Decoder(_Gist).decode
 
 
 class DeliveryAnswer(Struct, frozen=True, kw_only=True):
-    """One delivery: what it is about, without what may be personal in it."""
+    """One delivery: what it is about, without personal data."""
 
     id: str
     state: DeliveryState
     type: str
     notice: NoticeKind | None
-    """What someone is told, where it is a notice."""
+    """The kind of notice, if it is one."""
     queue: str | None
     ticket: int | None
     at: datetime
     """When it happened."""
     tries: int
     due_at: datetime | None
-    """When it is tried next; while it is being sent, when it is given to someone else."""
+    """When it is tried next. While it is being sent: when another keeper may try it."""
     died_at: datetime | None
     error: str | None
-    """What the last try met."""
+    """The error of the last try."""
 
     @classmethod
     def of(cls, delivery: Delivery, state: DeliveryState) -> DeliveryAnswer:
-        """A delivery as operators see it."""
+        """A delivery of the store as an answer."""
         gist, dead = _gist(delivery.payload), state is DeliveryState.DEAD
         return cls(
             id=delivery.id,
@@ -90,7 +90,7 @@ class DeliveryAnswer(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryList(Struct, frozen=True):
-    """Some deliveries, and the cursor to go on from; null at the end."""
+    """A page of deliveries. `cursor` is for the next page, null at the end."""
 
     deliveries: list[DeliveryAnswer]
     cursor: str | None
@@ -102,7 +102,7 @@ class DeliveryList(Struct, frozen=True):
 
 
 class Replayed(Struct, frozen=True):
-    """How many dead letters are sent again."""
+    """The number of dead letters that are sent again."""
 
     replayed: int
 
@@ -110,9 +110,9 @@ class Replayed(Struct, frozen=True):
 def delivery_rows(
     operators: Operators, under: str, listing: StaffHandler, replay_one: StaffHandler, replay_all: StaffHandler
 ) -> list[Operation]:
-    """The calls about the deliveries of what is at a path."""
+    """The operations on the deliveries below a path."""
     again, replayed = Role.OPERATOR, {200: Replayed}
-    about = "What is still to be sent, or the dead letters."
+    about = "Pending deliveries, or the dead letters."
     return [
         operators.row(Role.VIEWER, f"GET {under}/deliveries", about, listing, {200: DeliveryList}, query=_QUERY),
         operators.row(
@@ -130,7 +130,7 @@ def delivery_rows(
 
 
 def wanted_state(args: Mapping[str, str]) -> DeliveryState:
-    """Which deliveries a listing is asked for."""
+    """The state of deliveries that the query asks for."""
     wanted = args.get("state") or DeliveryState.PENDING
     if wanted not in list(DeliveryState):
         raise InvalidRequest("state", f"must be one of {', '.join(DeliveryState)}; got {wanted!r:.80}")

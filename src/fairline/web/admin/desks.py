@@ -1,4 +1,4 @@
-"""The desks of a queue: which are open, and what each did."""
+"""The calls about the desks of a queue: which are open, and what each has done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairline.web.server.operations import Operation
 
 
 class SetDesk(Strict, frozen=True):
-    """A desk opens, or closes."""
+    """A desk to open or close."""
 
     name: Annotated[str, Meta(min_length=1, max_length=60)]
     open: bool
@@ -28,13 +28,13 @@ class DeskAnswer(Struct, frozen=True, kw_only=True):
 
     name: str
     open: bool
-    """It called lately, or said that it is open; and did not say since that it is not."""
+    """It has called recently or was opened, and was not closed since."""
     since: datetime | None
     """When it last called, opened or closed."""
 
     @classmethod
     def of(cls, desk: DeskState) -> DeskAnswer:
-        """A desk as operators see it."""
+        """A desk of the store as an answer."""
         return cls(name=desk.name, open=desk.open, since=when(desk.since))
 
 
@@ -45,24 +45,24 @@ class DeskList(Struct, frozen=True):
 
 
 class DeskFiguresAnswer(Struct, frozen=True, kw_only=True):
-    """What one desk did over some time. Averages are null where there is nothing to average."""
+    """What one desk did over some time. An average is null if there is nothing to average."""
 
     name: str
     called: int
     served: int
     no_shows: int
     average_wait_seconds: float | None
-    """From joining until the call, of those it called."""
+    """From joining to the call, for the people it called."""
     average_claim_seconds: float | None
-    """From the call until they came."""
+    """From the call until the people came."""
     average_service_seconds: float | None
-    """From when they came until they were done."""
+    """From when the people came until they were done."""
     claim_seconds: float
     service_seconds: float
 
     @classmethod
     def all(cls, desks: dict[str, DeskTotals]) -> list[DeskFiguresAnswer]:
-        """The desks by name."""
+        """The statistics of desks, by name."""
         return [
             cls(
                 name=name,
@@ -80,41 +80,41 @@ class DeskFiguresAnswer(Struct, frozen=True, kw_only=True):
 
 
 class DeskHourAnswer(Struct, frozen=True, kw_only=True):
-    """What desks did in one hour."""
+    """What the desks did in one hour."""
 
     start: datetime
     desks: list[DeskFiguresAnswer]
 
 
 class DeskStats(Struct, frozen=True, kw_only=True):
-    """What desks did: so far, and by the hour, oldest first."""
+    """What the desks did in total, and in each hour, oldest first."""
 
     desks: list[DeskFiguresAnswer]
     hours: list[DeskHourAnswer]
 
     @classmethod
     def of(cls, figures: DeskTallies) -> DeskStats:
-        """The figures by their names on the wire."""
+        """The statistics of the store as an answer."""
         hours = [DeskHourAnswer(start=moment(h.start), desks=DeskFiguresAnswer.all(h.desks)) for h in figures.hours]
         return cls(desks=DeskFiguresAnswer.all(figures.totals), hours=hours)
 
 
 class Desks(OperatorCalls):
-    """What operators do with desks."""
+    """The calls about desks."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(Role.VIEWER, "GET /queues/{queue}/desks", "The desks, and which are open.", self.all, {200: DeskList}),
             row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/desks",
-                "Say that a desk is open, or that it is not. One that calls is open by that.",
+                "Open or close a desk. A desk that calls someone opens by itself.",
                 self.set,
                 {200: DeskList},
                 takes=SetDesk,
@@ -122,7 +122,7 @@ class Desks(OperatorCalls):
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/stats/desks",
-                "What each desk did: so far, and by the hour.",
+                "What each desk did, in total and by hour.",
                 self.stats,
                 {200: DeskStats},
             ),

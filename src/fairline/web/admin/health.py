@@ -1,4 +1,4 @@
-"""How the store and the processes are."""
+"""The call about the health of the store and of the processes."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from fairline.web.server.operations import Operation
 
 
 class StoreHealth(Struct, frozen=True):
-    """The store, as this worker finds it."""
+    """The store, as this worker sees it."""
 
     kind: Kind
     round_trip_ms: float
-    """How long it took to answer just now."""
+    """How long it took to answer this time."""
     cautions: list[StoreWarning]
-    """What of its set-up would hurt on the night."""
+    """Problems of its configuration."""
 
 
 class WorkerHealth(Struct, frozen=True):
     """A process that was seen in the last minute."""
 
     name: str
-    """Its machine and its number there."""
+    """Its machine and its process id."""
     part: Part
-    """What it does: `web` answers people, `keeper` lets them in. One process may do both."""
+    """Its work: `web` answers requests, `keeper` lets people in. One process may do both."""
     seen_seconds_ago: float
 
 
 class HealthAnswer(Struct, frozen=True):
-    """How the store and the processes are."""
+    """The health of the store and of the processes."""
 
     store: StoreHealth
     workers: list[WorkerHealth]
     keeper_seconds_ago: float | None
-    """When any keeper last went round; null if never."""
+    """The time since the last round of any keeper; null if there was none."""
 
 
 class Health(OperatorCalls):
-    """What operators read of the server."""
+    """The call about the health of the server."""
 
     def rows(self) -> list[Operation]:
-        """Its call."""
-        about = "How the store and the processes are, on all machines."
+        """The operations of this class."""
+        about = "The health of the store and of the processes on all machines."
         return [self._operators.row(Role.VIEWER, "GET /health", about, self.health, {200: HealthAnswer})]
 
     async def health(self, call: Call) -> Response:
-        """Ask the store, which knows of everyone."""
+        """The health as the store knows it; every process reports to it."""
         store = self._service.store
         cautions = await store.registry.warnings()
         workers = await store.registry.workers()

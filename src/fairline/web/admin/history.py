@@ -1,4 +1,4 @@
-"""The history of a queue's settings, and the way back."""
+"""The calls about the history of a queue's settings: read it, and restore an earlier version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairline.service.history import REVISIONS, Change
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.queue_wire import AdminQueue
-from fairline.web.admin.queues import expected_version, told
+from fairline.web.admin.queues import expected_version, queue_answer
 from fairline.web.admin.wire import Nothing, Version, limit_query
 from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private
@@ -20,11 +20,11 @@ USUAL_REVISIONS = 50
 
 
 class By(Struct, frozen=True):
-    """Whose key it was."""
+    """The admin key that made a change."""
 
     id: str
     name: str
-    """As the key is called now; empty where it is gone."""
+    """The current name of the key; empty if the key was removed."""
 
 
 class RevisionAnswer(Struct, frozen=True):
@@ -33,23 +33,23 @@ class RevisionAnswer(Struct, frozen=True):
     version: int
     at: datetime
     by: By | None
-    """Null where it was Fairline itself: the first queue, or stock from `stock_url`."""
+    """Null if Fairline itself made the change: the first queue, or stock from `stock_url`."""
     changes: dict[str, Change] | None
-    """What it changed, by setting; null where the version before it is not kept any more."""
+    """The changed settings; null if the version before it is no longer stored."""
 
 
 class RevisionList(Struct, frozen=True):
-    """Some changes, newest first, and the version to go on before; null at the end."""
+    """A page of changes, newest first. `cursor` is the `before` of the next page, null at the end."""
 
     revisions: list[RevisionAnswer]
     cursor: int | None
 
 
 class History(OperatorCalls):
-    """What became of a queue's settings."""
+    """The calls about the history of settings."""
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
@@ -66,7 +66,7 @@ class History(OperatorCalls):
             row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/history/{version}/restore",
-                "Set everything as it was at a version. To undo the last change, restore the version before it.",
+                "Restore all settings of a version. To undo the last change, restore the version before it.",
                 self.restore,
                 {200: AdminQueue},
                 takes=Nothing,
@@ -76,7 +76,7 @@ class History(OperatorCalls):
         ]
 
     async def all(self, call: Call) -> Response:
-        """The history, a page at a time."""
+        """A page of the history."""
         text = call.request.args.get("before")
         before = None if text is None else call.version("before", text)
         past = await self._service.history(call.queue, before, call.limit(REVISIONS, USUAL_REVISIONS))
@@ -93,9 +93,9 @@ class History(OperatorCalls):
         return private(200, RevisionList(revisions, past.cursor))
 
     async def restore(self, call: Call) -> Response:
-        """Go back, which is a change like any other."""
+        """Restore a version, which is a change like any other."""
         call.take(Nothing)
         queue, to = call.queue, call.version("version", call.request.params["version"])
         configured = await self._service.restore(queue, to, await expected_version(self._service, call), call.staff.id)
         await call.record("queue.restored", restored=to, version=configured.version)
-        return await told(self._service, queue, configured)
+        return await queue_answer(self._service, queue, configured)

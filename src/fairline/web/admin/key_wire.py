@@ -1,4 +1,4 @@
-"""Priority passes and admin keys as the operators' calls take and answer them."""
+"""The requests and answers of the calls about priority passes and admin keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairline.web.api.wire import Strict, moment
 
 
 class NewPass(Strict, frozen=True):
-    """A priority pass to be issued."""
+    """A priority pass to issue."""
 
     level: Level
     uses: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
@@ -31,31 +31,31 @@ class PassAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, kept: PriorityPass) -> PassAnswer:
-        """What is kept of a pass: not its text."""
+        """A priority pass of the store as an answer. Its text is not stored."""
         return cls(id=kept.id, level=kept.level, uses=kept.uses, used=kept.used, expires_at=moment(kept.expires))
 
 
 class IssuedPass(PassAnswer, frozen=True, kw_only=True):
-    """A priority pass that was issued now, with the text to be given as `priority_pass` at joining."""
+    """A new priority pass, with the text to send as `priority_pass` when joining."""
 
     text: str = field(name="pass")
 
 
 class PassList(Struct, frozen=True):
-    """The priority passes that have not ended."""
+    """The priority passes that are still valid."""
 
     passes: list[PassAnswer]
 
 
 class NewKey(Strict, frozen=True):
-    """An admin key to be made."""
+    """An admin key to create."""
 
     role: Role
     name: Annotated[str, Meta(max_length=100)] = ""
 
 
 class KeyAnswer(Struct, frozen=True, kw_only=True):
-    """An admin key, without the key."""
+    """An admin key, without its secret text."""
 
     id: str
     role: Role
@@ -64,18 +64,18 @@ class KeyAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, key: AdminKey) -> KeyAnswer:
-        """What may be shown of a key."""
+        """The part of a key that may be shown."""
         return cls(id=key.id, role=key.role, name=key.name, created_at=moment(key.created))
 
 
 class MadeKey(KeyAnswer, frozen=True, kw_only=True):
-    """An admin key that was made now. The key is shown this once."""
+    """A new admin key. Its text is shown only once."""
 
     key: str
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """Whose key a call came with."""
+    """The admin key that came with a call."""
 
     id: str
     role: Role
@@ -89,6 +89,6 @@ class KeyList(Struct, frozen=True):
 
 
 class Generation(Struct, frozen=True):
-    """Which generation of signing keys is in use, from 1."""
+    """The generation of signing keys in use, counted from 1."""
 
     generation: int

@@ -1,4 +1,4 @@
-"""What opens doors: priority passes for people, admin keys for operators."""
+"""The calls about priority passes and admin keys."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 
-#: Signing keys are rotated at most so often: twice the time in which each worker looks for new ones.
+#: The shortest time between two rotations of the signing keys: twice the time in which each worker reads new ones.
 ROTATES_SECONDS = 10.0
 
 
 class Passes(OperatorCalls):
-    """Priority passes."""
+    """The calls about priority passes."""
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/passes",
-                "Issue a priority pass, to be given as priority_pass at joining.",
+                "Issue a priority pass, to send as priority_pass when joining.",
                 self.issue,
                 {201: IssuedPass},
                 takes=NewPass,
@@ -46,14 +46,14 @@ class Passes(OperatorCalls):
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/passes",
-                "The priority passes that have not ended.",
+                "The priority passes that are still valid.",
                 self.all,
                 {200: PassList},
             ),
             row(
                 Role.OPERATOR,
                 "DELETE /queues/{queue}/passes/{pass_id}",
-                "Make a priority pass useless at once.",
+                "Withdraw a priority pass. It stops working at once.",
                 self.withdraw,
                 {204: None},
                 problems=("pass_not_found",),
@@ -61,7 +61,7 @@ class Passes(OperatorCalls):
         ]
 
     async def issue(self, call: Call) -> Response:
-        """A new pass."""
+        """Issue a priority pass."""
         body = call.take(NewPass)
         lasts = body.expires_in_seconds
         pass_id, text = await self._service.issue_priority_pass(call.queue, body.level, body.uses, lasts)
@@ -71,11 +71,11 @@ class Passes(OperatorCalls):
         return private(201, content)
 
     async def all(self, call: Call) -> Response:
-        """The passes that have not ended."""
+        """The priority passes that are still valid."""
         return private(200, PassList([*map(PassAnswer.of, await self._service.passes(call.queue))]))
 
     async def withdraw(self, call: Call) -> Response:
-        """End a pass."""
+        """Withdraw a priority pass."""
         pass_id = call.request.params["pass_id"]
         await self._service.withdraw_priority_pass(call.queue, pass_id)
         await call.record("pass.withdrawn", id=pass_id)
@@ -83,20 +83,20 @@ class Passes(OperatorCalls):
 
 
 class Keys(OperatorCalls):
-    """Admin keys."""
+    """The calls about admin keys."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         self._keys = operators.access.keys
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
                 Role.ADMIN,
                 "POST /keys",
-                "Make an admin key. It is shown this once.",
+                "Create an admin key. It is shown only once.",
                 self.create,
                 {201: MadeKey},
                 takes=NewKey,
@@ -104,15 +104,15 @@ class Keys(OperatorCalls):
             row(
                 Role.VIEWER,
                 "GET /session",
-                "Whose key this is: for those who signed in, and to try a key.",
+                "The id, role and name of the key that came with the call.",
                 self.session,
                 {200: SessionInfo},
             ),
-            row(Role.ADMIN, "GET /keys", "All admin keys, without the keys.", self.all, {200: KeyList}),
+            row(Role.ADMIN, "GET /keys", "All admin keys, without their secret text.", self.all, {200: KeyList}),
             row(
                 Role.ADMIN,
                 "DELETE /keys/{key_id}",
-                "Take an admin key away: it is refused on the next call.",
+                "Remove an admin key. It is refused from the next call on.",
                 self.remove,
                 {204: None},
                 problems=("key_not_found", "last_admin_key"),
@@ -120,7 +120,7 @@ class Keys(OperatorCalls):
             row(
                 Role.ADMIN,
                 "POST /keys/rotate",
-                "Sign tokens with new keys. Those signed with the last ones stay good; rotating twice ends them.",
+                "Sign tokens with new keys. Tokens of the previous keys remain valid; rotating twice ends them.",
                 self.rotate,
                 {200: Generation},
                 takes=Nothing,
@@ -129,7 +129,7 @@ class Keys(OperatorCalls):
         ]
 
     async def create(self, call: Call) -> Response:
-        """A new key."""
+        """Create a key."""
         body = call.take(NewKey)
         key, text = await self._keys.create(body.role, body.name)
         await call.record("key.created", id=key.id, role=key.role.value)
@@ -137,7 +137,7 @@ class Keys(OperatorCalls):
         return private(201, content)
 
     async def session(self, call: Call) -> Response:
-        """Whose key this is."""
+        """The key that came with the call."""
         return private(200, SessionInfo(id=call.staff.id, role=call.staff.role, name=call.staff.name))
 
     async def all(self, call: Call) -> Response:
@@ -145,15 +145,15 @@ class Keys(OperatorCalls):
         return private(200, KeyList([*map(KeyAnswer.of, await self._keys.all())]))
 
     async def remove(self, call: Call) -> Response:
-        """Take a key away."""
+        """Remove a key."""
         key_id = call.request.params["key_id"]
         await self._keys.remove(key_id)
         await call.record("key.removed", id=key_id)
         return DONE
 
     async def rotate(self, call: Call) -> Response:
-        """Go on to new signing keys: every worker follows within seconds, and takes the new tokens at once. Not twice
-        before all have followed: what they sign until then would be no good."""
+        """Change to new signing keys. All workers accept the new tokens at once, and sign with the new keys within
+        seconds. A second rotation before that is refused: it would invalidate tokens that they have just signed."""
         call.take(Nothing)
         wait = await self._service.store.registry.limit("keys", "rotate", 1, ROTATES_SECONDS)
         if wait > 0:

@@ -1,4 +1,4 @@
-"""Kiosks: a link that makes a tablet at the door a place to take numbers."""
+"""The call that creates a kiosk: a link that lets a tablet at the door give out numbers."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from fairline.web.server.operations import Operation
 
 
 class NewKiosk(Strict, frozen=True):
-    """A kiosk to be set up."""
+    """A kiosk to create."""
 
     print: bool = False
-    """Whether it prints each ticket without being asked, for a tablet with a printer."""
+    """Whether it prints each ticket automatically, for a tablet with a printer."""
     expires_in_seconds: Annotated[int, Meta(ge=60, le=31_536_000)] = 31_536_000
 
 
 class KioskAnswer(Struct, frozen=True, kw_only=True):
-    """The link of a kiosk. Whoever opens it can take as many numbers as they like."""
+    """The link of a kiosk. Anyone who opens it can take any number of tickets."""
 
     url: str
     expires_at: datetime
 
 
 class Kiosks(OperatorCalls):
-    """The tablets at the door."""
+    """The call about kiosks."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         self._context = operators.context
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         return [
             self._operators.row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/kiosk",
-                "A link for a kiosk, which is not held to the limits of joining. It works as long as this key does.",
+                "Create the link of a kiosk, which is exempt from the limits of joining. It works as long as this key.",
                 self.create,
                 {201: KioskAnswer},
                 takes=NewKiosk,
@@ -54,13 +54,13 @@ class Kiosks(OperatorCalls):
         ]
 
     async def create(self, call: Call) -> Response:
-        """A new link."""
+        """Create a link."""
         body, queue = call.take(NewKiosk), call.queue
         lasts = (await self._service.settings(queue)).settings.heartbeat_timeout_seconds
         if lasts > 0:
             raise InvalidRequest(
                 "",
-                f"Queue {queue!r} gives a place up after {lasts:g} s without a sign of life, and paper gives none. "
+                f"Queue {queue!r} ends a place after {lasts:g} s without a heartbeat, and a paper ticket sends none. "
                 "Set heartbeat_timeout_seconds to 0 first.",
             )
         expires = int(time.time()) + body.expires_in_seconds

@@ -1,4 +1,4 @@
-"""The queues as they are now, live: what the dashboard shows without being loaded again."""
+"""The live data of the dashboard: all queues or one queue, once or as a stream of changes."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-LOOK_SECONDS = 0.7
-#: What happens in one queue is told sooner: staff at two desks see what the other did within a second.
-LOOK_SECONDS_OF_ONE = 0.35
-#: What was read this lately is good enough for the next one who looks.
+POLL_SECONDS = 0.7
+#: One queue is read more often, so that staff at two desks see each other's actions within a second.
+POLL_SECONDS_OF_ONE = 0.35
+#: A result that was read this recently is shared with the next stream.
 FRESH_SECONDS = 0.5
-#: Where nothing changes, the same is said again: who hears nothing cannot tell a quiet line from a dead connection.
-AGAIN_SECONDS = 5.0
-#: No one reads more at once; what is left out is said to be.
+#: If nothing changes, the same data is sent again, so that a client can tell a quiet line from a dead connection.
+REPEAT_SECONDS = 5.0
+#: The most events sent at once. The number of events left out is sent too.
 EVENTS_SHOWN = 40
 
 
 class SharedReads(Generic[T]):
-    """Something read from the store once in a while, however many look."""
+    """A read from the store that is shared by all streams that need it."""
 
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
         self._read = read
         self._found: tuple[float, T] | None = None
         self._reading = Grouping[None, None, T](self._read_for)
 
-    async def lately(self) -> T:
-        """What was read lately, or is read now."""
+    async def recent(self) -> T:
+        """A recent result, or a new one."""
         if self._found is not None and time.monotonic() - self._found[0] <= FRESH_SECONDS:
             return self._found[1]
         return await self.now()
 
     async def now(self) -> T:
-        """What a read brings that begins from here on: nothing of a queue that is deleted."""
+        """The result of a read that starts now, so that a deleted queue is noticed."""
         return await self._reading.call(None, None)
 
     async def _read_for(self, _key: None, looking: list[None]) -> list[T]:
@@ -64,7 +64,7 @@ class SharedReads(Generic[T]):
 
 
 class Live(OperatorCalls):
-    """What operators watch."""
+    """The calls for live data."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
@@ -72,13 +72,13 @@ class Live(OperatorCalls):
         self._queues: dict[QueueId, SharedReads[QueueNow]] = {}
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
                 Role.VIEWER,
                 "GET /live",
-                "All queues as they are now; with 'Accept: text/event-stream' about once a second as they change.",
+                "All queues at this moment; with 'Accept: text/event-stream' about once a second as they change.",
                 self.all,
                 {200: GlanceList},
                 headers=("Accept",),
@@ -87,8 +87,8 @@ class Live(OperatorCalls):
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/live",
-                "The queue as it is now; with 'Accept: text/event-stream' about once a second as it changes, and what "
-                "happens in it.",
+                "The queue at this moment; with 'Accept: text/event-stream' about once a second as it changes, and its "
+                "events.",
                 self.one,
                 {200: QueueNow},
                 headers=("Accept",),
@@ -97,17 +97,17 @@ class Live(OperatorCalls):
         ]
 
     async def all(self, call: Call) -> Sent:
-        """All queues, now or from now on."""
+        """All queues, once or as a stream."""
         if not wants_stream(call):
             return private(200, await self._all.now())
         return Takeover(LiveQueues(self._all, still_allowed(self._operators, call, Role.VIEWER)), HEADERS)
 
     async def one(self, call: Call) -> Sent:
-        """One queue, now or from now on."""
+        """One queue, once or as a stream."""
         queue = call.queue
         if not wants_stream(call):
             return private(200, await self._read(queue))
-        await self._service.settings(queue)  # or 404, which ends the client's tries
+        await self._service.settings(queue)  # raises QueueNotFound: the answer 404 ends the client's attempts
         allowed = still_allowed(self._operators, call, Role.VIEWER)
         return Takeover(LiveQueue(self._service, queue, self._shared(queue), allowed), HEADERS)
 
@@ -131,32 +131,33 @@ class Live(OperatorCalls):
         try:
             snapshot, settings = await self._service.snapshot(queue)
         except QueueNotFound:
-            return None  # removed since the names were read
+            return None  # deleted since the names were read
         return Glance.of(queue, settings, snapshot.version, snapshot)
 
 
 class LiveQueues(OpenStream):
-    """All queues, about once a second as they change. An outage of the store is said once, and so is the end."""
+    """A stream of all queues, about once a second as they change. An outage of the store and the end of the stream are
+    each sent once."""
 
-    look_seconds = LOOK_SECONDS
+    poll_seconds = POLL_SECONDS
 
     def __init__(self, shared: SharedReads[Any], still_allowed: StillAllowed, about: str = "") -> None:
         super().__init__(about, still_allowed)
         self._shared = shared
-        self._told: bytes | None = None
-        self._told_at = 0.0
+        self._sent: bytes | None = None
+        self._sent_at = 0.0
         self._away = False
 
-    async def _tell(self, connection: Connection) -> None:
+    async def _send_updates(self, connection: Connection) -> None:
         clock = asyncio.get_running_loop().time
-        unsaid = b""
+        unsent = b""
         while not connection.is_closing():
             try:
-                unsaid += await self._news(clock())
-                if unsaid:
+                unsent += await self._updates(clock())
+                if unsent:
                     await self._still_allowed()
-                    connection.write(unsaid)
-                unsaid, self._away = b"", False
+                    connection.write(unsent)
+                unsent, self._away = b"", False
             except StoreError as error:
                 if not self._away:
                     log.warning("live.store_away", queue=self._about, error=error.message)
@@ -167,23 +168,23 @@ class LiveQueues(OpenStream):
             except FairlineError as error:
                 connection.write(_frame("ended", {"code": error.code}))
                 raise
-            await asyncio.sleep(self.look_seconds)
-            await self._drained(connection)
+            await asyncio.sleep(self.poll_seconds)
+            await self._wait_for_reader(connection)
 
-    async def _news(self, now: float) -> bytes:
-        """What is to be told now: nothing where nothing has changed."""
-        found = await (self._shared.now() if self._told is None else self._shared.lately())
+    async def _updates(self, now: float) -> bytes:
+        """The data to send now; empty if nothing has changed."""
+        found = await (self._shared.now() if self._sent is None else self._shared.recent())
         same = encode(found.steady)
-        if same == self._told and now - self._told_at < AGAIN_SECONDS and not self._away:
+        if same == self._sent and now - self._sent_at < REPEAT_SECONDS and not self._away:
             return b""
-        self._told, self._told_at = same, now
+        self._sent, self._sent_at = same, now
         return _frame("now", found)
 
 
 class LiveQueue(LiveQueues):
-    """One queue, and what happens in it. Of a rush of events only the last ones are told."""
+    """A stream of one queue and its events. Of a rush of events only the last ones are sent."""
 
-    look_seconds = LOOK_SECONDS_OF_ONE
+    poll_seconds = POLL_SECONDS_OF_ONE
 
     def __init__(
         self, service: Fairline, queue: QueueId, shared: SharedReads[QueueNow], still_allowed: StillAllowed
@@ -193,24 +194,24 @@ class LiveQueue(LiveQueues):
         self._queue = queue
         self._after: str | None = None
 
-    async def _news(self, now: float) -> bytes:
-        return await super()._news(now) + await self._happened()
+    async def _updates(self, now: float) -> bytes:
+        return await super()._updates(now) + await self._new_events()
 
-    async def _happened(self) -> bytes:
+    async def _new_events(self) -> bytes:
         if self._after is None:
             self._after = await self._service.last_event(self._queue)
             return b""
         events = await self._service.events(self._queue, self._after, PAGE)
         if not events:
             return b""
-        rushed = len(events) == PAGE  # there may be any number more: go on from the newest
+        rushed = len(events) == PAGE  # there may be many more: continue from the newest
         self._after = await self._service.last_event(self._queue) if rushed else events[-1].id
         shown = await self._frames(events[-EVENTS_SHOWN:])
         left_out = len(events) - len(shown)
         return b"".join([*([_frame("left_out", {"at_least": left_out})] if left_out else []), *shown])
 
     async def _frames(self, events: list[Event]) -> list[bytes]:
-        """Each event with the label that its ticket prints, while that is kept."""
+        """Each event with the label of its ticket, while the ticket is stored."""
         numbers = sorted({event.ticket for event in events if event.ticket is not None})
         labels = await self._service.labels(self._queue, numbers) if numbers else {}
         return [

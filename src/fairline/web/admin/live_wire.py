@@ -1,4 +1,4 @@
-"""The queues as they are now, as the operators' calls answer them and streams tell them."""
+"""The answers of the calls and streams with live data."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from fairline.web.api.wire import moment
 
 
 class Glance(Struct, frozen=True, kw_only=True):
-    """A queue at a glance: what an operator looks at, and turns, on the night."""
+    """A queue at a glance: what an operator watches and changes during an event."""
 
     id: str
     name: str
     ticket_prefix: str
-    """What the labels of tickets begin with: `R`, this, and the number."""
+    """The prefix of ticket labels: a label is `R`, this prefix, and the number."""
     version: int
     status: QueueStatus
     takes_more: bool
-    """Whether people can join now, by the opening hours and the time that is left."""
+    """Whether people can join now, by the opening hours and the time left."""
     admission: Admission
     admission_rate: float
     max_active: int
@@ -35,7 +35,7 @@ class Glance(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> Glance:
-        """A queue with what the store says of it."""
+        """A queue with its snapshot, as an answer."""
         return cls(
             id=queue,
             name=settings.name or queue,
@@ -63,17 +63,17 @@ class GlanceList(Struct, frozen=True):
 
     @property
     def steady(self) -> GlanceList:
-        """What must change before it is told again."""
+        """The part that must change before the data is sent again."""
         return self
 
 
 class QueueNow(Struct, frozen=True):
-    """A queue at this moment: how it is set, and its figures."""
+    """A queue at this moment: its settings and its statistics."""
 
     glance: Glance
     stats: StatsAnswer
 
     @property
     def steady(self) -> QueueNow:
-        """What must change before it is told again: all but the time."""
+        """The part that must change before the data is sent again: everything but the time."""
         return QueueNow(self.glance, msgspec.structs.replace(self.stats, at=moment(0)))

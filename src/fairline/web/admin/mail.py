@@ -1,4 +1,4 @@
-"""Mail: whether it is set up, and what did not arrive."""
+"""The calls about mail: its configuration, a test mail, and mail that was not delivered."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from fairline.web.api.wire import Strict
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 
-#: What the server of mail has to answer a trial: less than whoever asked for it waits for us.
+#: The time that the mail server has for a test mail: less than the caller waits for the answer.
 TRIAL_SECONDS = 8.0
 
 
 class MailAnswer(Struct, frozen=True, kw_only=True):
-    """How mail is set up here, and how much of it there is."""
+    """How mail is configured here, and how much of it is pending or dead."""
 
     set_up: bool
     """Whether this server has an `smtp_url`."""
     sender: str
-    """`mail_from`."""
+    """The setting `mail_from`."""
     pending: int
-    """Still to be sent, or tried again."""
+    """Mails that wait to be sent or tried again."""
     dead: int
-    """Dead letters: given up, and kept for a week."""
+    """Dead letters: mails that were given up, kept for a week."""
 
 
 class MailTrial(Strict, frozen=True):
-    """Where a trial goes."""
+    """The recipient of a test mail."""
 
     to: Annotated[str, Meta(min_length=1, max_length=LONGEST_ADDRESS)]
 
@@ -50,16 +50,20 @@ class MailCalls(OperatorCalls):
         self._dead_letters = DeadLetters(operators.service.store)
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
-                Role.VIEWER, "GET /mail", "How mail is set up, and how much of it waits.", self.show, {200: MailAnswer}
+                Role.VIEWER,
+                "GET /mail",
+                "How mail is configured, and how much of it waits.",
+                self.show,
+                {200: MailAnswer},
             ),
             row(
                 Role.ADMIN,
                 "POST /mail/test",
-                "Send a letter to an address now, and say what became of it.",
+                "Send a test mail now, and answer the outcome.",
                 self.test,
                 {200: PingAnswer},
                 takes=MailTrial,
@@ -69,7 +73,7 @@ class MailCalls(OperatorCalls):
         ]
 
     async def show(self, call: Call) -> Response:
-        """How it is set up."""
+        """How mail is configured."""
         settings = self._operators.context.settings
         (counts,) = await self._dead_letters.counts([BOX])
         answer = MailAnswer(
@@ -78,7 +82,7 @@ class MailCalls(OperatorCalls):
         return private(200, answer)
 
     async def test(self, call: Call) -> Response:
-        """Send a letter past the outbox."""
+        """Send a test mail directly, without the outbox."""
         address = checked_address(call.take(MailTrial).to, "to")
         settings = self._operators.context.settings
         if not settings.smtp_url:
@@ -90,7 +94,7 @@ class MailCalls(OperatorCalls):
         return private(200, PingAnswer.of(outcome, time.monotonic() - began))
 
     async def deliveries(self, call: Call) -> Response:
-        """A page of what is pending, or dead."""
+        """A page of pending mails or dead letters."""
         state = wanted_state(call.request.args)
         page = await self._dead_letters.page(
             BOX, state, call.request.args.get("cursor") or None, call.limit(PAGE, PAGE)

@@ -1,4 +1,4 @@
-"""The desk where operators call: who they are, what they may do, and what is noted of it."""
+"""What all calls of operators have in common: the check of the admin key, the arguments, and the audit log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairline.web.server.operations import Operation, Query
 B = TypeVar("B", bound=Struct)
 
 BASE = "/api/v1/admin"
-#: Nothing more to say.
+#: The answer without a body.
 DONE = Response(204, headers=NO_STORE)
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
@@ -41,7 +41,7 @@ _PATH_PROBLEMS = {
 
 
 class Call:
-    """One call of an operator: the request, whose key it came with, and what its path names."""
+    """One call of an operator: the request, the admin key it came with, and the arguments in its path."""
 
     __slots__ = ("_audit_recorder", "_began", "request", "staff")
 
@@ -53,47 +53,47 @@ class Call:
 
     @property
     def queue(self) -> QueueId:
-        """The queue its path names."""
+        """The queue in the path."""
         return named_queue(self.request.params["queue"])
 
     @property
     def number(self) -> int:
-        """The ticket its path names."""
+        """The ticket number in the path."""
         text = self.request.params["ticket"]
         if not _NUMBER.fullmatch(text) or int(text) > LARGEST_TICKET:
             raise InvalidRequest("ticket", f"must be the number of a ticket, such as 123; got {text!r:.80}")
         return int(text)
 
     def take(self, kind: type[B]) -> B:
-        """The body by its type. No body is one without fields."""
+        """The body, decoded as a type. A missing body counts as an empty object."""
         if not self.request.body:
             self.request.body = b"{}"
         decoder: msgspec.json.Decoder[B] = _decoder(kind)
         return self.request.decode(decoder)
 
     def limit(self, most: int, usual: int) -> int:
-        """How many the query asks for."""
+        """The `limit` of the query."""
         text = self.request.args.get("limit", str(usual))
         if not _NUMBER.fullmatch(text) or int(text) > most:
             raise InvalidRequest("limit", f"must be a whole number from 1 to {most}; got {text!r:.80}")
         return int(text)
 
     def version(self, name: str, text: str) -> int:
-        """A version of the settings that the path or the query names."""
+        """A version of the settings in the path or the query."""
         if not _NUMBER.fullmatch(text):
             raise InvalidRequest(name, f"must be a version of the settings; got {text!r:.80}")
         return int(text)
 
     async def record(self, action: str, /, **fields: Any) -> None:
-        """Note what was done, by whom, and how long it took: in the log and in the audit log. Of the fields, `queue` is
-        the one its path names unless told, and `ticket` is the ticket it was done to."""
-        await self._audit_recorder.record(self.staff, action, **self._told(fields))
+        """Record an action, its key and its duration in the log and in the audit log. Among the fields, `queue` is by
+        default the one in the path, and `ticket` is the ticket that was acted on."""
+        await self._audit_recorder.record(self.staff, action, **self._with_context(fields))
 
     def log(self, event: str, /, **fields: Any) -> None:
-        """Note in the log what was asked for and changed nothing."""
-        self._audit_recorder.log(self.staff, event, **self._told(fields))
+        """Record in the log a call that changed nothing."""
+        self._audit_recorder.log(self.staff, event, **self._with_context(fields))
 
-    def _told(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def _with_context(self, fields: dict[str, Any]) -> dict[str, Any]:
         queue = self.request.params.get("queue")
         took = round((time.perf_counter() - self._began) * 1000, 1)
         return {**({"queue": queue} if queue else {}), **fields, "duration_ms": took, "request_id": self.request.id}
@@ -103,7 +103,7 @@ StaffHandler = Callable[[Call], Awaitable[Sent]]
 
 
 class Operators:
-    """Makes the rows of the operators' calls. A row's role is enforced here, and nowhere else."""
+    """Creates the operations of the operators' API. The role of an operation is enforced here, and nowhere else."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -126,8 +126,8 @@ class Operators:
         also: tuple[str, ...] = (),
         streams: bool = False,
     ) -> Operation:
-        """One call, such as 'GET /queues/{queue}', for keys of this role and above. One that may answer with a stream
-        runs on the fast lane, which ends its streams when the server ends."""
+        """One operation, such as 'GET /queues/{queue}', for keys of this role and above. An operation that may answer
+        with a stream runs on the fast path, which ends its streams when the server stops."""
         method, _, path = call.partition(" ")
 
         async def guarded(request: Request) -> Sent:
@@ -156,7 +156,7 @@ class Operators:
 
 
 class OperatorCalls(ABC):
-    """Some of the operators' calls, and who answers them."""
+    """A group of the operators' calls."""
 
     def __init__(self, operators: Operators) -> None:
         self._operators = operators
@@ -164,7 +164,7 @@ class OperatorCalls(ABC):
 
     @abstractmethod
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
 
 
 @lru_cache

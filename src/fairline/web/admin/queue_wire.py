@@ -1,4 +1,4 @@
-"""Queues and their settings as the operators' calls take and answer them."""
+"""The requests and answers of the calls about queues and their settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fairline.web.api.wire import Strict
 
 
 class NewQueue(QueueSettings, frozen=True, kw_only=True):
-    """A queue to be made: its id, and any setting."""
+    """A queue to create: its id, and any settings."""
 
     id: str
-    """Its name in addresses: letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or digit."""
+    """Its name in URLs: at most 64 letters, digits, `.`, `_` and `-`, starting with a letter or digit."""
 
 
 _HINTS = get_type_hints(QueueSettings, include_extras=True)
@@ -23,26 +23,26 @@ QueueChanges = msgspec.defstruct(
     "QueueChanges",
     [(name, _HINTS[name] | UnsetType, UNSET) for name in SETTINGS],
     bases=(Strict,),
-    namespace={"__doc__": "Settings to be changed: only those given."},
+    namespace={"__doc__": "The settings to change. The others stay as they are."},
     frozen=True,
     kw_only=True,
 )
 
 
 class Stock(Strict, frozen=True):
-    """How much there is to sell in all, what is sold already among it; null sells without end."""
+    """How much there is to sell in total, including what is sold already. Null is unlimited."""
 
     total: Annotated[int, Meta(ge=0, le=1_000_000_000)] | None
 
 
 class Say(Strict, frozen=True):
-    """What everyone who waits is shown; empty shows nothing."""
+    """The message for everyone who waits. An empty one removes the message."""
 
     text: Message
 
 
 class AdminQueue(QueueSettings, frozen=True, kw_only=True):
-    """A queue as operators see it: its settings with their version, and how many are where."""
+    """A queue as operators see it: its settings with their version, and the number of people in each state."""
 
     id: str
     version: int
@@ -54,7 +54,7 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> AdminQueue:
-        """A queue with what the store says of it."""
+        """A queue with its snapshot, as an answer."""
         return cls(
             **msgspec.structs.asdict(settings),
             id=queue,
@@ -68,10 +68,10 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
 
 
 class UserTokenKey(Struct, frozen=True):
-    """What a site signs user tokens with, for one queue."""
+    """The key with which a site signs user tokens for one queue."""
 
     key: str
-    """As text; its bytes are the key."""
+    """The key as text; its UTF-8 bytes are the key."""
     algorithm: Literal["HS256"] = "HS256"
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of a queue, its figures and its events, as the operators' calls answer it."""
+"""The answers of the calls about the statistics and the events of a queue."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from fairline.web.api.wire import moment
 
 
 class EstimatesAnswer(Struct, frozen=True):
-    """How good the waits were that people were shown at joining: those of a sample who were let in since."""
+    """The accuracy of the wait times shown at joining, measured on a sample of people who were let in since."""
 
     compared: int
     within_range: int
     share_within: float | None
-    """The share of them who waited no less and no more than they were told."""
+    """The share of them whose wait was within the range they were shown."""
     mean_error_seconds: float | None
-    """By how much the wait they were told was off, to either side."""
+    """The average difference between the wait shown and the real one, in either direction."""
 
     @classmethod
     def of(cls, found: Estimates) -> EstimatesAnswer:
-        """The figures by their names on the wire."""
+        """The statistics of the store as an answer."""
         share = round(found.within / found.compared, 4) if found.compared else None
         return cls(found.compared, found.within, share, rounded(found.error_mean))
 
 
 class StatsAnswer(Struct, frozen=True, kw_only=True):
-    """A queue in figures: now, lately, and so far."""
+    """The statistics of a queue: now, recently, and in total."""
 
     queue: str
     at: datetime
@@ -58,7 +58,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, queue: QueueId, stats: Stats) -> StatsAnswer:
-        """The figures by their names on the wire."""
+        """The statistics of the store as an answer."""
         snapshot, totals = stats.snapshot, stats.totals
         return cls(
             queue=queue,
@@ -85,7 +85,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
 
 
 class CountsAnswer(Struct, frozen=True, kw_only=True):
-    """The counts of some time. Waits are those of the people admitted in it."""
+    """The counts of a period. Waits are those of the people admitted in it."""
 
     joined: int
     admitted: int
@@ -102,7 +102,7 @@ class CountsAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_totals(cls, totals: Totals, **more: Any) -> Self:
-        """The figures by their names on the wire."""
+        """The statistics of the store as an answer."""
         return cls(
             joined=totals.joined,
             admitted=totals.admitted,
@@ -127,23 +127,23 @@ class HourAnswer(CountsAnswer, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, hour: Hour) -> HourAnswer:
-        """The figures by their names on the wire."""
+        """The statistics of the store as an answer."""
         return cls.of_totals(hour.totals, start=moment(hour.start))
 
 
 class HourList(Struct, frozen=True):
-    """The hours kept, oldest first."""
+    """The stored hours, oldest first."""
 
     hours: list[HourAnswer]
 
 
 def _by_reason(totals: Totals) -> dict[Reason, int]:
-    """All reasons, those that did not occur too."""
+    """The count of every reason, also of those that did not occur."""
     return {reason: totals.expired_by_reason.get(reason, 0) for reason in Reason}
 
 
 class EventAnswer(Struct, frozen=True, kw_only=True):
-    """One thing that happened."""
+    """One event of a queue."""
 
     id: str
     type: EventType
@@ -153,12 +153,12 @@ class EventAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, event: Event) -> EventAnswer:
-        """An event as operators see it."""
+        """An event of the store as an answer."""
         return cls(id=event.id, type=event.type, at=moment(event.at), ticket=event.ticket, detail=event.detail)
 
 
 class EventList(Struct, frozen=True):
-    """What happened, in order; `after` is what to go on from."""
+    """A page of events, oldest first. `after` is the `after` of the next page."""
 
     events: list[EventAnswer]
     after: str | None

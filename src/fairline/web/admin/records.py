@@ -1,4 +1,4 @@
-"""What is recorded of a queue: its figures, and what happened in it, also live."""
+"""The calls about the statistics and the events of a queue, also as a stream."""
 
 from __future__ import annotations
 
@@ -29,33 +29,35 @@ from fairline.web.streams.open_streams import HEADERS, KEEP_ALIVE_SECONDS
 log = structlog.get_logger()
 
 USUAL_EVENTS = 100
-#: Instead of an event's id: from now on.
+#: Given in place of an event's id: only events from now on.
 LATEST = "latest"
 
 
 class Records(OperatorCalls):
-    """What operators read of a queue."""
+    """The calls about statistics and events."""
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
-            row(Role.VIEWER, "GET /queues/{queue}/stats", "The queue in figures.", self.stats, {200: StatsAnswer}),
+            row(Role.VIEWER, "GET /queues/{queue}/stats", "The statistics of a queue.", self.stats, {200: StatsAnswer}),
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/stats/hourly",
-                "The queue in figures, hour by hour.",
+                "The statistics of a queue by hour.",
                 self.hourly,
                 {200: HourList},
             ),
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/events",
-                "What happened, in order; with 'Accept: text/event-stream' also what happens from then on.",
+                "The events of a queue, oldest first; with 'Accept: text/event-stream' also new ones as they happen.",
                 self.events,
                 {200: EventList},
                 query=(
-                    Query("after", Cursor, f"the id of an event, or '{LATEST}'; from the oldest kept unless told"),
+                    Query(
+                        "after", Cursor, f"the id of an event, or '{LATEST}'; by default from the oldest stored event"
+                    ),
                     limit_query(PAGE, USUAL_EVENTS),
                 ),
                 headers=("Accept", "Last-Event-ID"),
@@ -64,15 +66,15 @@ class Records(OperatorCalls):
         ]
 
     async def stats(self, call: Call) -> Response:
-        """The queue in figures."""
+        """The statistics of a queue."""
         return private(200, StatsAnswer.of(call.queue, await self._service.stats(call.queue)))
 
     async def hourly(self, call: Call) -> Response:
-        """The queue in figures, hour by hour."""
+        """The statistics of a queue by hour."""
         return private(200, HourList([HourAnswer.of(hour) for hour in await self._service.hourly(call.queue)]))
 
     async def events(self, call: Call) -> Sent:
-        """What happened: a page of it, or a stream."""
+        """A page of events, or a stream."""
         request, queue = call.request, call.queue
         streams = wants_stream(call)
         after = (request.text(b"last-event-id") if streams else None) or request.args.get("after") or None
@@ -89,7 +91,7 @@ class Records(OperatorCalls):
 
 
 class LiveEvents(OpenStream):
-    """One open stream of a queue's events. Its client goes on from the last event it had."""
+    """One open stream of a queue's events. A client that reconnects continues after the last event it received."""
 
     def __init__(self, service: Fairline, queue: QueueId, after: str | None, still_allowed: StillAllowed) -> None:
         super().__init__(queue, still_allowed)
@@ -97,8 +99,8 @@ class LiveEvents(OpenStream):
         self._queue = queue
         self._after = after
 
-    async def _tell(self, connection: Connection) -> None:
-        """Write what happens, until the connection is of no use any more."""
+    async def _send_updates(self, connection: Connection) -> None:
+        """Write events until the connection closes."""
         clock = asyncio.get_running_loop().time
         wrote_at = clock()
         while not connection.is_closing():
@@ -119,7 +121,7 @@ class LiveEvents(OpenStream):
                 wrote_at = clock()
             if len(events) < PAGE:
                 await asyncio.sleep(POLL_SECONDS)
-            await self._drained(connection)
+            await self._wait_for_reader(connection)
 
 
 def _frame(event: Event) -> bytes:

@@ -1,4 +1,4 @@
-"""The report of an event: what was counted, hour by hour and together, as JSON, CSV or a page to print."""
+"""The call for the report of an event, in total and by hour, as JSON, CSV or a page to print."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from fairline.web.server.operations import Operation, Query
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 CSV, HTML = "text/csv", "text/html"
-#: The minutes of a point in the charts of a page, and how many there may be: the finest that fits is taken.
+#: The minutes of a point in the charts of a page, and the most points. The finest step that fits is used.
 STEPS = ((1, 60), (5, 72), (15, 96))
-#: The last whole hour that can be written as a time: what is asked for later than it is rounded to it.
+#: The last whole hour that a datetime can hold. Later times are cut to it.
 _LATEST = int(datetime(9999, 12, 31, 23, tzinfo=UTC).timestamp()) * 1000
 _POLICY = "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -76,29 +76,29 @@ _Time = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "date-ti
 
 
 class ReportAnswer(Struct, frozen=True, kw_only=True):
-    """What was counted in some hours: together, and in each. Without `day`, `from` and `to`, `totals` is all there ever
-    was, also of hours that are not kept any more."""
+    """The counts of some hours, in total and for each. Without `day`, `from` and `to`, `totals` is the entire event,
+    including hours that are no longer stored."""
 
     queue: str
     name: str
     at: datetime
-    """When it was made."""
+    """When the report was made."""
     since: datetime | None = field(name="from")
     until: datetime | None = field(name="to")
     day: date | None
-    """The day asked for, by the queue's time zone."""
+    """The day of the report, in the queue's time zone."""
     time_zone: str
     admission: Admission
-    """How people are let in now: staff at a counter call them."""
+    """How people are let in now: automatically, or called by staff at a desk."""
     totals: CountsAnswer
     hours: list[HourAnswer]
     desks: list[DeskFiguresAnswer]
-    """What each desk did in this time, by name; empty where no desk called anyone."""
+    """What each desk did in this time, by name. Empty if no desk called anyone."""
     desk_hours: list[DeskHourAnswer]
 
 
-class GroupedCall(NamedTuple):
-    """What a report is to be about: the hours that begin from `since` on and before `until`, or all."""
+class ReportSpan(NamedTuple):
+    """The time that a report covers: the hours that start at or after `since` and before `until`; None is no limit."""
 
     since: int | None
     until: int | None
@@ -106,7 +106,7 @@ class GroupedCall(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Some time in the charts of a page."""
+    """One point in the charts of a page."""
 
     start: int
     line: int
@@ -117,7 +117,7 @@ class Span(NamedTuple):
 
 
 class Reports(OperatorCalls):
-    """What is left of an evening."""
+    """The call for the report of an event."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
@@ -125,24 +125,26 @@ class Reports(OperatorCalls):
         self._page = _environment().get_template("report.html")
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         return [
             self._operators.row(
                 Role.VIEWER,
                 "GET /queues/{queue}/report",
-                "What was counted, for the event and by hour: as JSON, as CSV, or as a page to print.",
+                "The report of an event, in total and by hour: as JSON, as CSV, or as a page to print.",
                 self.report,
                 {200: ReportAnswer},
                 query=(
                     Query(
                         "day",
                         Annotated[str, Meta(pattern="^(today|yesterday|[0-9]{4}-[0-9]{2}-[0-9]{2})?$")],
-                        "one of the last nine days by the queue's time zone: today, yesterday, or its date",
+                        "one of the last nine days in the queue's time zone: today, yesterday, or a date",
                     ),
-                    Query("from", _Time, "from this time on, such as 2027-01-15T18:00:00Z; whole hours"),
-                    Query("to", _Time, "up to this time; whole hours"),
-                    Query("format", Form, "json, csv or html; json unless told", "must be json, csv or html"),
-                    Query("by", Line, "with format=csv, a line for each hour or for each desk and hour: hour or desk"),
+                    Query("from", _Time, "start, such as 2027-01-15T18:00:00Z; rounded down to a whole hour"),
+                    Query("to", _Time, "end; rounded up to a whole hour"),
+                    Query("format", Form, "json, csv or html; default json", "must be json, csv or html"),
+                    Query(
+                        "by", Line, "with format=csv: hour for one line per hour, desk for one line per desk and hour"
+                    ),
                 ),
                 problems=("invalid_request",),
                 also=(CSV, HTML),
@@ -150,13 +152,13 @@ class Reports(OperatorCalls):
         ]
 
     async def report(self, call: Call) -> Response:
-        """The report in the form asked for."""
+        """The report in the requested format."""
         form = call.request.args.get("format", "json")
         by = call.request.args.get("by") or "hour"
         if by not in ("hour", "desk") or (by == "desk" and form != "csv"):
             raise InvalidRequest("by", f"must be hour, or desk with format=csv; got {by!r:.80}")
         snapshot, settings = await self._service.snapshot(call.queue)
-        asked = _day(call, settings, snapshot.now) or _span_asked(call)
+        asked = _day_in_query(call, settings, snapshot.now) or _hours_in_query(call)
         report = await self._service.report(call.queue, asked.since, asked.until)
         figures = DeskStats.of(await self._walk_in.desk_tallies(call.queue, asked.since, asked.until))
         answer = _answer(call.queue, settings, snapshot.now, asked, report, figures)
@@ -166,11 +168,11 @@ class Reports(OperatorCalls):
             )
             return _download(f"{name}.csv", _csv_by_desk(answer) if by == "desk" else _csv(answer))
         if form == "html":
-            return self._drawn(answer, await self._spans(call.queue, report, asked.since, asked.until))
+            return self._html(answer, await self._spans(call.queue, report, asked.since, asked.until))
         return private(200, answer)
 
     async def _spans(self, queue: QueueId, report: Report, since: int | None, until: int | None) -> list[Span]:
-        """What the charts show: the finest points that go back far enough, else the hours."""
+        """The points of the charts: the finest ones that go back far enough, else the hours."""
         for step, points in STEPS:
             found = await self._service.series(queue, step, points)
             if not report.hours or found[0].start > report.hours[0].start:
@@ -180,20 +182,20 @@ class Reports(OperatorCalls):
                 for p in found
                 if (since or 0) <= p.start < (until or p.start + 1)
             ]
-            return _busy(spans)
+            return _from_first_activity(spans)
         return [
             Span(hour.start, t.peak_waiting, t.joined, t.admitted, t.wait_p50, t.wait_p90)
             for hour in report.hours
             for t in (hour.totals,)
         ]
 
-    def _drawn(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
+    def _html(self, answer: ReportAnswer, spans: Sequence[Span]) -> Response:
         nonce = secrets.token_urlsafe(12)
         zone = zone_named(answer.time_zone)
         walk_in = answer.admission is Admission.MANUAL
         let_in, done = ("Called", "Served") if walk_in else ("Let in", "Completed")
         page = self._page.render(
-            report=_at_the_venue(answer, zone),
+            report=_in_local_time(answer, zone),
             charts=_charts(spans, zone, let_in.lower()),
             walk_in=walk_in,
             let_in=let_in,
@@ -209,7 +211,7 @@ class Reports(OperatorCalls):
 
 
 def _answer(
-    queue: QueueId, settings: QueueSettings, now: int, asked: GroupedCall, report: Report, figures: DeskStats
+    queue: QueueId, settings: QueueSettings, now: int, asked: ReportSpan, report: Report, figures: DeskStats
 ) -> ReportAnswer:
     return ReportAnswer(
         queue=queue,
@@ -227,48 +229,48 @@ def _answer(
     )
 
 
-def _day(call: Call, settings: QueueSettings, now: int) -> GroupedCall | None:
-    """The day in the query. Where a zone is half an hour off, an hour belongs to the day it begins in."""
+def _day_in_query(call: Call, settings: QueueSettings, now: int) -> ReportSpan | None:
+    """The day in the query. In a time zone with half hours, an hour belongs to the day in which it starts."""
     text = call.request.args.get("day")
     if not text:
         return None
     if call.request.args.get("from") or call.request.args.get("to"):
-        raise InvalidRequest("day", "must stand alone: it says from when and to when")
+        raise InvalidRequest("day", "must not be combined with 'from' or 'to'")
     kept = days_kept(settings, now)
     today, yesterday, *_, first = kept
     day = {"today": today, "yesterday": yesterday, **{str(each): each for each in kept}}.get(text)
     if day is None:
         raise InvalidRequest(
             "day",
-            f"must be today, yesterday, or a date from {first} to {today} by the queue's time zone, "
-            f"{settings.time_zone}: hours are kept for so long; got {text!r:.80}",
+            f"must be today, yesterday, or a date from {first} to {today} in the queue's time zone, "
+            f"{settings.time_zone}. Older hours are not stored; got {text!r:.80}",
         )
     begins, ends = settings.calendar.day(day)
-    return GroupedCall(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
+    return ReportSpan(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
 
 
 def days_kept(settings: QueueSettings, now: int) -> list[date]:
-    """The days that there can be a report of, newest first."""
+    """The days for which there can be a report, newest first."""
     today = settings.calendar.today(now)
     return [today - timedelta(days) for days in range(DAYS_KEPT + 1)]
 
 
-def _span_asked(call: Call) -> GroupedCall:
+def _hours_in_query(call: Call) -> ReportSpan:
     """The whole hours from `from` up to `to`."""
-    since, until = _asked(call, "from"), _asked(call, "to")
+    since, until = _time_in_query(call, "from"), _time_in_query(call, "to")
     if since is not None and until is not None and until <= since:
         raise InvalidRequest("to", "must be later than 'from'")
     first = None if since is None else since // HOUR_MS * HOUR_MS
-    return GroupedCall(first, None if until is None else -(-until // HOUR_MS) * HOUR_MS)
+    return ReportSpan(first, None if until is None else -(-until // HOUR_MS) * HOUR_MS)
 
 
-def _asked(call: Call, name: str) -> int | None:
+def _time_in_query(call: Call, name: str) -> int | None:
     """A time in the query, in milliseconds."""
     text = call.request.args.get(name)
     if not text:
         return None
     try:
-        # A plus before the zone has become a space where the query was not encoded.
+        # If the query was not encoded, the plus before the zone has become a space.
         found = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
         found = found if found.tzinfo else found.replace(tzinfo=UTC)
         return min(_LATEST, max(0, round(found.timestamp() * 1000)))
@@ -277,7 +279,7 @@ def _asked(call: Call, name: str) -> int | None:
 
 
 def _csv(answer: ReportAnswer) -> str:
-    """A line for each hour."""
+    """The report as CSV with one line per hour."""
     zone = zone_named(answer.time_zone)
     rows: list[list[Any]] = [["queue", "name", "hour", "local_hour", *COLUMNS]]
     for hour in answer.hours:
@@ -287,7 +289,7 @@ def _csv(answer: ReportAnswer) -> str:
 
 
 def _csv_by_desk(answer: ReportAnswer) -> str:
-    """A line for each desk in each hour in which it did something."""
+    """The report as CSV with one line per desk and hour in which the desk did something."""
     zone = zone_named(answer.time_zone)
     rows: list[list[Any]] = [["queue", "name", "hour", "local_hour", "desk", *DESK_COLUMNS]]
     for hour in answer.desk_hours:
@@ -299,7 +301,7 @@ def _csv_by_desk(answer: ReportAnswer) -> str:
 
 
 def _times(start: datetime, zone: ZoneInfo) -> tuple[str, str]:
-    """When an hour began: for programs, and by the clock on the wall."""
+    """The start of an hour: in UTC for programs, and in local time."""
     return f"{start:%Y-%m-%dT%H:%M:%SZ}", f"{start.astimezone(zone):%Y-%m-%dT%H:%M}"
 
 
@@ -308,14 +310,14 @@ def _download(name: str, text: str) -> Response:
     return Response(200, text.encode(), b"text/csv; charset=utf-8", (*NO_STORE, attached))
 
 
-def _busy(spans: list[Span]) -> list[Span]:
-    """The spans from the first one in which there was something on."""
+def _from_first_activity(spans: list[Span]) -> list[Span]:
+    """Leave out the points before the first activity."""
     first = next((i for i, span in enumerate(spans) if any(span[1:])), 0)
     return spans[max(0, first - 1) :]
 
 
-def _at_the_venue(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
-    """The report with the times that the clock on the wall showed."""
+def _in_local_time(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
+    """The report with local times."""
 
     def local(at: datetime | None) -> datetime | None:
         return at.astimezone(zone) if at else None
@@ -343,11 +345,11 @@ def _charts(spans: Sequence[Span], zone: ZoneInfo, let_in: str) -> list[Chart]:
         (let_in, "second", [span.admitted for span in spans]),
     ]
     waits: list[tuple[str, str, list[float | None]]] = [
-        ("half waited less", "first", [_minutes(span.p50) for span in spans]),
-        ("nine of ten waited less", "second", [_minutes(span.p90) for span in spans]),
+        ("median", "first", [_minutes(span.p50) for span in spans]),
+        ("90th percentile", "second", [_minutes(span.p90) for span in spans]),
     ]
     return [
-        chart("The line", "people, at its longest", [("waiting", "first", [span.line for span in spans])], labels),
+        chart("The line", "people, highest number", [("waiting", "first", [span.line for span in spans])], labels),
         chart(f"Joined and {let_in}", f"people {each}", counts, labels),
         chart("Waits", "minutes, of those let in", waits, labels),
     ]
@@ -357,18 +359,18 @@ def _minutes(seconds: float | None) -> float | None:
     return None if seconds is None else seconds / 60
 
 
-# How the page writes things
+# How the page formats values
 
 
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("fairline.web.pages", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters.update(
+    environment.filters.update(
         count=lambda number: f"{number:,}",
         span=_span,
         day=_date,
@@ -376,11 +378,11 @@ def _environment() -> Environment:
         clock=_clock,
         share=_share,
     )
-    return made
+    return environment
 
 
 def _span(seconds: float | None) -> str:
-    """A length of time in words: 45 s, 12 min, 1 h 05 min."""
+    """A duration for people: 45 s, 12 min, 1 h 05 min."""
     if seconds is None:
         return "–"
     whole = round(seconds)

@@ -1,4 +1,4 @@
-"""A queue over time, and ahead of time: its figures by the minute, and what a change of settings would do."""
+"""The calls behind the charts and the preview: statistics over time, and what a change of settings would do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairline.web.api.wire import moment
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation, Query
 
-#: However many look at a chart, it is read once in so many seconds.
+#: However many clients show a chart, its data is read once in this many seconds.
 FRESH_SECONDS = 2.0
 
 
@@ -33,15 +33,15 @@ class Range(StrEnum):
     DAY = "day"
 
 
-#: The minutes of a point, and how many points there are.
+#: The minutes of a point, and the number of points.
 STEPS = {Range.HOUR: (1, 60), Range.SIX_HOURS: (5, 72), Range.DAY: (15, 96)}
 
-#: The settings that a preview may change, each with a word on it.
+#: The settings that a preview may change, each with a description.
 PREVIEWED = {
-    "admission_rate": "people a second",
-    "max_active": "room inside",
-    "burst": "most let in at once",
-    "stock": "how much there is to sell in all",
+    "admission_rate": "people per second",
+    "max_active": "capacity inside",
+    "burst": "the most people let in at once",
+    "stock": "how much there is to sell in total",
     "status": "active, paused or maintenance",
     "admission": "auto or manual",
 }
@@ -49,11 +49,11 @@ _KINDS = get_type_hints(QueueSettings, include_extras=True)
 
 
 class PointAnswer(Struct, frozen=True, kw_only=True):
-    """Some minutes of a queue, from `at` on. Waits are those of the people admitted in them."""
+    """Some minutes of a queue, starting at `at`. Waits are those of the people admitted in them."""
 
     at: datetime
     waiting: int
-    """At the end of them, as is `inside`."""
+    """The number at the end of these minutes, as is `inside`."""
     inside: int
     joined: int
     admitted: int
@@ -65,7 +65,7 @@ class PointAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, point: Point) -> PointAnswer:
-        """The figures by their names on the wire."""
+        """A point of the store as an answer."""
         return cls(
             at=moment(point.start),
             waiting=point.waiting,
@@ -81,26 +81,26 @@ class PointAnswer(Struct, frozen=True, kw_only=True):
 
 
 class SeriesAnswer(Struct, frozen=True):
-    """A queue over time: points without a hole, oldest first; the last one is the present."""
+    """A queue over time: points without gaps, oldest first. The last one is the present."""
 
     step_seconds: int
     points: list[PointAnswer]
 
 
 class OutlookAnswer(Struct, frozen=True, kw_only=True):
-    """How the line will drain: the wait of whoever stands last, or why nothing honest can be said of it."""
+    """How the line will clear: the wait of the last person in it, or why that cannot be estimated."""
 
     admission_rate: float
     max_active: int
     last_wait_seconds: int | None
     last_wait_range: tuple[int, int] | None
     clears_at: datetime | None
-    """When whoever stands last now is let in."""
+    """When the person who is last now will be let in."""
     why: Why | None
 
     @classmethod
     def of(cls, found: Outlook) -> OutlookAnswer:
-        """The outlook by its names on the wire."""
+        """An outlook as an answer."""
         seconds, low, high = found.wait.rounded if found.wait else (None, None, None)
         return cls(
             admission_rate=found.settings.admission_rate,
@@ -113,7 +113,7 @@ class OutlookAnswer(Struct, frozen=True, kw_only=True):
 
 
 class PreviewAnswer(Struct, frozen=True):
-    """What a change would do to the line: as it is set now, and as it would be then."""
+    """What a change of settings would do to the line: the outlook without it and with it."""
 
     waiting: int
     now: OutlookAnswer
@@ -121,7 +121,7 @@ class PreviewAnswer(Struct, frozen=True):
 
 
 class Series(OperatorCalls):
-    """What operators see in charts, and before they change something."""
+    """The calls behind the charts and the preview."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
@@ -130,16 +130,20 @@ class Series(OperatorCalls):
         }
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/stats/series",
-                "The queue in figures over the last hour by the minute, over six hours or over a day.",
+                "The statistics of a queue over the last hour, six hours or day.",
                 self.series,
                 {200: SeriesAnswer},
-                query=(Query("range", Range, "how far back: 60 points of a minute, 72 of five, 96 of a quarter hour"),),
+                query=(
+                    Query(
+                        "range", Range, "how far back: 60 points of one minute, 72 of five minutes, or 96 of fifteen"
+                    ),
+                ),
             ),
             row(
                 Role.VIEWER,
@@ -164,7 +168,7 @@ class Series(OperatorCalls):
         return SeriesAnswer(60 * step, [*map(PointAnswer.of, await self._service.series(queue, step, points))])
 
     async def preview(self, call: Call) -> Response:
-        """The wait of the last one, now and then."""
+        """The wait of the last person in line, with the current and with the changed settings."""
         given = ((name, call.request.args.get(name)) for name in PREVIEWED)
         changes = {name: _value(text) for name, text in given if text}
         snapshot, now, then = await self._service.preview(call.queue, changes)
@@ -172,7 +176,7 @@ class Series(OperatorCalls):
 
 
 def _value(text: str) -> Any:
-    """A number or null where it is one, else the text: the settings say what they allow."""
+    """The value as JSON if it is JSON, else as text. The settings check it."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

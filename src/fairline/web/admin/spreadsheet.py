@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet can open: no text in it is run as a formula, whoever wrote it."""
+"""CSV that is safe to open in a spreadsheet: no text in it runs as a formula."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-#: How a formula begins; in wide letters too, which a spreadsheet takes where it is set to a language that types them.
+#: The characters that start a formula, also their full-width forms, which spreadsheets accept in some languages.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-#: Where a text has one after a sign that some spreadsheets take for the end of a cell, whatever is quoted.
+#: A place in a text where a formula would start if a spreadsheet ended the cell there, as some do even within quotes.
 _INNER = re.compile(f"(?<!^)([;\t\r\n][\"' ]*)(?=[{re.escape(''.join(_FORMULA))}])")
 
 
 def csv_of(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows of cells as CSV. A text that begins like a formula has an apostrophe before it, and so has what would begin
-    like one where a semicolon, a tab or a new line within it ended the cell."""
+    """Rows of cells as CSV. A text that starts like a formula gets an apostrophe before it, and so does a part that
+    would start like one if a semicolon, a tab or a line break in the text ended the cell."""
     text = io.StringIO()
     csv.writer(text).writerows([_plain(cell) for cell in row] for row in rows)
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""An open stream of server-sent events for operators: how it begins and ends, whatever it tells."""
+"""What all streams of server-sent events for operators have in common: how they start and end."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from fairline.web.streams.open_streams import (
 log = structlog.get_logger()
 
 POLL_SECONDS = 0.2
-#: After an outage of the store, the next look.
+#: How long to wait before the next read while the store does not answer.
 AWAY_SECONDS = 1.0
 
 StillAllowed = Callable[[], Awaitable[None]]
 
 
 def wants_stream(call: Call) -> bool:
-    """Whether a stream is asked for."""
+    """Whether the client asks for a stream."""
     return "text/event-stream" in (call.request.text(b"accept") or "").lower()
 
 
 def still_allowed(operators: Operators, call: Call, role: Role) -> StillAllowed:
-    """What a stream asks each time it has something to tell, after reading it: whether its key still opens it. It costs
-    what one field of a hash, or one row, costs to read; and whoever's key was taken away hears nothing from then on."""
+    """A check that a stream makes each time before it sends data that it has read: whether its key is still valid. It
+    costs one read of a hash field or of a row. A client whose key was removed receives nothing from then on."""
 
     async def check() -> None:
         await operators.access.check(call.request, role)
@@ -47,8 +47,8 @@ def still_allowed(operators: Operators, call: Call, role: Role) -> StillAllowed:
 
 
 class OpenStream(ABC):
-    """One open stream. It ends with its client, its key, its queue, the server, or its time; the client comes back by
-    itself."""
+    """One open stream. It ends with its client, its key, its queue or the server, or when its time is over. The client
+    reconnects by itself."""
 
     def __init__(self, about: str, still_allowed: StillAllowed) -> None:
         self._about = about
@@ -57,23 +57,23 @@ class OpenStream(ABC):
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
-    async def _tell(self, connection: Connection) -> None:
-        """Write what there is to tell, until the connection is of no use any more."""
+    async def _send_updates(self, connection: Connection) -> None:
+        """Write updates until the connection closes."""
 
     def opened(self, connection: Connection) -> None:
-        """The connection is this stream's."""
+        """Start the stream on a connection."""
         self._connection = connection
         give_up_soon(connection)
         connection.write(b"retry: %d\n\n" % random.randint(*RETRY))
         self._task = asyncio.ensure_future(self._run(connection))
 
     def lost(self) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
         if self._task is not None:
             self._task.cancel()
 
     def shutdown(self) -> None:
-        """The server ends: say when to come back."""
+        """The server is stopping: tell the client when to reconnect."""
         if self._connection is not None and not self._connection.is_closing():
             self._connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
             self._connection.close()
@@ -81,7 +81,7 @@ class OpenStream(ABC):
     async def _run(self, connection: Connection) -> None:
         try:
             async with asyncio.timeout(LIFE_SECONDS * random.uniform(0.8, 1.2)):
-                await self._tell(connection)
+                await self._send_updates(connection)
         except TimeoutError:
             pass
         except FairlineError as error:
@@ -91,8 +91,8 @@ class OpenStream(ABC):
         finally:
             connection.close()
 
-    async def _drained(self, connection: Connection) -> None:
-        """Wait for a slow reader; give it up where it stays so."""
+    async def _wait_for_reader(self, connection: Connection) -> None:
+        """Wait for a slow client, and disconnect it if it stays slow."""
         clock = asyncio.get_running_loop().time
         full_at = clock()
         while connection.get_write_buffer_size() > BUFFER_LIMIT and not connection.is_closing():

@@ -1,4 +1,4 @@
-"""Tickets, and what is done with them, as the operators' calls take and answer them."""
+"""The requests and answers of the calls about tickets."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from fairline.service.answers import printed_label
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when
 from fairline.web.api.wire import Strict, moment
 
-DeskName = Annotated[str, Meta(max_length=60, description="where to go, such as 'Desk 2'")]
+DeskName = Annotated[str, Meta(max_length=60, description="the desk to go to, such as 'Desk 2'")]
 
 
 class CallNext(Strict, frozen=True):
-    """Whom to call: how many, and where to."""
+    """How many people to call, and to which desk."""
 
     count: Annotated[int, Meta(ge=1, le=100)] = 1
     desk: DeskName = ""
 
 
 class CallOne(Strict, frozen=True):
-    """Where to call one person to."""
+    """The desk to which one person is called."""
 
     desk: DeskName = ""
 
 
 class Prioritise(Strict, frozen=True):
-    """How far up."""
+    """The priority level that someone gets."""
 
     level: Level
 
@@ -41,31 +41,31 @@ class StepBack(Strict, frozen=True):
 
     places: Annotated[int, Meta(ge=1, le=100)] = 1
     position: Annotated[int, Meta(ge=1, le=LONGEST_LINE)] | None = None
-    """The position that was seen: where they are further back already, nothing is done. So a press can be repeated."""
+    """The position that the caller saw. If they are further back by now, nothing is done. So a call can be repeated."""
 
 
 class Transfer(Strict, frozen=True):
-    """Where someone goes on."""
+    """The queue to which someone is transferred."""
 
     queue: Annotated[str, Meta(min_length=1, max_length=64)]
     """The id of the other queue."""
     priority: Annotated[int, Meta(ge=0, le=3)] | None = None
-    """Their priority there; the one they have here where it is left out."""
+    """Their priority there. Default: the one they have here."""
 
 
 class StaffJoin(JoinRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Someone whom staff put in line: as the public join, and a priority."""
+    """A join by staff: the fields of the public join, and a priority."""
 
     priority: Annotated[int, Meta(ge=0, le=3)] = 0
 
     def plain(self, idempotency_key: str | None) -> JoinRequest:
-        """The public part, with the idempotency key of the header where the body has none."""
-        told = {name: getattr(self, name) for name in JoinRequest.__struct_fields__}
-        return JoinRequest(**told | {"idempotency_key": self.idempotency_key or idempotency_key or None})
+        """The fields of the public join, with the idempotency key of the header if the body has none."""
+        fields = {name: getattr(self, name) for name in JoinRequest.__struct_fields__}
+        return JoinRequest(**fields | {"idempotency_key": self.idempotency_key or idempotency_key or None})
 
 
 class Revoke(Strict, frozen=True):
-    """Whose pass stops working, and why."""
+    """The ticket to revoke, and the reason."""
 
     ticket: Annotated[int, Meta(ge=1, le=LARGEST_TICKET)]
     reason: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -80,12 +80,12 @@ class Destination(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, went: Went | None) -> Destination | None:
-        """Where someone went, if they did."""
+        """The destination, if there is one."""
         return cls(queue=went.queue, ticket=went.number, label=went.label) if went else None
 
 
 class AdminTicket(Struct, frozen=True, kw_only=True):
-    """All that is kept of a ticket, but for what would let someone pass as its holder."""
+    """Everything stored about a ticket, except what would let someone act as its holder."""
 
     queue: str
     ticket: int
@@ -93,7 +93,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     status: Status
     reason: Reason | None
     revoked_reason: str | None
-    """What staff gave as the reason when they revoked it."""
+    """The reason that staff gave when they revoked it."""
     position: int | None
     priority: int
     joined_at: datetime
@@ -101,22 +101,22 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
     started_at: datetime | None
     ended_at: datetime | None
     deadline: datetime | None
-    """When it lapses unless something happens first; for an ended one, when its record is purged."""
+    """When it lapses if nothing happens before; for an ended ticket, when its record is purged."""
     last_seen: datetime | None
-    """The last sign of life of someone who waits; it is known within a second."""
+    """The last heartbeat of someone who waits, or activity of someone inside. It may be a second late."""
     leaving: bool
     on_hold: bool
-    """It waits, but is put aside."""
+    """Whether it is waiting but on hold."""
     desk: str | None
     transferred_to: Destination | None
-    """Where it went on."""
+    """The ticket in the other queue, after a transfer."""
     page_views: int
     user_id: str | None
     name: str | None
     phone: str | None
     email: str | None
     language: str | None
-    """The one they are told things in; null is English."""
+    """The language of their notices; null is English."""
     party_size: int
     address: str | None
     """A keyed digest, never the address itself."""
@@ -125,7 +125,7 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, queue: QueueId, ticket: Ticket, settings: QueueSettings, now: int, revoked: str | None) -> AdminTicket:
-        """A ticket as operators see it."""
+        """A ticket of the store as an answer."""
         person = ticket.person
         return cls(
             queue=queue,
@@ -160,7 +160,8 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
 
 
 def last_seen(ticket: Ticket, settings: QueueSettings, now: int) -> int | None:
-    """The last sign of life, told from the deadline it moved; None where the deadline does not tell."""
+    """The time of the last heartbeat or activity, computed from the deadline that it set; None if that is not
+    possible."""
     if ticket.deadline is None or ticket.leaving:
         return None
     if ticket.status is Status.WAITING:
@@ -169,18 +170,18 @@ def last_seen(ticket: Ticket, settings: QueueSettings, now: int) -> int | None:
         lasts = settings.session_seconds
     else:
         return None
-    # A change of the settings, or an outage, moves a deadline without anyone being seen.
+    # A change of settings or an outage moves a deadline without a heartbeat.
     return max(ticket.joined, min(ticket.deadline - round(lasts * 1000), now))
 
 
 class Called(Struct, frozen=True):
-    """Who was called, in order; nobody where nobody waits or nothing is free."""
+    """The people who were called, in order. Empty if nobody waits or there is no capacity."""
 
     tickets: list[AdminTicket]
 
 
 class TicketList(Struct, frozen=True):
-    """Some tickets, and the cursor to go on from; null at the end."""
+    """A page of tickets. `cursor` is for the next page, null at the end."""
 
     tickets: list[AdminTicket]
     cursor: str | None

@@ -1,4 +1,4 @@
-"""Tickets: calling people, looking them up, acting on one, putting someone in line."""
+"""The calls about tickets: call people, find them, act on one, add someone to the line."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from fairline.web.server.operations import Operation, Query
 
 USUAL_PAGE = 50
 
-#: What is done to a ticket with nothing more to say.
+#: The actions on a ticket that need no further fields.
 ACTIONS: dict[str, tuple[Action, str]] = {
-    "recall": (Action.RECALL, "Call someone again who was called and has not come."),
-    "return": (Action.RETURN, "Put someone who was called back in line, at the old place."),
-    "complete": (Action.COMPLETE, "Done: the room is free at once."),
-    "no-show": (Action.NO_SHOW, "Whoever was called did not come."),
-    "cancel": (Action.CANCEL, "Take someone out of the line, or back who was called."),
-    "terminate": (Action.TERMINATE, "End a session, or what leads to one."),
-    "hold": (Action.HOLD, "Put someone who waits, or was called, aside: nobody calls them, and those behind move up."),
-    "release": (Action.RELEASE, "Put someone who is held back in line, at the old place."),
+    "recall": (Action.RECALL, "Call a called person who has not come again."),
+    "return": (Action.RETURN, "Return a called person to their old place in line."),
+    "complete": (Action.COMPLETE, "Complete a stay. Its capacity is free at once."),
+    "no-show": (Action.NO_SHOW, "Record that a called person did not come."),
+    "cancel": (Action.CANCEL, "Remove a waiting or called person from the line."),
+    "terminate": (Action.TERMINATE, "End a session, or an admission that has not become one."),
+    "hold": (Action.HOLD, "Put a waiting or called person on hold: nobody calls them, and those behind move up."),
+    "release": (Action.RELEASE, "Return a person on hold to their old place in line."),
 }
 
 
 class Tickets(OperatorCalls):
-    """What operators do with tickets."""
+    """The calls about tickets."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
@@ -60,14 +60,14 @@ class Tickets(OperatorCalls):
         self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row, one, refused = self._operators.row, {200: AdminTicket}, ("transition_refused",)
         ticket = "/queues/{queue}/tickets/{ticket}"
         return [
             row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/call-next",
-                "Call the next people by hand. A retried press with the same Idempotency-Key calls the same people.",
+                "Call the next people by hand. A repeated call with the same Idempotency-Key calls the same people.",
                 self.call_next,
                 {200: Called},
                 takes=CallNext,
@@ -77,7 +77,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/join",
-                "Put someone in line. Staff are not held to the limits of joining.",
+                "Add someone to the line. Staff are exempt from the limits of joining.",
                 self.join,
                 {201: TicketAnswer, 200: TicketAnswer},
                 takes=StaffJoin,
@@ -95,7 +95,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/revoke",
-                "Make a ticket and its pass useless at once.",
+                "Revoke a ticket and its session token. Both stop working at once.",
                 self.revoke,
                 one,
                 takes=Revoke,
@@ -104,19 +104,19 @@ class Tickets(OperatorCalls):
             row(
                 Role.VIEWER,
                 "GET /queues/{queue}/tickets",
-                "Tickets: those who wait by their place, the others by number.",
+                "The tickets of a queue: waiting ones by position, the others by number.",
                 self.listing,
                 {200: TicketList},
                 query=(
-                    Query("status", Status, "only tickets in this state"),
+                    Query("status", Status, "only tickets with this status"),
                     Query(
                         "search",
                         Annotated[str, Meta(max_length=LONGEST, pattern=r"^$|\S")],
-                        f"a ticket's number or label; or a part of a name, a phone or a user id. Looks at {AT_MOST:,} "
-                        "tickets at most: a page may be short, and the cursor goes on",
+                        f"a ticket's number or label, or part of a name, phone number or user id. Reads at most "
+                        f"{AT_MOST:,} tickets, so a page may be short although there is a cursor",
                     ),
                     limit_query(PAGE, USUAL_PAGE),
-                    Query("cursor", Cursor, "what the page before answered"),
+                    Query("cursor", Cursor, "the cursor of the previous page"),
                 ),
             ),
             row(Role.VIEWER, f"GET {ticket}", "One ticket.", self.one, one),
@@ -132,7 +132,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 f"POST {ticket}/start",
-                "Whoever was called has come: the session begins.",
+                "Start the session of a called person who has come.",
                 self.start,
                 one,
                 takes=Nothing,
@@ -141,7 +141,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 f"POST {ticket}/prioritise",
-                "Move someone who waits up, by the queue's policy.",
+                "Move a waiting person up, by the queue's priority policy.",
                 self.prioritise,
                 one,
                 takes=Prioritise,
@@ -150,7 +150,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 f"POST {ticket}/step-back",
-                "Let others go before someone who waits.",
+                "Let others go before a waiting person.",
                 self.step_back,
                 one,
                 takes=StepBack,
@@ -159,7 +159,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 f"POST {ticket}/reinstate",
-                "Take back a no-show: whoever was called has come after all.",
+                "Undo a no-show: the person has come after all.",
                 partial(self.act, Action.REINSTATE),
                 one,
                 takes=Nothing,
@@ -168,7 +168,7 @@ class Tickets(OperatorCalls):
             row(
                 Role.OPERATOR,
                 f"POST {ticket}/transfer",
-                "Send someone on to another queue. Doing it again after a break-off goes on where it broke off.",
+                "Transfer someone to another queue. Repeating the call after an interruption continues the transfer.",
                 self.transfer,
                 one,
                 takes=Transfer,
@@ -192,12 +192,12 @@ class Tickets(OperatorCalls):
         """Call the next people."""
         body, key = call.take(CallNext), call.request.text(b"idempotency-key")
         called = await self._service.call_next(call.queue, body.count, body.desk, key, call.staff.id)
-        told = {"tickets": [ticket.number for ticket in called], "desk": body.desk}
+        fields = {"tickets": [ticket.number for ticket in called], "desk": body.desk}
         if not called:
-            call.log("queue.called", **told)
+            call.log("queue.called", **fields)
             return private(200, Called([]))
-        # Someone stands at the desk: what has to be written and what has to be read is done at once.
-        shown, _ = await asyncio.gather(self._shown(call.queue, called), call.record("queue.called", **told))
+        # Staff are waiting for the answer, so the write and the read run concurrently.
+        shown, _ = await asyncio.gather(self._shown(call.queue, called), call.record("queue.called", **fields))
         return private(200, Called(shown))
 
     async def call(self, call: Call) -> Response:
@@ -205,10 +205,10 @@ class Tickets(OperatorCalls):
         body = call.take(CallOne)
         called = await self._service.call(call.queue, call.number, body.desk)
         await call.record("queue.called", tickets=[called.number], desk=body.desk)
-        return await self._told(call, called)
+        return await self._answer(call, called)
 
     async def start(self, call: Call) -> Response:
-        """Begin a session at the counter."""
+        """Start a session at the desk."""
         call.take(Nothing)
         return await self._changed(call, Action.START, await self._service.begin(call.queue, call.number))
 
@@ -222,7 +222,7 @@ class Tickets(OperatorCalls):
         level = call.take(Prioritise).level
         ticket = await self._service.prioritise(call.queue, call.number, level)
         await call.record("queue.prioritised", ticket=ticket.number, priority=level, position=ticket.position)
-        return await self._told(call, ticket)
+        return await self._answer(call, ticket)
 
     async def step_back(self, call: Call) -> Response:
         """Let others go first."""
@@ -230,7 +230,7 @@ class Tickets(OperatorCalls):
         places = body.places
         ticket = await self._walk_in.step_back(call.queue, call.number, places, body.position)
         await call.record("queue.passed", ticket=ticket.number, places=places, position=ticket.position)
-        return await self._told(call, ticket)
+        return await self._answer(call, ticket)
 
     async def transfer(self, call: Call) -> Response:
         """Send someone on to another queue."""
@@ -239,19 +239,19 @@ class Tickets(OperatorCalls):
         await call.record(
             "queue.transferred", ticket=ticket.number, to=body.queue, there=ticket.went and ticket.went.number
         )
-        return await self._told(call, ticket)
+        return await self._answer(call, ticket)
 
     async def revoke(self, call: Call) -> Response:
-        """Make a ticket and its pass useless."""
+        """Revoke a ticket and its session token."""
         body = call.take(Revoke)
         ticket = await self._service.revoke(call.queue, body.ticket, body.reason)
         return await self._changed(call, Action.REVOKE, ticket, reason=body.reason)
 
     async def join(self, call: Call) -> Response:
-        """Put someone in line, who is then given the token."""
+        """Add someone to the line. The answer has their token."""
         body = call.take(StaffJoin)
         request = body.plain(call.request.text(b"idempotency-key"))
-        # Address, browser and cookies are those of the desk, not of the one who joins.
+        # The address, browser and cookies of the request are those of the staff, not of the person who joins.
         caller = Caller(staff=call.staff.id, priority=body.priority)
         answer = await self._service.join(call.queue, request, caller)
         ticket = answer.ticket_status
@@ -264,10 +264,10 @@ class Tickets(OperatorCalls):
 
     async def one(self, call: Call) -> Response:
         """One ticket."""
-        return await self._told(call, await self._service.ticket(call.queue, call.number))
+        return await self._answer(call, await self._service.ticket(call.queue, call.number))
 
     async def listing(self, call: Call) -> Response:
-        """Tickets, a page at a time."""
+        """A page of tickets."""
         args = call.request.args
         status = args.get("status") or None
         if status is not None and status not in set(Status):
@@ -289,9 +289,9 @@ class Tickets(OperatorCalls):
             status=ticket.status.value,
             reason=reason or ticket.reason,
         )
-        return await self._told(call, ticket)
+        return await self._answer(call, ticket)
 
-    async def _told(self, call: Call, ticket: Ticket) -> Response:
+    async def _answer(self, call: Call, ticket: Ticket) -> Response:
         return private(200, (await self._shown(call.queue, [ticket]))[0])
 
     async def _shown(self, queue: QueueId, tickets: Sequence[Ticket]) -> list[AdminTicket]:

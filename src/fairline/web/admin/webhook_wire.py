@@ -1,4 +1,4 @@
-"""What the calls about webhooks take and answer, as types."""
+"""The requests and answers of the calls about webhooks."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from fairline.domain.webhook import MAX_URL, Topic, Webhook
 from fairline.store import BoxCounts
 from fairline.web.api.wire import Strict, moment
 
-Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL, description="where to post to: http or https")]
+Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL, description="the URL to post to: http or https")]
 Events = Annotated[
-    tuple[Topic, ...], Meta(max_length=50, description="what to hear of; none is every event, and no notice")
+    tuple[Topic, ...],
+    Meta(max_length=50, description="the events to send; an empty list is every event, and no notice"),
 ]
 
 
 class NewWebhook(Strict, frozen=True):
-    """A webhook to be made."""
+    """A webhook to create."""
 
     url: Url
     queue: str | None = None
-    """Which queue to hear of; null is every one, those made later too."""
+    """The queue whose events to send; null is every queue, including later ones."""
     events: Events = ()
     include_person: bool = False
-    """Whether name, phone, email, user_id, party_size and metadata are sent too; of a notice, whom to tell, and the
+    """Whether name, phone, email, user_id, party_size and metadata are sent too; for a notice, its recipient and the
     link to their ticket."""
     active: bool = True
 
 
 class WebhookChanges(Strict, frozen=True):
-    """What to change of a webhook: only what is given."""
+    """The fields of a webhook to change. The others stay as they are."""
 
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
     include_person: bool | UnsetType = UNSET
     active: bool | UnsetType = UNSET
-    """While it is not, nothing is sent; then it goes on from where it was."""
+    """While it is false, nothing is sent. Afterwards sending continues from where it stopped."""
 
 
 class WebhookAnswer(Struct, frozen=True, kw_only=True):
@@ -46,20 +47,20 @@ class WebhookAnswer(Struct, frozen=True, kw_only=True):
 
     id: str
     url: str
-    """For a viewer without what may be secret in it: its path and query."""
+    """The URL. A viewer sees it without path and query, which may be secret."""
     queue: str | None
     events: list[Topic]
     include_person: bool
     active: bool
     created_at: datetime
     pending: int
-    """Still to be sent, or tried again."""
+    """Deliveries that wait to be sent or tried again."""
     dead: int
-    """Dead letters: given up, and kept for a week."""
+    """Dead letters: deliveries that were given up, kept for a week."""
 
     @classmethod
     def of(cls, hook: Webhook, counts: BoxCounts, *, whole: bool) -> WebhookAnswer:
-        """What may be shown of a webhook."""
+        """The part of a webhook that may be shown."""
         parts = urlsplit(hook.url)
         return cls(
             id=hook.id,
@@ -75,7 +76,7 @@ class WebhookAnswer(Struct, frozen=True, kw_only=True):
 
 
 class MadeWebhook(WebhookAnswer, frozen=True, kw_only=True):
-    """A webhook that was made now. The secret is shown this once."""
+    """A new webhook. Its secret is shown only once."""
 
     secret: str
 

@@ -1,4 +1,4 @@
-"""Webhooks: who is told, and what did not arrive."""
+"""The calls about webhooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairline.settings import PrivateAddresses
 from fairline.store import Role
 from fairline.web.admin.deliveries import PAGE, DeliveryList, PingAnswer, Replayed, delivery_rows, wanted_state
 from fairline.web.admin.operator_call import DONE, Call, OperatorCalls, Operators
-from fairline.web.admin.webhook_desk import WebhookDesk
+from fairline.web.admin.webhook_manager import WebhookManager
 from fairline.web.admin.webhook_wire import MadeWebhook, NewWebhook, WebhookAnswer, WebhookChanges, WebhookList
 from fairline.web.admin.wire import Nothing
 from fairline.web.api.people import named_queue
@@ -18,21 +18,21 @@ from fairline.web.server.operations import Operation
 
 
 class WebhookCalls(OperatorCalls):
-    """The operators' calls about webhooks."""
+    """The calls about webhooks."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         allowed = operators.context.settings.webhook_private_addresses is PrivateAddresses.ALLOW
-        self._webhooks = WebhookDesk(operators.service.store, private=allowed)
+        self._webhooks = WebhookManager(operators.service.store, private=allowed)
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         row = self._operators.row
         return [
             row(
                 Role.ADMIN,
                 "POST /webhooks",
-                "Make a webhook: it is told of what happens from now on. The secret is shown this once.",
+                "Create a webhook, which receives events from now on. The secret is shown only once.",
                 self.create,
                 {201: MadeWebhook},
                 takes=NewWebhook,
@@ -51,14 +51,14 @@ class WebhookCalls(OperatorCalls):
             row(
                 Role.ADMIN,
                 "DELETE /webhooks/{webhook}",
-                "Remove a webhook, with all that was still to be sent.",
+                "Remove a webhook with its pending deliveries.",
                 self.remove,
                 {204: None},
             ),
             row(
                 Role.OPERATOR,
                 "POST /webhooks/{webhook}/test",
-                "Send a ping now, and say what became of it.",
+                "Send a ping now, and answer the outcome.",
                 self.test,
                 {200: PingAnswer},
                 takes=Nothing,
@@ -67,7 +67,7 @@ class WebhookCalls(OperatorCalls):
         ]
 
     async def create(self, call: Call) -> Response:
-        """A new webhook."""
+        """Create a webhook."""
         body = call.take(NewWebhook)
         queue = None if body.queue is None else named_queue(body.queue)
         hook = await self._webhooks.create(body.url, queue, body.events, body.include_person, body.active)
@@ -91,7 +91,7 @@ class WebhookCalls(OperatorCalls):
         return private(200, await self._shown(call, await self._webhooks.one(_webhook(call))))
 
     async def change(self, call: Call) -> Response:
-        """Change what is given."""
+        """Change the fields given."""
         body = call.take(WebhookChanges)
         given = {name: getattr(body, name) for name in WebhookChanges.__struct_fields__}
         changes = {name: value for name, value in given.items() if value is not UNSET}
@@ -100,7 +100,7 @@ class WebhookCalls(OperatorCalls):
         return private(200, await self._shown(call, hook))
 
     async def remove(self, call: Call) -> Response:
-        """Take a webhook away."""
+        """Remove a webhook."""
         await self._webhooks.remove(_webhook(call))
         await call.record("webhook.removed", webhook=_webhook(call))
         return DONE
@@ -113,7 +113,7 @@ class WebhookCalls(OperatorCalls):
         return private(200, PingAnswer.of(outcome, seconds))
 
     async def deliveries(self, call: Call) -> Response:
-        """A page of what is pending, or dead."""
+        """A page of pending deliveries or dead letters."""
         args = call.request.args
         state, limit = wanted_state(args), call.limit(PAGE, PAGE)
         page = await self._webhooks.deliveries(_webhook(call), state, args.get("cursor") or None, limit)
@@ -144,5 +144,5 @@ def _webhook(call: Call) -> str:
 
 
 def _sees_all(call: Call) -> bool:
-    """An address may have a secret in it, which a viewer has no use for."""
+    """Whether the caller sees complete URLs. They may contain secrets, so a viewer does not."""
     return call.staff.role is not Role.VIEWER

@@ -1,5 +1,5 @@
-"""What the shapes of the operators' calls have in common; the shapes themselves are by what they are about, in modules
-such as `queue_wire` and `ticket_wire`, or beside the one call that has them."""
+"""What the requests and answers of the operators' calls have in common. Their types are in modules by topic, such as
+`queue_wire` and `ticket_wire`, or next to the only call that uses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Meta
 from fairline.web.api.wire import Strict, moment
 from fairline.web.server.operations import Query
 
-#: Ticket numbers are exact in every client: no more than a double holds.
+#: The largest ticket number that every client reads exactly, as a double.
 LARGEST_TICKET = 2**53 - 1
 
 Level = Annotated[int, Meta(ge=1, le=3)]
@@ -19,13 +19,13 @@ Level = Annotated[int, Meta(ge=1, le=3)]
 
 #: A version of the settings.
 Version = Annotated[int, Meta(ge=1, le=10**16 - 1)]
-#: What a page of a listing answered for the next one.
+#: The cursor of a page, for the next page.
 Cursor = Annotated[str, Meta(max_length=200)]
 
 
 def limit_query(most: int, usual: int, each: str = "") -> Query:
-    """How many a listing answers."""
-    about = f"at most so many{each}, up to {most}; {usual} unless told"
+    """The query parameter `limit` of a listing."""
+    about = f"the most items{each}, up to {most}; default {usual}"
     return Query("limit", Annotated[int, Meta(ge=1, le=most)], about)
 
 
@@ -34,10 +34,10 @@ class Nothing(Strict, frozen=True):
 
 
 def when(ms: int | None) -> datetime | None:
-    """A time, or None where it has not come."""
+    """A time, or None if there is none yet."""
     return moment(ms) if ms else None
 
 
 def rounded(seconds: float | None) -> float | None:
-    """Seconds to the millisecond."""
+    """Seconds, rounded to milliseconds."""
     return None if seconds is None else round(seconds, 3)

@@ -1,8 +1,8 @@
-"""How many wrong admin keys one address may try, over all workers: whoever guesses is refused before a guess is looked
-up, so that a right one opens nothing either.
+"""Limits how many wrong admin keys one address may try, over all workers. An address over the limit is refused before
+its key is looked up, so that even a right guess does not work.
 
-A key that has opened a call of an address within the last day goes on doing so, whatever else comes from there: a
-program with an old key, or a stranger behind the same proxy, shuts out nobody who was there before.
+A key that was right at an address within the last day keeps working there, whatever else comes from the address. So a
+program with an old key, or a stranger behind the same proxy, cannot lock out people who were there before.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from fairline.store.registry import Registry
 WRONG, RIGHT = "wrong-key", "right-key"
 SECONDS = 60.0
 DAY_SECONDS = 86_400.0
-#: Addresses that are remembered as over the limit, and keys of addresses that are right; the oldest are forgotten.
+#: How many addresses over the limit, and how many right keys of addresses, are remembered. The oldest are forgotten.
 MOST = 1000
-#: The first calls of addresses wait for each other in so many lines.
-TURNS = 64
+#: The number of locks for the first calls of addresses.
+LOCKS = 64
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -31,7 +31,7 @@ Look = Callable[[], Awaitable[AdminKey | None]]
 
 
 class WrongKeys:
-    """What was tried lately, by address as limits count it. `most` 0 is no limit."""
+    """The recent attempts by address, as limits count it. If `most` is 0 there is no limit."""
 
     def __init__(self, registry: Registry, most: int, clock: Callable[[], float] = monotonic) -> None:
         self._registry = registry
@@ -39,13 +39,14 @@ class WrongKeys:
         self._clock = clock
         self._right: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._refused: OrderedDict[str, float] = OrderedDict()
-        self._turns = [asyncio.Lock() for _ in range(TURNS)]
+        self._locks = [asyncio.Lock() for _ in range(LOCKS)]
 
     async def look_up(self, who: str, key_id: str, look: Look) -> AdminKey:
-        """The key that `look` finds: KeyInvalid where it finds none, RateLimited where `who` has tried too many."""
+        """The key that `look` finds. Raises KeyInvalid if it finds none, RateLimited if `who` has tried too many."""
         if (who, key_id) in self._right:
             return await self._found(who, key_id, look)
-        async with self._turns[hash(who) % TURNS]:  # or a burst would be looked up before the first of it is counted
+        # One at a time, or all keys of a burst would be looked up before the first is counted.
+        async with self._locks[hash(who) % LOCKS]:
             wait = self._refused.get(who, 0.0) - self._clock()
             if wait > 0 and not await self._registry.tries(f"{who}:{key_id}", RIGHT, DAY_SECONDS):
                 raise RateLimited("address", wait)
@@ -67,8 +68,8 @@ class WrongKeys:
         raise KeyInvalid
 
 
-def _remember(kept: OrderedDict[K, V], name: K, value: V) -> None:
-    kept[name] = value
-    kept.move_to_end(name)
-    while len(kept) > MOST:
-        kept.popitem(last=False)
+def _remember(cache: OrderedDict[K, V], name: K, value: V) -> None:
+    cache[name] = value
+    cache.move_to_end(name)
+    while len(cache) > MOST:
+        cache.popitem(last=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from fairline.errors import StoreError
-from fairline.keeper import Keeper
+from fairline.keeper.keeper import Keeper
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.server.http import NO_STORE, Request, Response, encode

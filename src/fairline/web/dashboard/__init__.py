@@ -1,4 +1,4 @@
-"""The operators' dashboard: signing in, and the pages."""
+"""The operators' dashboard: its pages, and signing in."""
 
 from fairline.web.dashboard.pages import DashboardPages, dashboard_operations
 

@@ -1,7 +1,7 @@
-"""The settings of a queue as a form: in groups, each with a label, what it means and what it allows.
+"""The settings of a queue as a form: in groups, each setting with a label, a description and its limits.
 
-What a setting means and allows is told by the type that checks it (`queue.QueueSettings`); only the order, the groups
-and the labels are kept here.
+The descriptions and limits come from the type that checks the settings (`queue.QueueSettings`). Only the groups, the
+order and the labels are defined here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import msgspec
 from fairline.domain.queue import SETTINGS, QueueSettings
 from fairline.web.description.schemas import Schema, Schemas
 
-#: Groups of settings in the order of the form.
+#: The groups of settings, in the order of the form.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Queue": ("name", "target_url", "status"),
-    "Letting in": ("admission", "admission_rate", "burst", "max_active", "max_queue_size", "stock", "stock_url"),
-    "Who joins": (
+    "Admission": ("admission", "admission_rate", "burst", "max_active", "max_queue_size", "stock", "stock_url"),
+    "Joining": (
         "one_per",
         "require_user_token",
         "join_limit_per_ip",
@@ -31,13 +31,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "priority_skip",
     ),
     "Desks and numbers": ("desks", "desk_idle_seconds", "wait_sample", "ticket_prefix", "series", "label_restart"),
-    "The form for a number": ("ask_name", "ask_phone", "ask_email", "ask_party_size"),
+    "Join form": ("ask_name", "ask_phone", "ask_email", "ask_party_size"),
     "Opening hours": ("time_zone", "opening_hours", "closed_dates", "close_early", "clear_after_minutes"),
     "Staying in line": ("heartbeat_interval_seconds", "heartbeat_timeout_seconds", "grace_seconds"),
     "Inside": ("claim_seconds", "session_seconds", "session_max_seconds", "retain_seconds"),
-    "At the gate": ("passthrough", "bypass_paths", "bypass_agents", "bypass_addresses"),
+    "Gate": ("passthrough", "bypass_paths", "bypass_agents", "bypass_addresses"),
     "Notices": ("notices", "notice_place"),
-    "The waiting page": (
+    "Waiting page": (
         "message",
         "closed_message",
         "opens_at",
@@ -48,56 +48,56 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "page_template",
     ),
 }
-#: Settings that no group names: there are none, but a new one is shown rather than lost.
+#: The group of settings that no other group names. There are none now; a new one would be shown here.
 REST = "More"
 
 _LABELS = {
-    "target_url": "Address behind the line",
+    "target_url": "Destination URL",
     "admission": "How people are let in",
-    "admission_rate": "Let in, people a second",
-    "burst": "Most let in at once",
-    "max_active": "Room inside",
-    "max_queue_size": "Room in line",
-    "stock_url": "Address that tells the stock",
+    "admission_rate": "Admission rate, people per second",
+    "burst": "Most people let in at once",
+    "max_active": "Capacity inside",
+    "max_queue_size": "Capacity in line",
+    "stock_url": "URL that answers the stock",
     "one_per": "One place per",
-    "require_user_token": "Only people whose site says who they are",
+    "require_user_token": "Require a user token from your site",
     "join_limit_per_ip": "Joins per address and minute",
     "join_limit_per_phone": "Joins per phone and hour",
     "join_limit_per_email": "Joins per e-mail address and hour",
     "ipv6_prefix": "Bits of IPv6 that count as one address",
-    "priority_skip": "Share each level goes ahead of",
-    "heartbeat_interval_seconds": "Sign of life every",
-    "heartbeat_timeout_seconds": "Place is lost after silence of",
-    "grace_seconds": "Grace on top",
+    "priority_skip": "Share of the line that each level skips",
+    "heartbeat_interval_seconds": "Heartbeat interval",
+    "heartbeat_timeout_seconds": "Place is lost without a heartbeat for",
+    "grace_seconds": "Extra grace",
     "claim_seconds": "Time to come in",
-    "session_seconds": "Session without activity",
-    "session_max_seconds": "Session at most",
-    "retain_seconds": "Keep the record of an ended ticket",
-    "passthrough": "Straight through while nobody waits",
-    "bypass_paths": "Paths that need no pass",
-    "bypass_agents": "User agents that need no pass",
-    "bypass_addresses": "Addresses that need no pass",
-    "phone_region": "Country of phones without +",
+    "session_seconds": "Session ends without activity after",
+    "session_max_seconds": "Longest session",
+    "retain_seconds": "Keep the record of an ended ticket for",
+    "passthrough": "Let people straight in while nobody waits",
+    "bypass_paths": "Paths that need no session token",
+    "bypass_agents": "User agents that need no session token",
+    "bypass_addresses": "IP addresses that need no session token",
+    "phone_region": "Country of phone numbers without +",
     "max_party_size": "Largest party",
     "ask_name": "Ask for a name",
     "ask_phone": "Ask for a phone number",
     "ask_email": "Ask for an e-mail address",
-    "ask_party_size": "Ask how many they are",
+    "ask_party_size": "Ask for the number of people",
     "desks": "Desks",
     "desk_idle_seconds": "A desk counts as open after its last call for",
-    "wait_sample": "Calls the wait is measured from",
-    "ticket_prefix": "Labels begin with R and",
+    "wait_sample": "Number of calls used to measure the wait",
+    "ticket_prefix": "Prefix of labels, after R",
     "series": "Series of labels",
-    "label_restart": "Labels start again",
+    "label_restart": "Restart labels",
     "closed_dates": "Closed on",
-    "close_early": "Close when the line would outlast the day",
+    "close_early": "Stop joins when the line would outlast the day",
     "clear_after_minutes": "Clear the line after closing, minutes",
-    "notices": "Tell people when",
+    "notices": "Notify people when",
     "notice_place": "Nearly their turn from position",
     "closed_message": "Message while closed",
-    "message": "Message to all who wait",
-    "texts": "Words of the page",
-    "page_template": "Own template",
+    "message": "Message to everyone who waits",
+    "texts": "Texts of the page",
+    "page_template": "Custom template",
 }
 
 
@@ -133,7 +133,7 @@ def _field(name: str, schema: Schema, components: dict[str, Schema], default: An
         "default": default,
     }
     limits = {"minimum": "min", "maximum": "max", "maxLength": "longest", "enum": "choices"}
-    found |= {told: own[word] for word, told in limits.items() if word in own}
+    found |= {attribute: own[keyword] for keyword, attribute in limits.items() if keyword in own}
     if name.endswith("_seconds"):
         found["unit"] = "seconds"
     return found

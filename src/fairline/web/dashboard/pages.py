@@ -1,7 +1,7 @@
 """The pages at /admin, and signing in to them.
 
-A page is a frame: what it shows, and what it can do, comes from the operators' calls, with the cookie in the place of
-the key. So nothing can be done here that the calls would refuse.
+A page is only a frame. Its data and its actions are the operators' calls, made with the session cookie in place of the
+key. So a page can do nothing that the calls would refuse.
 """
 
 from __future__ import annotations
@@ -20,9 +20,18 @@ from msgspec import Struct
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
 from fairline.domain.webhook import Topic
-from fairline.errors import FairlineError, KeyInvalid, QueueNotFound, RateLimited, StoreError
+from fairline.errors import (
+    CrossSite,
+    FairlineError,
+    KeyInvalid,
+    KeyMissing,
+    QueueNotFound,
+    RateLimited,
+    SignedOut,
+    StoreError,
+)
 from fairline.store import AdminKey, Role
-from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access, CrossSite, KeyMissing, SignedOut
+from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access
 from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.reports import days_kept
 from fairline.web.api.people import named_queue
@@ -41,7 +50,7 @@ _HEADERS: Headers = (
     (b"referrer-policy", b"same-origin"),
     (b"x-robots-tag", b"noindex"),
 )
-#: Scripts and styles of ours alone; the import map is the one piece of script that must stand in the page.
+#: Only Fairline's own scripts and styles. The import map is the only script that must be inline.
 _POLICY = (
     "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -49,7 +58,7 @@ _POLICY = (
 
 
 class DashboardPage(Struct, frozen=True):
-    """One page: its address, its title, and which key opens it."""
+    """One page: its path, its template, its title, and the role that its data needs."""
 
     path: str
     template: str
@@ -57,7 +66,7 @@ class DashboardPage(Struct, frozen=True):
     needs: Role = Role.VIEWER
 
 
-SHEETS = {
+PAGES = {
     "queues": DashboardPage(HOME, "queues.html", "Queues"),
     "queue": DashboardPage(f"{HOME}/queues/{{queue}}", "queue.html", "Queue"),
     "desk": DashboardPage(f"{HOME}/queues/{{queue}}/desk", "desk.html", "Desk"),
@@ -68,7 +77,7 @@ SHEETS = {
 
 
 class DashboardPages:
-    """Draws the pages, and signs people in and out."""
+    """Renders the pages, and signs people in and out."""
 
     def __init__(self, context: Context, assets: Assets) -> None:
         self._context = context
@@ -85,8 +94,8 @@ class DashboardPages:
         )
 
     async def show(self, name: str, request: Request) -> Response:
-        """A page, for whoever signed in; the form to sign in, for everyone else."""
-        sheet = SHEETS[name]
+        """A page for someone who is signed in; the sign-in form for everyone else."""
+        sheet = PAGES[name]
         try:
             staff = await self._access.check(request, Role.VIEWER)
             queue = request.params.get("queue", "")
@@ -96,16 +105,18 @@ class DashboardPages:
                 days = days_kept(settings, snapshot.now)
             return self._page(sheet, name, staff, queue, days)
         except QueueNotFound:
-            return self._notice(404, "No such queue", "It was removed, or its name is another one.")
+            return self._notice(404, "No such queue", "It was deleted, or it has another name.")
         except StoreError as error:
             failure(request, error)  # for the log
-            return self._notice(503, "The store is away", "Nobody loses a place. This page looks again by itself.", 5.0)
+            return self._notice(
+                503, "Database unavailable", "Nobody loses a place. This page tries again automatically.", 5.0
+            )
         except FairlineError as error:
-            told = "You were signed out. Sign in again." if isinstance(error, SignedOut) else ""
-            return self._sign_in_form(200, told, _next(request.path))
+            text = "You were signed out. Sign in again." if isinstance(error, SignedOut) else ""
+            return self._sign_in_form(200, text, _next(request.path))
 
     async def sign_in(self, request: Request) -> Response:
-        """Take the key of the form for a cookie."""
+        """Exchange the key in the form for a session cookie."""
         form_in = dict(parse_qsl(bytes(request.body).decode("utf-8", "replace")))
         back_to = _next(form_in.get("next", ""))
         try:
@@ -122,7 +133,7 @@ class DashboardPages:
         return Response(303, headers=((b"location", back_to.encode()), *_HEADERS, *cookies))
 
     async def sign_out(self, request: Request) -> Response:
-        """End the session, and take the cookie away."""
+        """End the session, and delete the cookie."""
         cookies: Headers = ()
         if self._context.origins.is_own(request):
             try:
@@ -130,7 +141,7 @@ class DashboardPages:
             except StoreError as error:
                 failure(request, error)  # for the log
                 return self._notice(
-                    503, "The store is away", "You are still signed in. Sign out again once it is back."
+                    503, "Database unavailable", "You are still signed in. Sign out again once it is available."
                 )
             cookies = (self._cookie(request, "", 0),)
         return Response(303, headers=((b"location", HOME.encode()), *_HEADERS, *cookies))
@@ -139,13 +150,13 @@ class DashboardPages:
         return cookie(ADMIN_COOKIE, token, seconds, secure=self._context.proxies.is_https(request), strict=True)
 
     def _refused(self, request: Request, error: FairlineError, back_to: str) -> Response:
-        failure(request, error)  # for the log, and the figures in it
+        failure(request, error)  # for the log and the metrics
         if isinstance(error, RateLimited):
             seconds = math.ceil(error.retry_after or 1)
             text = f"Too many tries from your address. Try again in {seconds} seconds."
             return self._sign_in_form(429, text, back_to, ((b"retry-after", str(seconds).encode()),), wait=seconds)
         if isinstance(error, StoreError):
-            return self._notice(503, "The store is away", "Nobody can sign in until it is back.", 5.0)
+            return self._notice(503, "Database unavailable", "Nobody can sign in until it is available.", 5.0)
         texts: Mapping[type[FairlineError], str] = {
             KeyMissing: "Enter an admin key.",
             KeyInvalid: "This key is not valid.",
@@ -153,7 +164,7 @@ class DashboardPages:
         }
         return self._sign_in_form(PROBLEMS[error.code][0], texts.get(type(error), error.message), back_to)
 
-    # Drawing
+    # Rendering
 
     def _page(self, sheet: DashboardPage, name: str, staff: AdminKey, queue: str, days: list[date]) -> Response:
         data: dict[str, Any] = {
@@ -168,13 +179,13 @@ class DashboardPages:
             data["languages"] = [(code, catalogue(code)["language"]) for code in LANGUAGES]
         if name == "webhooks":
             data["events"] = [*Topic]
-        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": SHEETS, "days": days}
+        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": PAGES, "days": days}
         allowed = _allows(staff, sheet.needs)
         return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)
 
-    def _sign_in_form(self, status: int, told: str, back_to: str, more: Headers = (), wait: int = 0) -> Response:
+    def _sign_in_form(self, status: int, text: str, back_to: str, more: Headers = (), wait: int = 0) -> Response:
         data = {"page": "sign-in", "wait": wait}
-        return self._draw(status, "sign-in.html", "Sign in", data, more, told=told, next=back_to, wait=wait)
+        return self._draw(status, "sign-in.html", "Sign in", data, more, told=text, next=back_to, wait=wait)
 
     def _notice(self, status: int, title: str, text: str, retry: float | None = None) -> Response:
         more: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
@@ -200,7 +211,7 @@ class DashboardPages:
 
 
 def dashboard_operations(pages: DashboardPages) -> list[Operation]:
-    """The pages, and the forms of signing in and out."""
+    """The pages, and the forms for signing in and out."""
     page = partial(Operation, group="pages", answers={200: str}, media=HTML, any_query=True)
 
     def sheet(name: str, found: DashboardPage) -> Operation:
@@ -209,28 +220,28 @@ def dashboard_operations(pages: DashboardPages) -> list[Operation]:
 
         return page(
             f"GET {found.path}",
-            f"The dashboard: {found.title.lower()}. Without a session, the form to sign in.",
+            f"The dashboard: {found.title.lower()}. Without a session, the sign-in form.",
             slow=show,
             problems=("queue_not_found",) if "{queue}" in found.path else (),
         )
 
     back = {"Location": "A page of the dashboard."}
     return [
-        *(sheet(name, found) for name, found in SHEETS.items()),
+        *(sheet(name, found) for name, found in PAGES.items()),
         page(
             f"POST {HOME}/sign-in",
             "Sign in to the dashboard: a form with `key`.",
             slow=pages.sign_in,
             answers={303: None},
-            sends={303: back | {"Set-Cookie": "Says which key."}},
+            sends={303: back | {"Set-Cookie": "The session."}},
             problems=("key_missing", "key_invalid", "cross_site", "rate_limited"),
         ),
         page(
             f"POST {HOME}/sign-out",
-            "Sign out of the dashboard: the cookie is good no more, in no browser.",
+            "Sign out of the dashboard. The session ends in every browser.",
             slow=pages.sign_out,
             answers={303: None},
-            sends={303: back | {"Set-Cookie": "Takes the cookie away."}},
+            sends={303: back | {"Set-Cookie": "Deletes the cookie."}},
         ),
     ]
 
@@ -241,14 +252,14 @@ def _allows(staff: AdminKey, needs: Role) -> bool:
 
 
 def _actions() -> dict[str, list[str]]:
-    """What can be done to a ticket in each state: the page shows no more, and no less."""
+    """The actions that are possible in each state of a ticket: the page shows exactly these."""
     on_hold = [action.value for at, action in TRANSITIONS if at is Status.WAITING and action in WHILE_ON_HOLD]
     found = {state.value: [a.value for at, a in TRANSITIONS if at is state and goes_to(at, a)] for state in Status}
     return found | {"on_hold": on_hold}
 
 
 def _next(path: str) -> str:
-    """Where to go after signing in: a page of the dashboard, and nowhere else."""
+    """The page to show after signing in. Only pages of the dashboard are allowed."""
     inside = path == HOME or path.startswith(f"{HOME}/")
     plain = all(33 <= ord(letter) < 127 and letter != "\\" for letter in path)
     return path if inside and plain and not path.startswith(f"{HOME}/sign-") else HOME

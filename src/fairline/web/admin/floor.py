@@ -1,4 +1,4 @@
-"""The counter at a glance: what the staff page shows."""
+"""The call behind the page of a desk: who waits, is called, is served, is on hold or did not come."""
 
 from __future__ import annotations
 
@@ -27,35 +27,36 @@ USUAL_FLOOR = 50
 
 
 class FloorAnswer(Struct, frozen=True, kw_only=True):
-    """A counter at a moment. Of each list the first ones; `missed` is the newest of today, by the queue's time zone."""
+    """A walk-in line at a moment. Lists have only their first tickets; `missed` has today's newest, by the queue's time
+    zone."""
 
     queue: str
     name: str
     at: datetime
-    """By the server's clock, as all times here."""
+    """The time of the server's clock, as all times here."""
     status: QueueStatus
     takes_more: bool
-    """Whether people can join now, by the opening hours and the time that is left."""
+    """Whether people can join now, by the opening hours and the time left."""
     named_desks: list[str]
-    """The names its desks may have; any where there are none."""
+    """The names that desks may have. If empty, any name is allowed."""
     series: list[str]
     series_texts: dict[str, str]
-    """What each series is for, in English, where the queue's `texts` say so."""
+    """What each series is for, in English, if the queue's `texts` say so."""
     claim_seconds: float
     desks: list[DeskAnswer]
     waiting: int
-    """All who wait, not only those listed; as is `on_hold_count`."""
+    """The number of all people who wait, not only of those listed. The same holds for `on_hold_count`."""
     on_hold_count: int
     line: list[AdminTicket]
     on_hold: list[AdminTicket]
     called: list[AdminTicket]
     serving: list[AdminTicket]
     missed: list[AdminTicket]
-    """Called, and did not come; records are kept for `retain_seconds`."""
+    """People who were called and did not come. Records are kept for `retain_seconds`."""
 
     @classmethod
     def of(cls, queue: QueueId, floor: WalkInSnapshot) -> FloorAnswer:
-        """A counter as staff see it."""
+        """A walk-in line of the service as an answer."""
         settings, snapshot = floor.settings, floor.snapshot
         words = Language(LANGUAGES[0], settings.texts, walk_in=True)
 
@@ -84,19 +85,19 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Floors(OperatorCalls):
-    """What staff look at while they work."""
+    """The call behind the page of a desk."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
-        """Its calls."""
+        """The operations of this class."""
         return [
             self._operators.row(
                 Role.VIEWER,
                 "GET /queues/{queue}/floor",
-                "The counter at a glance: its desks, who waits, is called, is served, is put aside or did not come.",
+                "A walk-in line at a glance: its desks, and who waits, is called, is served, is on hold or missed.",
                 self.floor,
                 {200: FloorAnswer},
                 query=(limit_query(PAGE, USUAL_FLOOR, " of each"),),
@@ -105,6 +106,6 @@ class Floors(OperatorCalls):
         ]
 
     async def floor(self, call: Call) -> Response:
-        """Who is where."""
+        """The walk-in line at this moment."""
         floor = await self._walk_in.snapshot(call.queue, call.limit(PAGE, USUAL_FLOOR))
         return private(200, FloorAnswer.of(call.queue, floor))

@@ -1,4 +1,4 @@
-"""What makes a pass good, without any server."""
+"""What makes a session token good, without any server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fairline.domain.tokens import EdKey, Keyring, SessionClaims
-from fairline.gate import PassRefused, Refusal, ServerAway
+from fairline.gate import Refusal, ServerAway, SessionTokenRefused
 from fairline.gate import keys as keys_module
 from fairline.gate.keys import PublicKeys
-from fairline.gate.passes import Checker
+from fairline.gate.session_tokens import Checker
 
 NOW = 1_800_000_000
 KEY = Ed25519PrivateKey.generate()
@@ -39,12 +39,12 @@ def checker() -> Checker:
 
 
 def refusal(token: str, now: float = NOW) -> Refusal:
-    with pytest.raises(PassRefused) as refused:
+    with pytest.raises(SessionTokenRefused) as refused:
         checker().check(token, now)
     return refused.value.reason
 
 
-def test_a_good_pass_tells_whose_it_is() -> None:
+def test_a_good_session_token_tells_whose_it_is() -> None:
     found = checker().check(signed(), NOW)
     assert (found.queue, found.ticket, found.label, found.key) == ("demo", 7, "RDEMO-000007", "k")
 

@@ -1,4 +1,4 @@
-"""What operators do with webhooks: make, change and remove them, try them, look at what did not arrive."""
+"""Creates, changes, removes and tests webhooks, and reads and replays their failed deliveries."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fairline.keeper.webhooks import post
 from fairline.service.dead_letters import DeadLetters
 from fairline.store import BoxCounts, Delivery, DeliveryPage, DeliveryState, Store
 
-#: Each costs the keepers a look a round.
+#: The most webhooks: each costs the keepers a read per round.
 MOST = 100
-#: What a receiver has to answer a ping: less than whoever asked for it waits for us.
+#: The time that a receiver has to answer a ping: less than the caller waits for the answer.
 PING_SECONDS = 8.0
 
 
-class WebhookDesk:
+class WebhookManager:
     """The webhooks of a server."""
 
     def __init__(self, store: Store, *, private: bool) -> None:
@@ -40,11 +40,11 @@ class WebhookDesk:
     async def create(
         self, url: str, queue: QueueId | None, events: tuple[Topic, ...], include_person: bool, active: bool
     ) -> Webhook:
-        """A new webhook, which hears of what happens from now on."""
+        """Create a webhook, which receives events from now on."""
         self._check_url(url)
         if len(await self.all()) >= MOST:
             raise TooManyWebhooks(MOST)
-        # A name with a typing error would never hear of anything: it is refused here.
+        # This refuses a queue that does not exist: the webhook would never receive anything.
         newest = await self._store.newest_events() if queue is None else {queue: await self._store.last_event(queue)}
         hook = Webhook(
             id=secrets.token_hex(6),
@@ -56,13 +56,13 @@ class WebhookDesk:
             secret=f"whsec_{secrets.token_urlsafe(32)}",
             created=await self._store.time(),
         )
-        # The outbox first: a keeper that sees the webhook must know from where to go on.
+        # The outbox first: a keeper that reads the webhook must know from which event to start.
         await self._store.outbox.open(hook.id, newest)
         await self._store.registry.put_webhook(hook)
         return hook
 
     async def change(self, hook_id: str, changes: dict[str, Any]) -> Webhook:
-        """Change what is given."""
+        """Change the fields given."""
         if "url" in changes:
             self._check_url(changes["url"])
         hook = msgspec.structs.replace(await self.one(hook_id), **changes)
@@ -70,29 +70,29 @@ class WebhookDesk:
         return hook
 
     async def remove(self, hook_id: str) -> None:
-        """Take a webhook away, with all that was still to be sent."""
+        """Remove a webhook with its pending deliveries."""
         hook = await self.one(hook_id)
-        # The outbox first: if we fail in between, the call can be made again, and nothing is left behind.
+        # The outbox first: after a failure in between, the call can be repeated, and nothing is left behind.
         await self._store.outbox.drop(hook.id)
         await self._store.registry.remove_webhook(hook.id)
 
     async def all(self) -> list[Webhook]:
-        """All of them, oldest first."""
+        """All webhooks, oldest first."""
         return await self._store.registry.webhooks()
 
     async def one(self, hook_id: str) -> Webhook:
-        """One of them."""
+        """One webhook."""
         hook = await self._store.registry.webhook(hook_id)
         if hook is None:
             raise WebhookNotFound(hook_id)
         return hook
 
     async def counts(self, hooks: list[Webhook]) -> list[BoxCounts]:
-        """How many of each are pending and dead."""
+        """The number of pending and dead deliveries of each webhook."""
         return await self._dead_letters.counts([hook.id for hook in hooks])
 
     async def ping(self, hook_id: str) -> tuple[Outcome, float]:
-        """Send a ping now, past the outbox; what became of it, and the seconds it took."""
+        """Send a ping now, without the outbox. Returns the outcome and the seconds it took."""
         hook = await self.one(hook_id)
         body = Body(id=secrets.token_hex(16), type=PING, queue=hook.queue, at=datetime.now(UTC))
         delivery = Delivery(id=body.id, payload=body.text(), made=0, tries=1, at=0)
@@ -101,7 +101,7 @@ class WebhookDesk:
         return outcome, time.monotonic() - began
 
     async def deliveries(self, hook_id: str, state: DeliveryState, cursor: str | None, limit: int) -> DeliveryPage:
-        """What is still to be sent, or was given up."""
+        """A page of pending deliveries or dead letters."""
         hook = await self.one(hook_id)
         return await self._dead_letters.page(hook.id, state, cursor, limit)
 
@@ -110,7 +110,7 @@ class WebhookDesk:
         await self._dead_letters.replay((await self.one(hook_id)).id, delivery_id)
 
     async def replay_all(self, hook_id: str) -> int:
-        """Send all dead letters again, but for those that die of it meanwhile; how many there were."""
+        """Send all dead letters again that exist now. Returns their number."""
         return await self._dead_letters.replay_all((await self.one(hook_id)).id)
 
     def _check_url(self, url: str) -> None:
