@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus
     from fairline.domain.tokens import Keyring
     from fairline.errors import FairlineError
-    from fairline.keeper import Keeper
+    from fairline.keeper.keeper import Keeper
     from fairline.service.answers import JoinAnswer, StatusAnswer
     from fairline.service.fairline import Fairline
     from fairline.service.walk_in import WalkIn
@@ -55,7 +55,7 @@ _MODULES = {
     "FairlineError": "fairline.errors",
     "JoinAnswer": "fairline.service.answers",
     "JoinRequest": "fairline.domain.join_request",
-    "Keeper": "fairline.keeper",
+    "Keeper": "fairline.keeper.keeper",
     "Keyring": "fairline.domain.tokens",
     "QueueId": "fairline.domain.queue",
     "QueueSettings": "fairline.domain.queue",
