@@ -229,7 +229,7 @@ class Tickets(OperatorCalls):
         body = call.take(StepBack)
         places = body.places
         ticket = await self._walk_in.step_back(call.queue, call.number, places, body.position)
-        await call.record("queue.passed", ticket=ticket.number, places=places, position=ticket.position)
+        await call.record("queue.stepped_back", ticket=ticket.number, places=places, position=ticket.position)
         return await self._answer(call, ticket)
 
     async def transfer(self, call: Call) -> Response:

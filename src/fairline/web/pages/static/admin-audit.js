@@ -72,7 +72,7 @@ const ACTIONS = {
   "key.created": "Created a key",
   "key.removed": "Revoked a key",
   "keys.rotated": "Rotated the signing keys",
-  "queue.passed": "Let others go first",
+  "queue.stepped_back": "Let others go first",
   "queue.transferred": "Transferred someone to another queue",
   "desk.opened": "Opened a desk",
   "desk.closed": "Closed a desk",
