@@ -56,7 +56,7 @@ EXCEPTIONS = {
     # Operators try out a webhook or the mail server at once: it is sent as the keeper would send it.
     ("web.admin.deliveries", "keeper"),
     ("web.admin.mail", "keeper"),
-    ("web.admin.webhook_desk", "keeper"),
+    ("web.admin.webhook_manager", "keeper"),
     # The names of the outboxes that the keeper delivers from are values of a label.
     ("web.metrics.measurements", "keeper"),
     ("web.metrics.page", "keeper"),

@@ -79,7 +79,7 @@ def test_a_foreign_page_that_joins_replaces_no_ticket(server: RunningServer, vis
 
 
 def test_a_foreign_page_can_do_nothing_with_the_ticket(server: RunningServer, visitor: Visitor) -> None:
-    calls = {"leave": '{"final":true}', "heartbeat": "{}", "pass": "{}", "move": "{}"}
+    calls = {"leave": '{"final":true}', "heartbeat": "{}", "step-back": "{}", "move": "{}"}
     for page in FOREIGN + related_origins(server):
         for name, body in calls.items():
             for path in lanes(f"/api/v1/{name}?queue={visitor.queue}"):

@@ -235,7 +235,7 @@ def test_all_of_it_by_keyboard(office: Queue, sit: Sit) -> None:
     expect(mine(page, 1)).to_be_visible()
     for key, words in (
         ("r", "was called again"),
-        ("x", "did not come"),
+        ("x", "is a no-show"),
         ("u", "came after all"),
         ("S", "being served"),
     ):

@@ -57,7 +57,7 @@ BOARD = """() => [...document.querySelectorAll("section")].map((section) => {
   const now = read("call") ? [[read("call").replace(prefix, `${prefix}-`), read("desk")]] : [];
   const others = [...part("serving").children].map((it) => [...it.children].map((each) => each.textContent));
   return {first: now[0]?.[0] ?? "", called: [...now, ...others].sort(),
-          waiting: read("waiting"), held: read("on_hold")};
+          waiting: read("waiting"), stopped: read("stopped")};
 })"""
 
 
@@ -176,7 +176,7 @@ class WalkIn:
             "first": self.first if inside else "",
             "called": sorted([guest.label, guest.desk] for guest in inside),
             "waiting": ENGLISH.count("board_waiting", waiting) if waiting else ENGLISH("board_waiting_none"),
-            "on_hold": ENGLISH("closed_title") if self.closed and queue is self.queue else "",
+            "stopped": ENGLISH("closed_title") if self.closed and queue is self.queue else "",
         }
 
     def _line(self, queue: Queue) -> list[str]:

@@ -219,6 +219,7 @@ def test_the_gate_brings_nothing_of_the_server_into_a_site() -> None:
     }
     assert [name for name in ours if not name.startswith("fairline.gate")] == [
         "fairline",
+        "fairline.domain",
         "fairline.domain.bypass",
         "fairline.errors",
     ]

@@ -78,9 +78,9 @@ async def test_what_cannot_be_done_to_someone_on_hold_is_refused_with_that_state
         refused = await v.act(action, 1)
         assert isinstance(refused, TransitionRefused), action
         assert refused.found == "on_hold", action
-        with pytest.raises(TransitionRefused, match="on_hold"):
+        with pytest.raises(TransitionRefused, match="on hold"):
             await v.call(number=1)
-        with pytest.raises(TransitionRefused, match="on_hold"):
+        with pytest.raises(TransitionRefused, match="on hold"):
             await v.store.prioritise(v.queue, 1, 2)
 
 

@@ -22,9 +22,9 @@ async def go(v: Venue, **arrival: Any) -> Joined | None:
     return outcome if isinstance(outcome, Joined) else None
 
 
-async def test_nobody_is_let_in_and_on_hold_count_at_once(venue: OpenVenue) -> None:
+async def test_nobody_is_let_in_and_put_on_hold_at_once(venue: OpenVenue) -> None:
     v = await venue(**FAST)
-    with pytest.raises(InvalidRequest, match="straight through"):
+    with pytest.raises(InvalidRequest, match="goes straight in"):
         await v.store.join(v.queue, [Arrival(), Arrival(through=True, on_hold=True)])
     assert await v.line() == []
 

@@ -238,7 +238,7 @@ def test_someone_is_found_and_acted_on(night: Night, come: Come) -> None:
     act("complete")
     do(page, "confirm").click()
     soon(lambda: state() == "completed", "done")
-    expect(side).to_contain_text("The stay is over")
+    expect(side).to_contain_text("The visit is over")
 
 
 def test_the_next_are_called_and_someone_is_put_in_line(night: Night, come: Come) -> None:

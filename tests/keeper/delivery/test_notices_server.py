@@ -145,7 +145,7 @@ def test_who_left_an_address_in_the_form_gets_mail(
 def test_what_operators_see_of_mail(server: RunningServer, admin: httpx.Client, mailbox: Mailbox) -> None:
     run = command(server, "mail")
     assert "from The Bakery <line@bakery.example>" in run("status")
-    assert "was taken" in run("test", "ada@example.com")
+    assert "accepted the test mail" in run("test", "ada@example.com")
     assert mailbox.mails[-1].message["Subject"] == "A test of Fairline"
     mailbox.refuse = lambda line: "550 no such person: eve@example.com" if line.startswith("RCPT") else None
     assert "answered 550" in run("test", "eve@example.com", code=1)

@@ -150,4 +150,4 @@ async def test_what_was_done_stands_where_it_cannot_be_recorded() -> None:
     assert (done["event"], done["by"], done["queue"]) == ("queue.deleted", "k1", "sale")
     assert (lost["event"], lost["log_level"], lost["action"]) == ("audit.not_recorded", "error", "queue.deleted")
     assert (lost["by"], lost["request_id"]) == ("k1", "r-1")
-    assert "away" in lost["error"]
+    assert "unavailable" in lost["error"]

@@ -34,7 +34,7 @@ def test_staff_put_someone_on_hold_and_back(admin: httpx.Client, server: Running
     assert (refused.status_code, refused.json()["found"]) == (409, "on_hold")
     assert [t["ticket"] for t in admin.post(f"/queues/{queue}/call-next").json()["tickets"]] == [2]
     assert admin.post(f"/queues/{queue}/tickets/1/release").json()["position"] == 1
-    assert events_of(admin, queue)[-3:] == [("on_hold", 1), ("called", 2), ("released", 1)]
+    assert events_of(admin, queue)[-3:] == [("put_on_hold", 1), ("called", 2), ("released", 1)]
 
 
 def test_someone_steps_back_once_however_often_they_tap(
@@ -44,11 +44,11 @@ def test_someone_steps_back_once_however_often_they_tap(
     for _ in range(3):
         join(queue)
     with ThreadPoolExecutor(4) as pool:
-        taps = [*pool.map(lambda _: post(server, "/pass", token, places=2, position=1), range(4))]
+        taps = [*pool.map(lambda _: post(server, "/step-back", token, places=2, position=1), range(4))]
     assert {(tap.status_code, tap.json()["position"]) for tap in taps} == {(200, 3)}
     assert admin.post(f"/queues/{queue}/tickets/2/step-back", json={"places": 1}).json()["position"] == 2
-    assert post(server, "/pass", token, places=0).status_code == 422
-    assert post(server, "/pass").json()["code"] == "token_missing"
+    assert post(server, "/step-back", token, places=0).status_code == 422
+    assert post(server, "/step-back").json()["code"] == "token_missing"
 
 
 def test_staff_who_repeat_a_press_let_someone_step_back_once(admin: httpx.Client, queue: str, join: Join) -> None:
@@ -72,7 +72,7 @@ def test_the_floor_has_everyone_where_they_are(admin: httpx.Client, make_queue: 
     parts = ("line", "on_hold", "called", "serving", "missed")
     assert [[t["ticket"] for t in floor[part]] for part in parts] == [[5, 6, 7, 8], [3], [4], [1], [2]]
     assert (floor["waiting"], floor["on_hold_count"], floor["claim_seconds"]) == (4, 1, 90)
-    assert (floor["desks"], floor["series"], floor["takes_more"]) == (["Desk 1", "Desk 2"], ["A", "B"], True)
+    assert (floor["named_desks"], floor["series"], floor["takes_more"]) == (["Desk 1", "Desk 2"], ["A", "B"], True)
     assert [(desk["name"], desk["open"]) for desk in floor["desks"]] == [("Desk 1", True), ("Desk 2", True)]
     assert (floor["called"][0]["desk"], floor["missed"][0]["name"]) == ("Desk 2", "Person 2")
     short = admin.get(f"/queues/{queue}/floor", params={"limit": 2}).json()
@@ -278,7 +278,7 @@ def test_a_place_moves_to_another_device_and_is_not_copied(server: RunningServer
     new = won.json()
     assert (new["ticket"], new["position"]) == (old["ticket"], 1)
     assert won.cookies.get(f"fairline_ticket_{queue}") == new["token"]
-    for path in ("/heartbeat", "/leave", "/pass", "/move"):
+    for path in ("/heartbeat", "/leave", "/step-back", "/move"):
         refused = post(server, path, old["token"])
         assert (refused.status_code, refused.json()["code"]) == (401, "token_moved"), path
     assert public_status(server, old["token"]).json()["code"] == "token_moved"

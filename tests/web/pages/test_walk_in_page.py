@@ -42,7 +42,7 @@ def test_what_staff_do_is_told_in_walk_in_words(walk_in: WalkIn) -> None:
         ("hold", "on_hold", "You are on hold"),
         ("release", "waiting", "You are next"),
         ("call", "admitted", "Please come to the desk."),
-        ("no-show", "expired", "they can call you again"),
+        ("no-show", "expired", "staff can call you again"),
         ("reinstate", "admitted", "It is your turn"),
         ("return", "waiting", "You are next"),
         ("call", "admitted", "It is your turn"),
