@@ -11,6 +11,6 @@ from tests.web.running import RunningServer
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("cli"))
+    running = RunningServer(tmp_path_factory.mktemp("cli"), workers=1)
     yield running
     running.stop()

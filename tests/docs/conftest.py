@@ -25,6 +25,9 @@ LINKED = ("Makefile", "deploy", "examples", "scripts", "src")
 COPIED = ("pyproject.toml", "constraints.txt", "README.md")
 NewReader = Callable[..., Reader]
 
+#: Variables that a reader does not have: settings, and what the `make test` that runs this tells its children.
+OF_THE_CALLER = ("FAIRLINE_", "MAKE", "MFLAGS", "ARGS")
+
 
 @pytest.fixture
 def new_reader(tmp_path: Path) -> Iterator[NewReader]:
@@ -34,7 +37,7 @@ def new_reader(tmp_path: Path) -> Iterator[NewReader]:
 
         def make(server: RunningServer | None = None, **elsewhere: str) -> Reader:
             port, shop, site = (server.port if server else free_ports(1)[0]), *free_ports(2)
-            environ = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
+            environ = {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_CALLER)}
             environ |= {
                 "HOME": str(tmp_path),
                 "PATH": f"{checkout / '.venv/bin'}:{environ['PATH']}",

@@ -112,6 +112,7 @@ def test_a_page_with_opening_hours_holds_on_any_day(new_reader: NewReader, serve
     new_reader(server, **{hours: json.dumps(always)}).follow(blocks[since:])
 
 
+@pytest.mark.long  # tests/package installs the wheel and serves each time
 @pytest.mark.timeout(600)  # forty packages come from a registry
 def test_who_installs_it_for_themselves_has_a_server(new_reader: NewReader, tmp_path: Path) -> None:
     new_reader().follow(_shell_blocks(INSTALL, "~/fairline/bin/fairline serve"))

@@ -1,6 +1,4 @@
-"""Simulations: a queue's evening in virtual time, on the real engine."""
+"""Simulations: a queue's evening in virtual time, on the real engine.
 
-from fairline.simulation.evening import Outcome, Simulation, simulate
-from fairline.simulation.people import Scenario, scenario
-
-__all__ = ["Outcome", "Scenario", "Simulation", "scenario", "simulate"]
+`people` loads quickly; `evening` loads the engine, so only what runs a simulation imports it.
+"""
