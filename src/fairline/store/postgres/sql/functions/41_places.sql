@@ -98,6 +98,7 @@ BEGIN
     RETURN '[]';
   END IF;
   _tallies := locked(_id);
+  _now := moment(_at);  -- somebody may have joined while this waited for its turn: their event must not be older
   SELECT array_agg(f.number ORDER BY f.rank), array_agg(f.rank::text ORDER BY f.rank) INTO _numbers, _ranks FROM (
     SELECT l.number, row_number() OVER (ORDER BY l.place) AS rank FROM line l WHERE l.queue = _tallies.queue
     ORDER BY l.place LIMIT _many
