@@ -308,6 +308,20 @@ async def test_a_sign_of_life_that_a_sweep_has_to_wait_for_is_honoured(server: E
         await keeper.close()
 
 
+async def test_nobody_is_nearly_there_before_they_joined(server: EmbeddedPostgres, store: Store) -> None:
+    """A notice that is older than its ticket is never sent: so the event has the time after the queue's lock."""
+    await store.join(QUEUE, [Arrival()])
+    async with await connect(server.url) as watch, await connect(server.url) as other, other.transaction():
+        await other.execute("SELECT fairline.locked(%s)", [QUEUE])
+        marking = asyncio.create_task(store.note_nearly(QUEUE, 1))
+        await wait_for_locks(watch, 1)
+        waited_until = await store.time()
+    assert await marking == [1]
+    nearly = (await store.events(QUEUE, None, 100))[-1]
+    assert (nearly.type, nearly.ticket) == ("nearly", 1)
+    assert nearly.at >= waited_until
+
+
 @pytest.mark.parametrize("first", ["taken", "settled"])
 async def test_the_next_of_a_thread_is_due_though_the_one_before_is_settled_meanwhile(
     server: EmbeddedPostgres, store: Store, first: str
@@ -359,8 +373,10 @@ async def test_a_statement_that_takes_too_long_is_ended(server: EmbeddedPostgres
         assert await found.fetchone() == ("5s", "3s")
     impatient = await open_store(f"{server.url}&options=-c%20statement_timeout%3D40")
     try:
-        with pytest.raises(StoreUnavailable, match="statement timeout"):
-            await impatient.join(QUEUE, [Arrival()] * 1000)
+        async with await connect(server.url) as other, other.transaction():
+            await other.execute("SELECT fairline.locked(%s)", [QUEUE])  # so that it takes too long on any machine
+            with pytest.raises(StoreUnavailable, match="statement timeout"):
+                await impatient.join(QUEUE, [Arrival()] * 1000)
     finally:
         await impatient.close()
     await nothing_half_done(server.url)
