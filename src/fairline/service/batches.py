@@ -184,11 +184,20 @@ class Batches:
             reply = Reply(reply.snapshot, [each and written.get(each.number, each) for each in reply.items])
         return await self._answers(queue, reply, _expired)
 
-    async def statuses(
-        self, queue: QueueId, numbers: list[int], *, heartbeat: bool = False
+    async def statuses(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
+        """The status of tickets."""
+        return await self._answers(queue, await self._store.status(queue, numbers), _purged)
+
+    async def stream_heartbeats(
+        self, queue: QueueId, numbers: list[int], *, still_open: bool = False
     ) -> list[StatusAnswer | FairlineError]:
-        """The status of tickets; with `heartbeat`, each also gets a heartbeat."""
-        reply = await (self._store.heartbeat if heartbeat else self._store.status)(queue, numbers)
+        """Heartbeats of tickets with an open stream, and their status. A ticket whose page was closed is brought back
+        only with `still_open`: the worker that has the stream may not know yet that it was closed too."""
+        if still_open:
+            reply = await self._store.heartbeat(queue, numbers)
+        else:
+            await self._store.record_heartbeats(queue, numbers)
+            reply = await self._store.status(queue, numbers)
         return await self._answers(queue, reply, _purged)
 
     async def unloads(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:

@@ -127,12 +127,16 @@ class Fairline:
         that client."""
         return GroupedCall(self._acts, (queue, Action.LEAVE), (number, joined, self.identity.session(by)))
 
-    async def statuses(
-        self, queue: QueueId, numbers: list[int], *, heartbeat: bool = False
+    async def statuses(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
+        """Return the status of many tickets in one call."""
+        return await self._batches.statuses(queue, numbers)
+
+    async def stream_heartbeats(
+        self, queue: QueueId, numbers: list[int], *, still_open: bool = False
     ) -> list[StatusAnswer | FairlineError]:
-        """Return the status of many tickets in one call; with `heartbeat`, also send a heartbeat for each, as open
-        streams do."""
-        return await self._batches.statuses(queue, numbers, heartbeat=heartbeat)
+        """Send a heartbeat for tickets with an open stream and return their status. A ticket whose page was closed
+        comes back only with `still_open`, for a stream that is open a while after that."""
+        return await self._batches.stream_heartbeats(queue, numbers, still_open=still_open)
 
     # Inside
 

@@ -256,7 +256,7 @@ class Simulation:
     async def _heartbeat(self) -> None:
         waiting = [person for person in self._heartbeats_due.pop(self.second, ()) if _waits(person)]
         for some in _batches(waiting):
-            await self.service.statuses(self.queue, [person.number for person in some], heartbeat=True)
+            await self.service.stream_heartbeats(self.queue, [person.number for person in some])
         if self._heartbeat_every is not None:
             self._heartbeats_due[self.second + self._heartbeat_every] += waiting
 

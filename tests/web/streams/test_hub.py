@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -53,13 +54,11 @@ def away_once(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     have been, once it was so."""
     look, missed = inside.service.statuses, list[int]()
 
-    async def looked(
-        queue: QueueId, numbers: list[int], *, heartbeat: bool = False
-    ) -> list[StatusAnswer | FairlineError]:
+    async def looked(queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
         if not missed:
             missed.extend(numbers)
             raise StoreUnavailable("away for a moment")
-        return await look(queue, numbers, heartbeat=heartbeat)
+        return await look(queue, numbers)
 
     monkeypatch.setattr(inside.service, "statuses", looked)
     return missed
@@ -186,7 +185,38 @@ async def test_a_page_that_is_closed_takes_nothing_from_the_one_that_stays_open(
         async def is_back() -> bool:
             return not (await inside.service.status(queue, 1)).ticket_status.leaving
 
-        await until(is_back, grace)
+        await until(is_back)
+    settings = (await inside.service.settings(queue)).settings
+    assert hub.until_next_heartbeat(settings) + hub.until_return(settings) + 2 * hub.POLL_SECONDS < grace
+
+
+async def test_a_stream_that_ends_a_moment_after_its_page_was_closed_brings_nobody_back(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page's last word comes to one worker, the end of its stream to another, which may just be giving heartbeats
+    to all streams."""
+    queue = await open_queue(inside.service, heartbeat_interval_seconds=1, heartbeat_timeout_seconds=120)
+    await inside.service.store.join(queue, [Arrival()] * 2)
+    heartbeats, closed = inside.service.stream_heartbeats, False
+
+    async def give(of: QueueId, numbers: list[int], *, still_open: bool = False) -> list[StatusAnswer | FairlineError]:
+        nonlocal closed
+        if 1 in numbers and not closed:
+            closed = (await inside.service.unload(queue, 1)).ticket_status.leaving
+        return await heartbeats(of, numbers, still_open=still_open)
+
+    async with watching(inside, queue, 2):
+        assert inside.context.hub is not None
+        state = inside.context.hub._queues[queue]
+        async with watching(inside, queue, 1):
+            monkeypatch.setattr(hub, "until_return", lambda _: math.inf)  # until the stream has ended, however long
+            monkeypatch.setattr(inside.service, "stream_heartbeats", give)
+            await until(lambda: state.leaving == {1})
+        await until(lambda: inside.context.hub.open_streams == 1)  # type: ignore[union-attr]
+        monkeypatch.undo()
+        state.return_at = 0.0
+        await until(lambda: not state.leaving)
+        assert (await inside.service.status(queue, 1)).ticket_status.leaving
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from functools import partial
 from time import monotonic
+from typing import TypeAlias
 
 import structlog
 
@@ -33,6 +34,8 @@ from fairline.web.streams.open_streams import (
 from fairline.web.streams.ticket_stream import TicketStream
 
 log = structlog.get_logger()
+
+ReadTickets: TypeAlias = Callable[[QueueId, list[int]], Awaitable[list[StatusAnswer | FairlineError]]]
 
 POLL_SECONDS = 0.1
 REFRESH_SECONDS = 0.5
@@ -162,13 +165,26 @@ class Hub:
         await self._read_events(queue, state)
         now = self.loop.time()
         if now >= state.heartbeat_at:
-            last = await self._push(queue, self._numbers(queue), state.moved_at, heartbeat=True)
+            heartbeats = self.context.service.stream_heartbeats
+            last = await self._push(queue, self._numbers(queue), state.moved_at, read=heartbeats, leaving=state.leaving)
             state.refreshed(now)
-            state.heartbeat_at = now + (_until_next_heartbeat(last.settings) if last else REFRESH_SECONDS)
+            state.heartbeat_at = now + (until_next_heartbeat(last.settings) if last else REFRESH_SECONDS)
+            state.return_at = now + (until_return(last.settings) if last else REFRESH_SECONDS)
             state.waiting = last.snapshot.waiting if last else state.waiting
         elif state.moved and now - state.refreshed_at >= REFRESH_SECONDS:
             await self._push(queue, self._numbers(queue), state.moved_at)
             state.refreshed(now)
+        if state.leaving and now >= state.return_at:
+            await self._bring_back(queue, state)
+
+    async def _bring_back(self, queue: QueueId, state: _QueueState) -> None:
+        """Tickets whose page was closed, but which have an open stream: another page is open. When a page is closed,
+        one worker receives that, and the one that has the stream may notice a moment later that it ended. So a ticket
+        is brought back only if its stream is still there a while after it was seen leaving."""
+        here = self._streams.get(queue, {})
+        back = [number for number in state.leaving if number in here]
+        await self._push(queue, back, read=partial(self.context.service.stream_heartbeats, still_open=True))
+        state.leaving.clear()
 
     async def _read_events(self, queue: QueueId, state: _QueueState) -> None:
         """Read new events and push at once to the tickets they concern. If the store becomes unavailable in between,
@@ -201,16 +217,18 @@ class Hub:
         numbers: list[int],
         since: int | Mapping[int, int] = 0,
         *,
-        heartbeat: bool = False,
+        read: ReadTickets | None = None,
+        leaving: set[int] | None = None,
         recalled: Container[int | None] = (),
     ) -> StatusAnswer | None:
         """Read tickets in slices and send their streams the frames they do not have yet; returns the last answer.
         `since` is when the event happened, for each ticket or for all, where it is known; `recalled` are the tickets
-        that are called once more."""
+        that are called once more. Those whose page was closed are added to `leaving`."""
+        read = read or self.context.service.statuses
         last = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
-            answers = await self.context.service.statuses(queue, part, heartbeat=heartbeat)
+            answers = await read(queue, part)
             read_at = self.loop.time()
             turn_ends = monotonic() + TURN_SECONDS
             for number, answer in zip(part, answers, strict=True):
@@ -221,6 +239,8 @@ class Hub:
                     _close(streams)
                     continue
                 last = answer
+                if leaving is not None and answer.ticket_status.leaving:
+                    leaving.add(number)
                 frames = Frames(self.context, answer)
                 pushed = sum([stream.push(frames, recalled=number in recalled) for stream in list(streams)])
                 if pushed and since and self._on_pushed:
@@ -264,7 +284,17 @@ class Hub:
 class _QueueState:
     """What the loop remembers about a queue that has streams here."""
 
-    __slots__ = ("after", "alive_at", "heartbeat_at", "moved", "moved_at", "refreshed_at", "waiting")
+    __slots__ = (
+        "after",
+        "alive_at",
+        "heartbeat_at",
+        "leaving",
+        "moved",
+        "moved_at",
+        "refreshed_at",
+        "return_at",
+        "waiting",
+    )
 
     def __init__(self, after: str, now: float) -> None:
         self.after = after
@@ -277,6 +307,10 @@ class _QueueState:
         """When all tickets were last refreshed, by our own clock."""
         self.heartbeat_at = now
         """When the next heartbeat of all tickets is due."""
+        self.leaving: set[int] = set()
+        """Tickets whose page was closed, while they have a stream here."""
+        self.return_at = now
+        """When those that still have a stream are brought back."""
         self.alive_at = now + KEEP_ALIVE_SECONDS
         """When the next keep-alive is due."""
         self.waiting = 0
@@ -291,10 +325,15 @@ def _forget(under_way: dict[QueueId, asyncio.Task[None]], queue: QueueId, _task:
     del under_way[queue]
 
 
-def _until_next_heartbeat(settings: QueueSettings) -> float:
-    """Seconds between two heartbeats of tickets with an open stream. At most half the grace: somebody who closes one of
-    two pages, or reloads one, must get a heartbeat before the grace is over."""
+def until_next_heartbeat(settings: QueueSettings) -> float:
+    """Seconds between two heartbeats of tickets with an open stream. At most half the grace, and then `until_return`:
+    somebody who closes one of two pages, or reloads one, must be back before the grace is over."""
     return min(settings.heartbeat_interval_seconds, max(1.0, settings.grace_seconds / 2))
+
+
+def until_return(settings: QueueSettings) -> float:
+    """Seconds after which somebody who was seen leaving and still has a stream is brought back."""
+    return min(1.0, settings.grace_seconds / 4)
 
 
 def _moves(event: Event) -> bool:
