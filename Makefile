@@ -10,7 +10,7 @@ CODE   := $(wildcard src tests bench examples scripts)
 ARGS   ?=
 
 # Debian packages that the tests use where they are installed.
-TEST_PACKAGES := redis-server chromium fonts-noto-core fonts-noto-cjk nginx-light caddy haproxy nodejs
+TEST_PACKAGES := redis-server 'chromium-headless-shell|chromium' fonts-noto-core fonts-noto-cjk nginx-light caddy haproxy nodejs
 # What the benchmarks over HTTP need.
 BENCH_PACKAGES := wrk nginx-light
 
