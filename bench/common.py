@@ -20,7 +20,8 @@ from msgspec import Struct
 from rich.table import Table
 
 from fairline.domain.join_request import Caller, JoinRequest
-from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Person
 from fairline.domain.tokens import Keyring
 from fairline.service.fairline import Fairline

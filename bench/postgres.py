@@ -25,7 +25,8 @@ from psycopg_pool import AsyncConnectionPool
 from rich.table import Table
 
 from bench.common import SETTINGS, Figures, address, agent, arrival, request, table
-from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.settings_checks import checked
 from fairline.domain.tokens import Keyring
 from fairline.service.fairline import Fairline
 from fairline.store import MAX_BATCH, Store, open_store

@@ -16,7 +16,8 @@ import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
-from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.settings_checks import checked
 from fairline.errors import FairlineError
 from fairline.store import Store, open_store
 from fairline.store.postgres import client as postgres_client

@@ -10,7 +10,7 @@ import msgspec
 
 from fairline.domain.events import EventType
 from fairline.domain.join_request import JoinRequest
-from fairline.domain.queue import SETTINGS
+from fairline.domain.queue_settings import SETTINGS
 from fairline.domain.ticket import Person
 from fairline.settings import ServerSettings
 from tests import said

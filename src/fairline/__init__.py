@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairline.domain.join_request import Caller, JoinRequest
-    from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, queue_id
+    from fairline.domain.queue import QueueId, QueueSnapshot, queue_id
+    from fairline.domain.queue_settings import QueueSettings
     from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus
     from fairline.domain.tokens import Keyring
     from fairline.errors import FairlineError
@@ -58,7 +59,7 @@ _MODULES = {
     "Keeper": "fairline.keeper.keeper",
     "Keyring": "fairline.domain.tokens",
     "QueueId": "fairline.domain.queue",
-    "QueueSettings": "fairline.domain.queue",
+    "QueueSettings": "fairline.domain.queue_settings",
     "QueueSnapshot": "fairline.domain.queue",
     "Reason": "fairline.domain.ticket",
     "Status": "fairline.domain.ticket",

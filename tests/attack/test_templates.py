@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from fairline.domain.bypass import path_passes
-from fairline.domain.queue import checked
+from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidSettings
 from fairline.web.pages.renderer import Renderer
 from tests.attack.conftest import MakeQueue

@@ -21,7 +21,7 @@ from fairline import __version__ as fairline_version
 from fairline.cli import show
 from fairline.cli.app import main
 from fairline.cli.client import Api
-from fairline.domain.queue import SETTINGS
+from fairline.domain.queue_settings import SETTINGS
 from fairline.process.running_server import found_in, published
 from tests.backends import wait_until
 from tests.cli.typed import fairline

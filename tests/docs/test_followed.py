@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairline.domain.calendar import WEEKDAYS
-from fairline.domain.queue import checked
+from fairline.domain.settings_checks import checked
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.embedded import EmbeddedPostgres
 from fairline.store.valkey.embedded import find_server

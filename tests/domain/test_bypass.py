@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairline.domain.bypass import address_passes, agent_passes, decoded, path_passes
-from fairline.domain.queue import checked
+from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidSettings
 
 PATTERNS = ["/static/*", "*.css", "/healthz"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairline.domain.calendar import WEEKDAYS, Calendar
-from fairline.domain.queue import checked
+from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidSettings
 
 ZONE = "Europe/Zurich"

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairline.domain.estimate import Forecast, Wait
-from fairline.domain.queue import QueueSnapshot, checked
+from fairline.domain.queue import QueueSnapshot
+from fairline.domain.settings_checks import checked
 
 RUNS = 60
 

@@ -21,7 +21,7 @@ from fairline.domain.join_request import (
     check_metadata,
     normalised_join,
 )
-from fairline.domain.queue import QueueSettings
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Person
 from fairline.errors import InvalidRequest
 from fairline.store.valkey.record import pack_person, unpack_person

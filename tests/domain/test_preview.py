@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from fairline.domain.preview import Why, outlook
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.simulation.evening import Simulation, VirtualClock
 from fairline.simulation.people import Person, Scenario, scenario
 from fairline.store import open_store

@@ -10,39 +10,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairline.domain.queue import SETTINGS, QueueSettings, QueueSnapshot, allowed, check_text, checked, queue_id
+from fairline.domain.queue import QueueSnapshot, queue_id
+from fairline.domain.queue_settings import GROUPS, SETTINGS, QueueSettings, grouped_settings
+from fairline.domain.settings_checks import allowed, checked
+from fairline.domain.storable_text import check_text
 from fairline.errors import InvalidRequest, InvalidSettings
 
 #: For each setting, what it says it allows, values at the edges of that, and values just outside of it.
 RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "name": ("text of at most 200 characters", ["", "é" * 200], ["x" * 201, 5, None, b"x"]),
     "target_url": (
-        "text of at most 2000 characters",
+        "an http:// or https:// address of at most 2,000 characters",
         ["", "https://x.example/" + "a" * 1982, "http://[::1]:8080/?a=[b]#c", "https://bücher.example:443"],
         ["https://" + "a" * 1993],
     ),
     "status": ("one of active, paused, maintenance", ["active", "paused", "maintenance"], ["open", "", None, 1]),
+    "retain_seconds": ("a number from 0 to 604,800", [0, 604_800], [-1, 604_801]),
     "admission": ("one of auto, manual", ["auto", "manual"], ["Auto", None]),
     "admission_rate": ("a number from 0 to 100,000", [0, 0.001, 100_000], [-0.001, 100_000.1, math.nan, math.inf, "9"]),
     "burst": ("a number from 1 to 100,000 or null", [None, 1, 100_000], [0.999, 100_001, math.nan]),
     "max_active": ("a whole number from 1 to 10,000,000", [1, 10_000_000], [0, 10_000_001, 2.5, True, None, 10**400]),
     "max_queue_size": ("a whole number from 1 to 10,000,000", [1, 10_000_000], [0, 10_000_001]),
     "stock": ("a whole number from 0 to 1,000,000,000 or null", [None, 0, 1_000_000_000], [-1, 1_000_000_001, 0.5]),
-    "stock_url": ("text of at most 2000 characters or null", [None, "HTTP://x/"], ["https://" + "a" * 1993]),
-    "passthrough": ("true or false", [True, False], ["yes", 1, None]),
-    **{
-        name: ("a list of texts of at most 200 characters", [[], good], [None, "x", [1], ["/" * 201]])
-        for name, good in (
-            ("bypass_paths", ["/static/*", "*.css"]),
-            ("bypass_agents", ["Googlebot"]),
-            ("bypass_addresses", ["10.0.0.0/8", "::1"]),
-        )
-    },
-    "priority_policy": ("one of skip, strict", ["skip", "strict"], ["lanes"]),
-    "priority_skip": (
-        "a list of 4 numbers from 0 to 1",
-        [(0, 0, 0, 0), [0, 0.5, 0.5, 1]],
-        [[0, 0.5, 1], [0, 0.1, 0.2, 0.3, 0.4], [0, 0.1, 0.5, 1.1], [0, "x", 1, 1], [0, math.nan, 1, 1], "0111", None],
+    "stock_url": (
+        "an http:// or https:// address of at most 2,000 characters or null",
+        [None, "HTTP://x/"],
+        ["https://" + "a" * 1993],
     ),
     "heartbeat_interval_seconds": ("a number from 1 to 3,600", [1, 60], [0.9, 3601]),
     "heartbeat_timeout_seconds": ("a number from 0 to 86,400", [0, 86_400], [-1, 86_401]),
@@ -56,50 +49,71 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "join_limit_per_phone": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),
     "join_limit_per_email": ("a whole number from 0 to 1,000", [0, 1000], [-1, 1001]),
     "ipv6_prefix": ("a whole number from 32 to 128", [32, 64, 128], [31, 129]),
-    "ticket_prefix": ("text of at most 12 characters", ["", "A1", "A" * 12], ["A" * 13]),
-    "series": (
-        "a list of at most 20 texts of at most 200 characters",
-        [[], ["A", "B2C"]],
-        [None, "A", [1], ["A"] * 21],
-    ),
-    "label_restart": ("one of never, daily", ["never", "daily"], ["weekly", None]),
-    "time_zone": ("text of at most 200 characters", ["UTC", "Asia/Seoul"], ["x" * 201, None]),
-    "opening_hours": (
-        "an object with lists of texts by name",
-        [{}, {"monday": ("09:00-12:30",)}],
-        [None, [], {"monday": "09:00-12:30"}, {"monday": [9]}],
-    ),
-    "closed_dates": ("a list of texts of at most 200 characters", [[], ["2027-12-25"]], [None, [20271225]]),
-    "close_early": ("true or false", [True, False], [None, 1]),
-    "clear_after_minutes": ("a whole number from 0 to 1,440 or null", [None, 0, 1440], [-1, 1441, 0.5]),
-    "desks": ("a list of at most 200 texts of at most 200 characters", [[], ["Desk 1"]], [None, ["A"] * 201]),
-    "desk_idle_seconds": ("a number from 60 to 86,400", [60, 86_400], [59, 86_401]),
-    "wait_sample": ("a whole number from 3 to 200", [3, 200], [2, 201]),
-    "phone_region": ("text of at most 200 characters", ["", "KR"], ["K" * 201]),
+    "phone_region": ("a country in two capital letters", ["", "KR"], ["K" * 201]),
     "max_party_size": ("a whole number from 1 to 1,000", [1, 1000], [0, 1001]),
     "ask_name": ("one of no, optional, required", ["no", "optional", "required"], [None, "yes", True]),
     "ask_phone": ("one of no, optional, required", ["no", "required"], [None, "maybe"]),
     "ask_email": ("one of no, optional, required", ["no", "optional", "required"], [None, "yes"]),
     "ask_party_size": ("one of no, optional, required", ["no", "required"], [None, 2]),
-    "retain_seconds": ("a number from 0 to 604,800", [0, 604_800], [-1, 604_801]),
-    "closed_message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
-    "message": ("text of at most 2000 characters", ["", "x" * 2000], ["x" * 2001]),
+    "priority_policy": ("one of skip, strict", ["skip", "strict"], ["lanes"]),
+    "priority_skip": (
+        "a list of 4 numbers from 0 to 1",
+        [(0, 0, 0, 0), [0, 0.5, 0.5, 1]],
+        [[0, 0.5, 1], [0, 0.1, 0.2, 0.3, 0.4], [0, 0.1, 0.5, 1.1], [0, "x", 1, 1], [0, math.nan, 1, 1], "0111", None],
+    ),
+    "ticket_prefix": ("at most 12 capital letters or digits", ["", "A1", "A" * 12], ["A" * 13]),
+    "series": (
+        "a list of at most 20 names of 1 to 4 capital letters or digits, the last a letter",
+        [[], ["A", "B2C"]],
+        [None, "A", [1], ["A"] * 21],
+    ),
+    "label_restart": ("one of never, daily", ["never", "daily"], ["weekly", None]),
+    "time_zone": ("the name of a time zone", ["UTC", "Asia/Seoul"], ["x" * 201, None]),
+    "opening_hours": (
+        "an object with lists of at most 10 spans by weekday",
+        [{}, {"monday": ("09:00-12:30",)}],
+        [None, [], {"monday": "09:00-12:30"}, {"monday": [9]}],
+    ),
+    "closed_dates": ("a list of at most 400 dates", [[], ["2027-12-25"]], [None, [20271225]]),
+    "close_early": ("true or false", [True, False], [None, 1]),
+    "clear_after_minutes": ("a whole number from 0 to 1,440 or null", [None, 0, 1440], [-1, 1441, 0.5]),
+    "desks": ("a list of at most 200 names of 1 to 60 visible characters", [[], ["Desk 1"]], [None, ["A"] * 201]),
+    "desk_idle_seconds": ("a number from 60 to 86,400", [60, 86_400], [59, 86_401]),
+    "wait_sample": ("a whole number from 3 to 200", [3, 200], [2, 201]),
+    "message": ("text of at most 2,000 characters", ["", "x" * 2000], ["x" * 2001]),
+    "closed_message": ("text of at most 2,000 characters", ["", "x" * 2000], ["x" * 2001]),
+    "opens_at": ("a time with its offset", ["", "2027-01-15T09:00:00Z"], ["2027-01-15T09:00:00" + "0" * 22]),
+    "logo": (
+        "a PNG, JPEG, WebP, GIF or SVG image as a data: address of at most 10,000 characters",
+        ["", "data:image/png;base64," + "A" * 9976],
+        ["A" * 10_001],
+    ),
+    "accent_colour": ("a colour, as # and six hexadecimal digits", ["", "#0b6bCB"], ["#" * 201]),
+    "background_colour": ("a colour, as # and six hexadecimal digits", ["", "#ffffff"], ["#" * 201]),
+    "texts": (
+        "an object with at most 50 texts by name, of at most 2,000 characters each",
+        [{}, {"waiting_title": "Nearly there", "footer.de": "x" * 2000}],
+        [None, 1, [], {"waiting_title": 1}, {"footer": "x" * 2001}],
+    ),
+    "page_template": ("text of at most 10,000 characters", ["", "x" * 10_000], ["x" * 10_001]),
+    "passthrough": ("true or false", [True, False], ["yes", 1, None]),
+    "bypass_paths": ("a list of at most 50 patterns", [[], ["/static/*", "*.css"]], [None, "x", [1], ["/" * 201]]),
+    "bypass_agents": (
+        "a list of at most 50 parts of names, of 3 letters or more",
+        [[], ["Googlebot"]],
+        [None, "x", [1], ["G" * 201]],
+    ),
+    "bypass_addresses": (
+        "a list of at most 50 addresses or networks",
+        [[], ["10.0.0.0/8", "::1"]],
+        [None, "x", [1], ["1" * 201]],
+    ),
     "notices": (
         "a list with any of joined, nearly, called, returned, transferred",
         [[], ["joined", "nearly", "called", "returned", "transferred"]],
         [None, "called", ["calls"], [1]],
     ),
     "notice_place": ("a whole number from 1 to 100", [1, 100], [0, 101, 2.5]),
-    "opens_at": ("text of at most 40 characters", ["", "2027-01-15T09:00:00Z"], ["2027-01-15T09:00:00" + "0" * 22]),
-    "logo": ("text of at most 10000 characters", ["", "data:image/png;base64," + "A" * 9976], ["A" * 10_001]),
-    "accent_colour": ("text of at most 200 characters", ["", "#0b6bCB"], ["#" * 201]),
-    "background_colour": ("text of at most 200 characters", ["", "#ffffff"], ["#" * 201]),
-    "texts": (
-        "an object with texts by name",
-        [{}, {"waiting_title": "Nearly there", "footer.de": "x" * 2000}],
-        [None, 1, [], {"waiting_title": 1}, {"footer": "x" * 2001}],
-    ),
-    "page_template": ("text of at most 10000 characters", ["", "x" * 10_000], ["x" * 10_001]),
 }
 
 
@@ -135,10 +149,16 @@ def test_what_a_setting_allows_can_be_said() -> None:
     assert {name: allowed(name) for name in SETTINGS} == {name: f"must be {RANGES[name][0]}" for name in SETTINGS}
 
 
+def test_each_setting_is_in_exactly_one_group() -> None:
+    groups = grouped_settings()
+    assert [name for names in groups.values() for name in names] == list(SETTINGS)
+    assert all(groups.values())
+    assert [names[0] for names in groups.values()] == list(GROUPS.values())
+
+
 def test_text_that_no_store_can_keep_is_refused() -> None:
-    texts = [name for name, (words, _, _) in RANGES.items() if "text" in words]
     for name, (text, words) in product(
-        texts, {"a\x00b": "NUL", "a\ud800": "surrogate", "\udfff\ud800": "surrogate"}.items()
+        SETTINGS, {"a\x00b": "NUL", "a\ud800": "surrogate", "\udfff\ud800": "surrogate"}.items()
     ):
         error = refused({name: text})
         assert error.field == name, text
@@ -148,7 +168,7 @@ def test_text_that_no_store_can_keep_is_refused() -> None:
 def test_check_text_raises_the_error_it_is_told_to() -> None:
     with pytest.raises(InvalidRequest, match=r"^reason: must not contain a NUL"):
         check_text("reason", "\x00", InvalidRequest)
-    check_text("reason", "𝄞 é\n")
+    check_text("reason", "𝄞 é\n", InvalidRequest)
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest_there_is() -> None:

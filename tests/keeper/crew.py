@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Status
 from fairline.keeper.keeper import Keeper
 from fairline.store import Arrival, Store

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.tokens import Keyring
 from fairline.errors import ServiceFailed
 from fairline.keeper.stock import Stocktaker, fetch_seats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairline.domain.events import EventType
-from fairline.domain.queue import OnePer, QueueStatus
+from fairline.domain.queue_settings import OnePer, QueueStatus
 from fairline.domain.ticket import LIVE, Action
 from fairline.errors import (
     AtCapacity,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairline.domain.events import EventType
-from fairline.domain.queue import Admission, QueueStatus
+from fairline.domain.queue_settings import Admission, QueueStatus
 from fairline.domain.ticket import TRANSITIONS, Action, Reason, Status, goes_to
 from fairline.errors import TicketNotFound, TransitionRefused
 from tests.model.records import Entry

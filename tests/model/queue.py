@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from fairline.domain.events import EventType
-from fairline.domain.queue import QueueSettings, QueueStatus
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, REASONS, REINSTATED, Action, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
     AtCapacity,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairline.domain.events import EventType
 from fairline.domain.order import PriorityPolicy
-from fairline.domain.queue import OnePer
+from fairline.domain.queue_settings import OnePer
 from fairline.domain.ticket import Person, Reason, Status, Went
 
 Holder = tuple[OnePer, bytes]

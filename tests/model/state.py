@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairline.domain.events import EventType
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import Admission, QueueSettings
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
 from tests.model.order import Order

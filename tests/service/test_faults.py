@@ -15,7 +15,8 @@ from urllib.parse import unquote
 import pytest
 
 from fairline.domain.join_request import Caller, JoinRequest
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Person, Ticket
 from fairline.domain.tokens import Keyring
 from fairline.errors import StoreError, StoreOverloaded, StoreUnavailable

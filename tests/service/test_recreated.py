@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairline.domain.queue import QueueSettings
+from fairline.domain.queue_settings import QueueSettings
 from fairline.service.fairline import Fairline
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue

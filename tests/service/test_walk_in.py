@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from fairline.domain.join_request import Caller, JoinRequest
-from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Reason, Status, Went
 from fairline.domain.tokens import Keyring
 from fairline.errors import QueueClosed, StoreUnavailable, TokenExpired, TokenMoved, TransitionRefused

@@ -15,7 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from fairline.domain.events import EventType
 from fairline.domain.order import PriorityPolicy
-from fairline.domain.queue import QueueSnapshot, QueueStatus, checked, queue_id
+from fairline.domain.queue import QueueSnapshot, queue_id
+from fairline.domain.queue_settings import QueueStatus
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import LIVE, Action, Status, Went
 from fairline.errors import FairlineError
 from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor

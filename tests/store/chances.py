@@ -7,7 +7,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from fairline.domain.order import PriorityPolicy
-from fairline.domain.queue import Admission, OnePer, QueueStatus
+from fairline.domain.queue_settings import Admission, OnePer, QueueStatus
 from fairline.domain.ticket import Person, Status
 from fairline.store import Arrival
 

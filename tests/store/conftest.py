@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fairline.domain.queue import checked, queue_id
+from fairline.domain.queue import queue_id
+from fairline.domain.settings_checks import checked
 from fairline.store import Store, open_store
 from tests.backends import FakeClock
 from tests.store.venue import OpenVenue, Venue

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
 from fairline.store import MAX_BATCH, Arrival, Store
 from tests.backends import START, FakeClock

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from fairline.domain.estimate import Forecast, Wait
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest
 from fairline.store import Arrival, DeskTotals, Joined, open_store

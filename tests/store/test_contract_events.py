@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Status
 from fairline.errors import InvalidRequest
 from fairline.store import MAX_BATCH, Arrival

@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
-from fairline.domain.queue import QueueId, QueueSettings, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.errors import QueueNotFound, SettingsChanged
 from fairline.store import Revision, Store
 from fairline.store.contract import REVISIONS_KEPT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from fairline.domain.queue import OnePer, QueueStatus
+from fairline.domain.queue_settings import OnePer, QueueStatus
 from fairline.domain.ticket import LIVE, Action, Person, Status, Ticket
 from fairline.errors import IdempotencyConflict, InvalidRequest, QueueFull, QueueMaintenance
 from fairline.store import Arrival, Joined

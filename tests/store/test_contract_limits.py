@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidRequest, QueueFull, RateLimited
 from fairline.store import Arrival, Joined, Store
 from tests.store.venue import OpenVenue, Venue

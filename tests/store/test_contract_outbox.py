@@ -8,7 +8,8 @@ import secrets
 import pytest
 
 from fairline.domain.events import EventType
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.webhook import Topic, Webhook
 from fairline.errors import InvalidRequest
 from fairline.store import BoxCounts, Delivery, DeliveryState, NewDelivery, Store

@@ -13,7 +13,9 @@ import msgspec
 import pytest
 
 from fairline.domain.events import EventType
-from fairline.domain.queue import SETTINGS, QueueId, QueueSettings, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Status, Went
 from fairline.errors import InvalidRequest, QueueExists, QueueNotFound, SettingsChanged
 from fairline.store import MAX_BATCH, Arrival, EstimateSample, Joined, Store, open_store

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from fairline.domain.queue import checked
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Status, TicketStatus
 from fairline.errors import FairlineError, PassInvalid, QueueFull, RateLimited, SessionTaken, SettingsChanged
 from fairline.store import Arrival, Joined, Store

@@ -8,7 +8,8 @@ import pytest
 from redis.asyncio import Redis
 from redis.crc import key_slot
 
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Came, Status
 from fairline.store import Arrival, EstimateSample, open_store
 from fairline.store.valkey import keys

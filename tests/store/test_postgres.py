@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.store import Arrival, Joined, NewDelivery, Store, open_store

@@ -12,7 +12,8 @@ from typing import LiteralString
 
 import pytest
 
-from fairline.domain.queue import QueueId, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Person
 from fairline.store import Arrival, EstimateSample, Store
 from fairline.store.postgres.client import connect

@@ -15,7 +15,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from fairline.domain.queue import QueueSettings, queue_id
+from fairline.domain.queue import queue_id
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Reason, Status, goes_to
 from fairline.errors import StoreNotSupported
 from fairline.store import Revision, open_store

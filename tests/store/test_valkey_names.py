@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import QueueExists
 from fairline.store.valkey.keys import key
 from fairline.store.valkey.store import ValkeyStore, open_valkey

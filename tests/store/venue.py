@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from fairline.domain.events import Event
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus
 from fairline.errors import FairlineError
 from fairline.store import Arrival, JoinCalendar, Joined, Store

@@ -15,7 +15,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from fairline.cli import show
-from fairline.domain.queue import SETTINGS, QueueSettings
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
 from fairline.errors import InvalidRequest
 
 RULE = "Nothing after = restores the default: message= removes the message, stock= makes the stock unlimited."

@@ -12,6 +12,7 @@ from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, ServerCommands, api
 from fairline.cli.pairs import Settings, WithSettings, pairs, unset_hint, unset_hints
+from fairline.domain.queue_settings import SETTINGS, grouped_settings
 from fairline.domain.ticket import label
 from fairline.errors import InvalidRequest, ServerRefused
 
@@ -42,8 +43,12 @@ def show_queue(ctx: typer.Context, queue: Queue, json: Json = False) -> None:
     if json:
         show.as_json({"settings": settings, "stats": stats})
         return
-    show.facts(f"Queue {queue}", settings)
+    numbers = {name: value for name, value in settings.items() if name not in SETTINGS}
+    show.facts(f"Queue {queue}", numbers)
     show.console.print()
+    for title, names in grouped_settings().items():
+        show.facts(title, {name: settings[name] for name in names})
+        show.console.print()
     show.facts("Statistics", stats)
 
 

@@ -12,7 +12,8 @@ from fairline.cli import chart, picture, show, units
 from fairline.cli.client import Api, part
 from fairline.cli.options import Data, Json, Key, Server
 from fairline.cli.pairs import pairs
-from fairline.domain.queue import SETTINGS, checked
+from fairline.domain.queue_settings import SETTINGS
+from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidSettings
 from fairline.simulation.people import Scenario, Shape, Stays, scenario
 

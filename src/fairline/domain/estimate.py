@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fairline.domain.queue import QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 
 #: The error of a drain that was measured exactly: stays and patience change during an event.
 DRIFT = 0.1

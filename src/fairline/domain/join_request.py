@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 from fairline.domain.branding import LANGUAGES, spoken
 from fairline.domain.mail import LONGEST_ADDRESS, checked_address
 from fairline.domain.phone import normalised
-from fairline.domain.queue import QueueSettings, check_text
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.storable_text import check_text
 from fairline.errors import InvalidRequest
 
 METADATA_BYTES = 4096

@@ -7,7 +7,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast, Wait
-from fairline.domain.queue import QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 
 
 class Why(StrEnum):

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from fairline.domain.queue import QueueId, check_text
+from fairline.domain.queue import QueueId
+from fairline.domain.storable_text import check_text
 from fairline.domain.tokens import LONGEST, HmacKey, Keyring, from_base64
 from fairline.errors import FairlineError, InvalidRequest, UserTokenExpired, UserTokenInvalid
 

@@ -10,7 +10,8 @@ from fairline.domain.branding import LANGUAGES
 from fairline.domain.events import Event, EventType
 from fairline.domain.notices import KIND_OF, NOTICE, Notice, NoticeKind, Recipient, is_current
 from fairline.domain.notices.words import Wording
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Person, Ticket
 from fairline.domain.webhook import delivery_id
 from fairline.errors import QueueNotFound

@@ -6,7 +6,7 @@ import hmac
 import secrets
 from hashlib import blake2b, sha256
 
-from fairline.domain.queue import check_text
+from fairline.domain.storable_text import check_text
 from fairline.errors import Forbidden, InvalidRequest, KeyInvalid, KeyNotFound, LastAdminKey
 from fairline.service.fairline import Fairline
 from fairline.settings import MIN_SECRET_LENGTH

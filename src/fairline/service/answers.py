@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast, Wait
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import TicketStatus, label
 
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest, missing_field, normalised_join
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Ticket, TicketStatus
 from fairline.errors import (
     AlreadyInLine,

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Status, Ticket
 from fairline.service.answers import printed_label
 from fairline.service.fairline import Fairline

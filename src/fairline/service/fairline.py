@@ -20,7 +20,10 @@ from fairline.domain.desk_name import desk_name
 from fairline.domain.events import Event
 from fairline.domain.join_request import Caller, JoinRequest, check_join
 from fairline.domain.preview import Outlook, outlook
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, check_text, checked, queue_id
+from fairline.domain.queue import QueueId, QueueSnapshot, queue_id
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import checked
+from fairline.domain.storable_text import check_text
 from fairline.domain.ticket import TOKEN_SECONDS, Action, Status, Ticket
 from fairline.domain.tokens import Keyring, PriorityClaims
 from fairline.errors import (

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import InvalidRequest, RevisionNotFound
 from fairline.store import Revision, Store
 

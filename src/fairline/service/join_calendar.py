@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import QueueClosed
 from fairline.store import JoinCalendar
 

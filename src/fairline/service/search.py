@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 
-from fairline.domain.queue import QueueId, QueueSettings, check_text
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.storable_text import check_text
 from fairline.domain.ticket import Status, Ticket, label, number_in
 from fairline.errors import InvalidRequest
 from fairline.store import Page, Store

@@ -3,7 +3,8 @@ after a change."""
 
 from __future__ import annotations
 
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import QueueNotFound
 from fairline.store import Configured, Store
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import TOKEN_SECONDS, Ticket, TicketStatus
 from fairline.domain.tokens import Keyring, TicketClaims
 

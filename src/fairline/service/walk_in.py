@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from fairline.domain.desk_name import desk_name
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, Action, Status, Ticket, TicketStatus, Went, goes_to
 from fairline.domain.tokens import MoveClaims
 from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused

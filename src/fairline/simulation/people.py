@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairline.domain.estimate import Wait
-from fairline.domain.queue import QueueSettings, Share, checked
+from fairline.domain.queue_settings import QueueSettings, Share
+from fairline.domain.settings_checks import checked
 from fairline.errors import Invalid
 
 #: The spread of lognormal stays: the median is three quarters of the mean, and one in ten lasts twice the mean.

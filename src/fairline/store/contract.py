@@ -16,7 +16,8 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from fairline.domain.events import Event
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Came, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError
 from fairline.store.desks import DeskState

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fairline.domain.queue import QueueSettings
+from fairline.domain.queue_settings import QueueSettings
 
 
 class DeskState(Struct, frozen=True):

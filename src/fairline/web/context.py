@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from fairline.domain.join_request import Caller
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.tokens import TicketClaims
 from fairline.errors import TokenError
 from fairline.service.answers import StatusAnswer

@@ -8,7 +8,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from fairline.domain.estimate import Wait
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import WAITING, Status, Ticket, TicketStatus, Went
 from fairline.domain.tokens import TicketClaims
 from fairline.errors import TokenInvalid, TokenMoved

@@ -271,7 +271,7 @@ def test_settings_are_saved_and_a_conflict_shows_what_changed_meanwhile(night: N
     seen_soon(shown(page, "name"), "Winter Sale 2027")
     page.get_by_label("Longest session").fill("1")
     do(page, "save-settings").click()
-    expect(page.locator("#group-inside .wrong:visible")).to_contain_text("must be at least session_seconds")
+    expect(page.locator("#group-presence .wrong:visible")).to_contain_text("must be at least session_seconds")
     page.get_by_role("button", name="Discard").click()
     # And the way back.
     page.get_by_role("tab", name="History").click()

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.errors import QueueNotFound
 from fairline.keeper.mail import BOX
 from fairline.store import Store, open_store

@@ -14,7 +14,8 @@ from structlog.testing import capture_logs
 
 from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.mail import Relay, Security
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
 from fairline.domain.webhook import Topic, Webhook
 from fairline.keeper.delivery import ROUND_SECONDS, RetryPolicy

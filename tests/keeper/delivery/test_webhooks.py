@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from fairline.domain.queue import QueueId, checked
+from fairline.domain.queue import QueueId
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
 from fairline.domain.webhook import Topic, signature
 from fairline.errors import InvalidRequest, QueueNotFound, TooManyWebhooks, WebhookNotFound

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from fairline.domain.queue import checked, queue_id
+from fairline.domain.queue import queue_id
+from fairline.domain.settings_checks import checked
 from fairline.errors import StoreUnavailable
 from fairline.store import open_store
 from fairline.store.valkey import embedded

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.domain.queue import SETTINGS
+from fairline.domain.queue_settings import SETTINGS
 from fairline.store import Role
 from tests.web.admin.desk import MakeQueue, client, moment
 from tests.web.running import RunningServer

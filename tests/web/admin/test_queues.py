@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from fairline.domain.queue import SETTINGS, QueueSettings
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
 from tests.web.admin.desk import (
     ADMIN,
     Join,

@@ -10,7 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import Admission, QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status, TicketStatus
 from fairline.errors import StoreUnavailable, TicketExpired
 from fairline.service.answers import StatusAnswer

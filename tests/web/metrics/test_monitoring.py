@@ -17,7 +17,8 @@ import promql_parser
 import pytest
 import yaml
 
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.store import Stats, Totals
 from fairline.web.metrics.page import queue_metrics
 from tests.backends import wait_until

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue import QueueSettings, checked
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.web.pages.form import Filled, mistakes
 from fairline.web.pages.languages import Language
 from tests.web.walk_in import ANOTHER_DAY, BROWSER, WRONG, WalkIn, form_of, send, wrong

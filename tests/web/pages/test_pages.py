@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from fairline.domain.branding import LANGUAGES, TEXTS
-from fairline.domain.queue import QueueSettings, checked
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
 from fairline.web.pages.languages import PLURALS, Language, catalogue, preferred
 from fairline.web.server.head import Head

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSnapshot, stored_settings
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import Action, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven

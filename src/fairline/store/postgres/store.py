@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import CALLS, Event
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import REASONS, Action, Came, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
     FairlineError,

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSnapshot, stored_settings
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.queue import SETTINGS, QueueSettings
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
 from fairline.store.contract import Configured, JoinCalendar
 
 #: Settings that are neither text nor a number: kept as JSON.

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairline.domain.events import Event
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
     FairlineError,

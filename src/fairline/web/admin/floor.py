@@ -8,7 +8,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue import QueueId, QueueStatus
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueStatus
 from fairline.domain.ticket import Ticket
 from fairline.service.fairline import PAGE
 from fairline.service.join_calendar import refused_now

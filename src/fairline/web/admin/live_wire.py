@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import Admission, QueueSettings, QueueStatus
 from fairline.service.join_calendar import refused_now
 from fairline.web.admin.record_wire import StatsAnswer
 from fairline.web.api.wire import moment

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fairline.domain.queue import SETTINGS, Message, QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import SETTINGS, Message, QueueSettings
 from fairline.web.api.wire import Strict
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.queue import QueueId, QueueSettings, checked, queue_id
+from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidRequest, InvalidSettings, QueueNotFound
 from fairline.service.fairline import Fairline
 from fairline.store import Configured, Role

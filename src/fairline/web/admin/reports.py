@@ -14,7 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Meta, Struct, field
 
 from fairline.domain.calendar import zone_named
-from fairline.domain.queue import Admission, QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import Admission, QueueSettings
 from fairline.domain.ticket import Reason
 from fairline.errors import InvalidRequest
 from fairline.service.walk_in import WalkIn

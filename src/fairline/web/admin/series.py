@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from fairline.domain.preview import Outlook, Why
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import InvalidRequest
 from fairline.service.recent_reads import RecentReads
 from fairline.store import Point, Role

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from fairline.domain.join_request import JoinRequest
-from fairline.domain.queue import LONGEST_LINE, QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import LONGEST_LINE, QueueSettings
 from fairline.domain.ticket import Reason, Status, Ticket, Went
 from fairline.service.answers import printed_label
 from fairline.web.admin.wire import LARGEST_TICKET, Level, when

@@ -22,7 +22,8 @@ from msgspec import Struct
 from fairline.caches import SHARES, cached, size_in_bytes
 from fairline.domain.bypass import address_passes, agent_passes, decoded, path_passes
 from fairline.domain.join_request import JoinRequest
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Status
 from fairline.domain.tokens import SessionClaims
 from fairline.errors import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.service.fairline import Fairline
 from fairline.service.join_calendar import refused_now
 from fairline.service.recent_reads import RecentReads

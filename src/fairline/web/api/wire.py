@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fairline.domain.join_request import JoinRequest
-from fairline.domain.queue import LONGEST_LINE, QueueStatus
+from fairline.domain.queue_settings import LONGEST_LINE, QueueStatus
 from fairline.domain.ticket import Reason, Status
 
 

@@ -13,7 +13,8 @@ from fairline.domain import branding, bypass, calendar
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.join_request import METADATA_BYTES
 from fairline.domain.notices import NoticeKind
-from fairline.domain.queue import ID_PATTERN, PREFIX, SERIES
+from fairline.domain.queue import ID_PATTERN
+from fairline.domain.queue_settings import PREFIX, SERIES
 
 Schema = dict[str, Any]
 

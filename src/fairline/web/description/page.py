@@ -48,6 +48,7 @@ class Field(Struct):
     about: str
     required: bool
     default: str = ""
+    group: str = ""
 
 
 class Shape(Struct):
@@ -263,11 +264,11 @@ def _shape(name: str, components: dict[str, Any], *, sent: bool = False) -> Shap
             about=inner.get("description", ""),
             required=field in required or (not sent and "default" in inner),
             default=_default(inner) if sent else "",
+            group=inner.get("x-group", ""),
         )
         for field, inner in schema["properties"].items()
     ]
-    if sent:
-        fields.sort(key=lambda field: not field.required)
+    fields.sort(key=lambda field: (sent and not field.required, bool(field.group)))
     return Shape(name, schema.get("description", ""), fields)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.queue import SETTINGS, QueueSettings
+from fairline.domain.queue_settings import SETTINGS, QueueSettings, group_by_setting
 from fairline.web.description.limits import LIMITS, limit
 
 Schema = dict[str, Any]
@@ -54,6 +54,7 @@ def _describe(node: Any, schema: Schema) -> None:
         schema["description"] = first_sentence(schema.get("description", ""))
     elif isinstance(node, msgspec.inspect.StructType):
         described_by = QueueSettings if node.cls.__struct_fields__ == SETTINGS else node.cls
+        groups = group_by_setting() if issubclass(described_by, QueueSettings) else {}
         words = field_words(described_by)
         limits = {name: more for base in described_by.__mro__ for name, more in LIMITS.get(base.__name__, {}).items()}
         for field in node.fields:
@@ -61,6 +62,8 @@ def _describe(node: Any, schema: Schema) -> None:
             if field.name in words:
                 own.setdefault("description", words[field.name])
             _lift(own)
+            if field.name in groups:
+                own["x-group"] = groups[field.name]
             if field.name in limits:
                 limit(own, limits[field.name])
             if any(isinstance(inner, msgspec.inspect.DateTimeType) for inner in _nodes((field.type,))):
@@ -72,10 +75,11 @@ def _describe(node: Any, schema: Schema) -> None:
 
 
 def _lift(schema: Schema) -> None:
-    """Move a description from one option of a field to the field."""
+    """Move the title and the description from one option of a field to the field."""
     for option in schema.get("anyOf", ()):
-        if "description" in option:
-            schema.setdefault("description", option.pop("description"))
+        for keyword in ("title", "description"):
+            if keyword in option:
+                schema.setdefault(keyword, option.pop(keyword))
 
 
 def field_words(kind: type) -> dict[str, str]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 import fairline
-from fairline.domain.queue import Admission, QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import Admission, QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, webhooks

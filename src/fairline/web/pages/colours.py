@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairline.domain.queue import QueueSettings
+from fairline.domain.queue_settings import QueueSettings
 
 #: The contrast that small text needs (WCAG 2.2, level AA), and a little more.
 CONTRAST = 4.7

@@ -13,7 +13,8 @@ from markupsafe import Markup
 from msgspec import UNSET
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer

@@ -10,7 +10,7 @@ from msgspec import Struct
 from fairline.domain.join_request import JoinRequest, shows_as_written
 from fairline.domain.mail import LONGEST_ADDRESS, checked_address
 from fairline.domain.phone import example, normalised
-from fairline.domain.queue import Ask, QueueSettings
+from fairline.domain.queue_settings import Ask, QueueSettings
 from fairline.errors import AlreadyInLine, FairlineError, InvalidRequest, RateLimited
 from fairline.web.pages.languages import Language
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairline.domain.queue import QueueSettings
+from fairline.domain.queue_settings import QueueSettings
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_content import PageContent

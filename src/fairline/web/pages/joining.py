@@ -9,7 +9,8 @@ from urllib.parse import quote
 import msgspec
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, TicketStatus
 from fairline.domain.tokens import MoveClaims
 from fairline.errors import (

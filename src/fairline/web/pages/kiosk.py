@@ -15,7 +15,8 @@ import msgspec
 import structlog
 
 from fairline.domain.join_request import Caller, JoinRequest
-from fairline.domain.queue import Ask, QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import Ask, QueueSettings
 from fairline.domain.tokens import KioskClaims
 from fairline.errors import (
     AlreadyInLine,

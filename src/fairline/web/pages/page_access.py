@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, unquote_plus
 
 from fairline.domain.branding import opening_time
-from fairline.domain.queue import QueueId, QueueSettings, QueueSnapshot, QueueStatus
+from fairline.domain.queue import QueueId, QueueSnapshot
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE
 from fairline.domain.tokens import TicketClaims
 from fairline.errors import (

@@ -11,7 +11,8 @@ from msgspec import UNSET, Struct
 
 from fairline.domain.branding import LANGUAGES, opening_time
 from fairline.domain.estimate import Forecast
-from fairline.domain.queue import Ask, QueueSettings, QueueSnapshot
+from fairline.domain.queue import QueueSnapshot
+from fairline.domain.queue_settings import Ask, QueueSettings
 from fairline.domain.ticket import Reason, Status
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.form import Filled, phone_example

@@ -12,7 +12,8 @@ from contextlib import suppress
 from msgspec import UnsetType
 
 from fairline.domain.join_request import JoinRequest
-from fairline.domain.queue import QueueId, QueueSettings, QueueStatus
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, Reason, Status
 from fairline.errors import FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
 from fairline.service.answers import StatusAnswer

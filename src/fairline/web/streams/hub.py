@@ -18,7 +18,8 @@ from typing import TypeAlias
 import structlog
 
 from fairline.domain.events import Event, EventType
-from fairline.domain.queue import QueueId, QueueSettings
+from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
 from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
