@@ -1,4 +1,4 @@
-"""What a model keeps of a queue: tickets, desks, priority passes, presses, and what is measured."""
+"""What a model keeps of a queue: tickets, desks, priority passes, keys of calls, and what is measured."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ async def left_over(store: Store, queue: QueueId) -> dict[str, int]:
         found: dict[str, int] = {part: await store._client.exists(key(queue, part)) for part in parts}
     else:
         assert isinstance(store, PostgresStore)
-        tables = ("line", "blocks", "tickets", "holders", "join_keys", "presses", "revoked", "passes")
+        tables = ("line", "blocks", "tickets", "holders", "join_keys", "call_keys", "revoked", "passes")
         async with await connect(OWNERS[store._client.url]) as connection:
             found = {table: await _rows(connection, table, queue) for table in tables}
     return {part: there for part, there in found.items() if there}

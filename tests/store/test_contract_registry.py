@@ -152,7 +152,7 @@ def audited(action: str = "queue.configured", queue: str | None = None, **more: 
     return AuditedAction(key="k1", name="Ops – Nacht", role=Role.OPERATOR, action=action, queue=queue, **more)
 
 
-async def test_a_deed_is_kept_as_it_was_done(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
+async def test_an_action_is_kept_as_it_was_done(store: Store, another_store: OpenStore, clock: FakeClock) -> None:
     done = audited(queue="sale", ticket=7, detail={"settings": ["stock"], "stock": None, "ü": 1.5}, request_id="r-1")
     await store.registry.record(done)
     (entry,) = await (await another_store()).registry.audit(None, None, 1)

@@ -1,5 +1,5 @@
-"""The schema on PostgreSQL: from empty and from every earlier version to the same, by one of many at once, and what the
-server's role may do with it."""
+"""The schema on PostgreSQL: from empty and from every earlier version to the same, with columns for new settings; by
+one of many at once; and what the server's role may do with it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from pathlib import Path
 import msgspec
 import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Jsonb
 
 from fairline.domain.queue import queue_id
-from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Reason, Status, goes_to
 from fairline.errors import StoreNotSupported
-from fairline.store import Revision, open_store
+from fairline.store import open_store
 from fairline.store.postgres import migrate
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import Connection, status, upgrade
 from fairline.store.postgres.statements import Migration, functions, migrations, operations
 from tests.backends import OWNERS, ROLE, Servers
+from tests.store.test_contract_queues import OTHER
 
 VERSIONS = [each.number for each in migrations()]
 
@@ -60,7 +63,7 @@ async def described(connection: Connection) -> dict[str, list[tuple[object, ...]
         "functions": """SELECT oid::regprocedure::text, prosrc, prosecdef, proconfig, proacl::text FROM pg_proc
                         WHERE pronamespace = 'fairline'::regnamespace ORDER BY 1""",
         "transitions": "SELECT status::text, action, goes_to::text FROM fairline.transitions ORDER BY 1, 2",
-        "versions": "SELECT number, name, functions FROM fairline.migrations ORDER BY 1",
+        "versions": "SELECT number, name, digest FROM fairline.migrations ORDER BY 1",
     }
     return {name: await (await connection.execute(query)).fetchall() for name, query in queries.items()}
 
@@ -79,25 +82,60 @@ async def test_a_schema_upgraded_from_any_version_is_the_same_as_a_fresh_one(emp
             assert await described(connection) == fresh, version
 
 
-async def test_a_queue_from_before_there_was_a_history_has_its_settings_to_go_back_to(empty: str) -> None:
+async def test_settings_that_a_schema_was_made_without_work_afterwards_with_their_defaults(empty: str) -> None:
+    old, new, other = queue_id("old"), queue_id("new"), checked(OTHER)
+    store = await open_store(empty)
+    await store.create(old, other)
+    await store.close()
+    missing = SETTINGS[1::2]
     async with await connect(empty) as connection:
-        await upgrade(connection, upto=4)
-        kept = {"key": 1, "id": "old", "version": 7, "created": 5, **msgspec.to_builtins(QueueSettings(name="Old"))}
-        await connection.execute(
-            "INSERT INTO fairline.queues SELECT (jsonb_populate_record(NULL::fairline.queues, %s)).*", [Jsonb(kept)]
-        )
-        await connection.execute(
-            "INSERT INTO fairline.tallies (queue, swept_at, turns, event) VALUES (1, 5, '{0,0,0}', 1)"
-        )
-        await connection.execute("INSERT INTO fairline.events VALUES (1, 1, 'settings_changed', 6, NULL, '7')")
+        before = await described(connection)
+        for name in missing:
+            await connection.execute(SQL("ALTER TABLE fairline.queues DROP COLUMN {}").format(Identifier(name)))
+        await connection.execute("UPDATE fairline.migrations SET digest = 'without these settings'")
     store = await open_store(empty)
     try:
-        (only,) = await store.history(queue_id("old"), None, 10)
-        assert only == Revision(7, 6, "", QueueSettings(name="Old"), first=False)
-        await store.configure(queue_id("old"), QueueSettings(), 7)
-        assert len(await store.history(queue_id("old"), None, 10)) == 2
+        defaults = {name: getattr(QueueSettings(), name) for name in missing}
+        found = await store.settings(old)
+        assert found.settings == msgspec.structs.replace(other, **defaults)
+        await store.configure(old, other, found.version)
+        await store.create(new, other)
+        assert [(await store.settings(queue)).settings for queue in (old, new)] == [other, other]
     finally:
         await store.close()
+    async with await connect(empty) as connection:
+        assert sorted((await described(connection))["columns"]) == sorted(before["columns"])
+
+
+async def test_a_server_of_before_an_upgrade_can_still_create_and_read_queues(empty: str) -> None:
+    """It does not name the new setting, and is answered with one that it does not know."""
+    store = await open_store(empty)
+    name = queue_id("sale")
+    try:
+        given = msgspec.to_builtins(QueueSettings(max_active=7))
+        del given["wait_sample"]
+        async with await connect(empty) as connection:
+            await connection.execute("ALTER TABLE fairline.queues ADD COLUMN of_tomorrow bigint NOT NULL DEFAULT 3")
+            await connection.execute("SELECT fairline.create_queue('sale', NULL, %s, '')", [Jsonb(given)])
+        found = await store.settings(name)
+        assert found.settings == QueueSettings(max_active=7)
+        assert (await store.configure(name, QueueSettings(), found.version)).settings == QueueSettings()
+    finally:
+        await store.close()
+
+
+async def test_a_later_migration_is_run_once_on_what_is_there(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = Migration(VERSIONS[-1] + 1, "later", "ALTER TABLE queues ADD COLUMN number_of_names bigint DEFAULT 1")
+    store = await open_store(empty)
+    await store.create(queue_id("sale"), QueueSettings(max_active=7))
+    await store.close()
+    monkeypatch.setattr(migrate, "migrations", lambda: (*migrations(), later))
+    async with await connect(empty) as connection:
+        assert [each.name for each in (await status(connection)).pending] == ["later"]
+        for _ in range(2):
+            assert (await upgrade(connection)).version == later.number
+        found = await connection.execute("SELECT id, max_active, number_of_names FROM fairline.queues")
+        assert await found.fetchall() == [("sale", 7, 1)]
 
 
 async def test_an_upgrade_is_done_once(empty: str) -> None:
@@ -155,7 +193,7 @@ async def test_a_role_that_may_not_upgrade_is_told_who_has_to(empty: str) -> Non
 async def test_what_a_role_was_given_survives_upgrades(empty: str) -> None:
     async with await connect(empty) as connection:
         await upgrade(connection, role=ROLE)
-        await connection.execute("UPDATE fairline.migrations SET functions = 'old'")
+        await connection.execute("UPDATE fairline.migrations SET digest = 'old'")
         await upgrade(connection)
     store = await open_store(empty.replace("//fairline@", f"//{ROLE}@"))
     try:

@@ -71,7 +71,7 @@ def status(store: Store = None, data: Data = None, config: Config = None) -> Non
         console.print("It was upgraded by a newer Fairline: run that version or a later one.")
     elif not found.current:
         if not found.pending:
-            console.print("  to do: the functions, which differ from this Fairline's")
+            console.print("  to do: the columns of settings, and the functions: they differ from this Fairline's")
         console.print("Run 'fairline db upgrade' as its owner, or start a server that is allowed to.")
     if not found.current:
         raise typer.Exit(1)

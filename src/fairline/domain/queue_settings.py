@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import cache
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, inspect
 
 from fairline.domain import bypass, calendar
 from fairline.domain.address import IPV6_PREFIX
@@ -328,6 +329,31 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
 
 
 SETTINGS = QueueSettings.__struct_fields__
+
+
+class SettingType(NamedTuple):
+    """The type of a setting."""
+
+    kind: inspect.Type
+    """The type of its value, with what the annotation says."""
+    optional: bool
+    """Whether it can be unset: its value is then None."""
+
+
+@cache
+def setting_types() -> dict[str, SettingType]:
+    """The type of each setting, by name."""
+    described = inspect.type_info(QueueSettings)
+    assert isinstance(described, inspect.StructType)
+    return {field.name: _setting_type(field.type) for field in described.fields}
+
+
+def _setting_type(kind: inspect.Type) -> SettingType:
+    if not isinstance(kind, inspect.UnionType):
+        return SettingType(kind, optional=False)
+    (own,) = (option for option in kind.types if not isinstance(option, inspect.NoneType))
+    return SettingType(own, optional=True)
+
 
 #: The groups of settings: the title of each, and its first setting. A setting belongs to the group that it stands in.
 GROUPS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ from fairline.domain.bypass import check_bypass
 from fairline.domain.calendar import check_hours
 from fairline.domain.desk_name import desk_name
 from fairline.domain.phone import check_region
-from fairline.domain.queue_settings import PREFIX, SERIES, SETTINGS, QueueSettings, Rules
+from fairline.domain.queue_settings import PREFIX, SERIES, SETTINGS, QueueSettings, Rules, setting_types
 from fairline.domain.spelling import did_you_mean
 from fairline.domain.storable_text import check_text
 from fairline.errors import InvalidSettings
@@ -56,18 +55,8 @@ def _texts_in(value: Any) -> list[str]:
 
 def allowed(field: str) -> str:
     """What a setting allows, as text: 'must be a number from 0 to 100,000'."""
-    kind = _types()[field]
-    options = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    own = next(option for option in options if not isinstance(option, inspect.NoneType))
-    return f"must be {_words(own)}" + (" or null" if len(options) > 1 else "")
-
-
-@cache
-def _types() -> dict[str, inspect.Type]:
-    """The type of each setting, with what its annotation says."""
-    described = inspect.type_info(QueueSettings)
-    assert isinstance(described, inspect.StructType)
-    return {field.name: field.type for field in described.fields}
+    kind, optional = setting_types()[field]
+    return f"must be {_words(kind)}" + (" or null" if optional else "")
 
 
 def _words(kind: inspect.Type) -> str:

@@ -1,8 +1,8 @@
 """Upgrades the schema of a database to the version that this code needs, and reads its version.
 
 Each upgrade is one transaction under one lock: if several instances start at once, one does it and the others find it
-done. Migrations add to each other and are never changed. Functions and the table of transitions are recreated whenever
-they differ from those of the code.
+done. Migrations add to each other and are never changed. Columns of new settings, the functions and the table of
+transitions follow the code without one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from psycopg.sql import SQL, Identifier
 
 from fairline.domain.ticket import Action, Status, goes_to
 from fairline.errors import StoreNotSupported
+from fairline.store.postgres.settings_columns import add_settings_columns
 from fairline.store.postgres.statements import SCHEMA, Migration, digest, functions, migrations, operations
 
 #: Any number that no other program uses as a lock on the same database.
@@ -31,13 +32,13 @@ class Schema(Struct, frozen=True):
 
     version: int
     """Its last migration; 0 if it has none."""
-    functions: str
-    """The digest of its functions."""
+    digest: str
+    """The digest of its functions and of the columns that hold settings."""
 
     @property
     def current(self) -> bool:
         """Whether it is the version that this code needs."""
-        return self.version == migrations()[-1].number and self.functions == digest()
+        return self.version == migrations()[-1].number and self.digest == digest()
 
     @property
     def newer(self) -> bool:
@@ -55,7 +56,7 @@ async def status(connection: Connection) -> Schema:
     there = await _one(connection, f"SELECT to_regclass('{SCHEMA}.migrations') IS NOT NULL")
     if not there:
         return Schema(0, "")
-    found = await connection.execute(f"SELECT number, functions FROM {SCHEMA}.migrations ORDER BY number DESC LIMIT 1")
+    found = await connection.execute(f"SELECT number, digest FROM {SCHEMA}.migrations ORDER BY number DESC LIMIT 1")
     row = await found.fetchone()
     return Schema(*row) if row else Schema(0, "")
 
@@ -81,7 +82,11 @@ async def upgrade(connection: Connection, *, role: str | None = None, upto: int 
                         "INSERT INTO migrations (number, name) VALUES (%s, %s)", [each.number, each.name]
                     )
             if upto is None:
+                await _run(connection, add_settings_columns())
                 await _renew_functions(connection)
+                await connection.execute(
+                    "UPDATE migrations SET digest = %s WHERE number = (SELECT max(number) FROM migrations)", [digest()]
+                )
         if role is not None:
             await _grant(connection, role)
         return await status(connection)
@@ -112,7 +117,7 @@ async def _prepare(connection: Connection) -> None:
              number integer PRIMARY KEY,
              name text NOT NULL,
              applied timestamptz NOT NULL DEFAULT now(),
-             functions text NOT NULL DEFAULT ''
+             digest text NOT NULL DEFAULT ''
            );
            CREATE TABLE IF NOT EXISTS grantees (role name PRIMARY KEY)""",
     )
@@ -155,9 +160,6 @@ async def _renew_functions(connection: Connection) -> None:
                 if (to := goes_to(at, action, on_hold=on_hold))
             ],
         )
-    await connection.execute(
-        "UPDATE migrations SET functions = %s WHERE number = (SELECT max(number) FROM migrations)", [digest()]
-    )
     granted = await connection.execute("SELECT role FROM grantees JOIN pg_roles ON rolname = role")
     for (role,) in await granted.fetchall():
         await _grant(connection, role)

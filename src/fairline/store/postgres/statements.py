@@ -1,4 +1,4 @@
-"""The SQL of the store: numbered migrations, and functions of which each operation is one.
+"""The SQL of the store: numbered migrations, the columns of settings, and functions of which each operation is one.
 
 Everything is in `sql/*.sql`, except the shared numbers of `constants.py`, which become functions. An operation is a
 function that returns JSON and whose comment begins with its name. How to call it is read from its declaration, so no
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fairline.store.constants import PLACE_BITS, SHARED
 from fairline.store.postgres.disk import SERVER
+from fairline.store.postgres.settings_columns import add_settings_columns
 
 SCHEMA = "fairline"
 _MIGRATION = re.compile(r"(\d{4})_(\w+)\.sql")
@@ -89,5 +90,6 @@ def _qualified(types: list[str]) -> list[str]:
 
 @cache
 def digest() -> str:
-    """A digest of the functions: if the database has others, they are recreated."""
-    return hashlib.sha256(functions().encode()).hexdigest()[:16]
+    """A digest of the functions and of the columns that hold settings: if it is not that of the database, both are
+    brought up to date."""
+    return hashlib.sha256(f"{add_settings_columns()}\n{functions()}".encode()).hexdigest()[:16]

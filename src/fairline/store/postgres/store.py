@@ -12,6 +12,7 @@ import msgspec
 from fairline.domain.events import CALLS, Event
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import REASONS, Action, Came, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import (
     FairlineError,
@@ -153,7 +154,7 @@ class PostgresStore:
 
     async def settings(self, queue: QueueId) -> Configured:
         version, found = decode(await self._client.call("settings", queue, queue=queue))
-        return Configured(msgspec.convert(found, QueueSettings), version)
+        return Configured(stored_settings(found), version)
 
     async def version(self, queue: QueueId) -> int:
         return int(await self._client.call("version_of", queue, queue=queue))

@@ -113,7 +113,7 @@ class ValkeyRegistry:
         )
 
     async def record(self, audited: AuditedAction) -> None:
-        fields = {"at": await self._time(), "queue": audited.queue or "", "deed": _encode(audited)}
+        fields = {"at": await self._time(), "queue": audited.queue or "", "action": _encode(audited)}
         async with mapped_errors():
             await self._client.xadd(AUDIT, fields, maxlen=AUDIT_ENTRIES_KEPT, approximate=False)
 
@@ -164,4 +164,4 @@ class ValkeyRegistry:
 
 
 def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
-    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _action(fields[b"deed"]))
+    return AuditEntry(entry_id.decode(), int(fields[b"at"]), _action(fields[b"action"]))

@@ -69,10 +69,10 @@ BEGIN
       ) h
       WHERE m.status IN ('completed', 'expired')))
   ), forgotten AS (
-    DELETE FROM shown s USING (
+    DELETE FROM estimates s USING (
       SELECT m.status, s.row FROM moved m
       CROSS JOIN LATERAL (
-        SELECT s.ctid AS row FROM shown s WHERE s.queue = _q.key AND s.number = m.number OFFSET 0
+        SELECT s.ctid AS row FROM estimates s WHERE s.queue = _q.key AND s.number = m.number OFFSET 0
       ) s
       WHERE m.was = 'waiting' AND m.status <> 'waiting'
     ) m WHERE s.ctid = m.row

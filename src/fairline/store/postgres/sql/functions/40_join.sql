@@ -3,7 +3,7 @@
 -- The ms until one more hit is allowed under a limit over a sliding window; 0 is now. Hits that have left the window
 -- are skipped, the oldest first, in the order in which they were counted. After a limit was lowered there may be more
 -- hits than it allows. Then it is the time until enough of them have left.
-CREATE FUNCTION blocked(_hits bigint[], _limit int, _window bigint, _now bigint) RETURNS bigint
+CREATE FUNCTION blocked(_hits bigint[], _limit bigint, _window bigint, _now bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   _many int := coalesce(cardinality(_hits), 0);
@@ -18,7 +18,7 @@ BEGIN
   RETURN _hits[_many - _limit + 1] + _window - _now;
 END $$;
 
-CREATE FUNCTION blocked_for(_queue bigint, _who text, _action text, _limit int, _window bigint, _now bigint)
+CREATE FUNCTION blocked_for(_queue bigint, _who text, _action text, _limit bigint, _window bigint, _now bigint)
 RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT blocked(hits, _limit, _window, _now)
     FROM limits WHERE queue = _queue AND who = _who AND action = _action), 0)

@@ -74,7 +74,7 @@ BEGIN
       WHERE t.queue = _tallies.queue AND t.number = s.number OFFSET 0
     ) t
   ), waiting AS (
-    INSERT INTO shown (queue, number, joined, seconds, low, high)
+    INSERT INTO estimates (queue, number, joined, seconds, low, high)
     SELECT _tallies.queue, number, joined - _tallies.stopped, seconds, low, high FROM estimated
     WHERE status = 'waiting'
     ON CONFLICT (queue, number) DO NOTHING

@@ -63,10 +63,10 @@ DECLARE
   _outcome text := 'called';
   _numbers bigint[] := '{}';
   _was tickets;
-  _before presses;
+  _before call_keys;
 BEGIN
   IF _key <> '' THEN
-    SELECT * INTO _before FROM presses WHERE queue = _q.key AND key = _key;
+    SELECT * INTO _before FROM call_keys WHERE queue = _q.key AND key = _key;
   END IF;
   IF _before.key IS NOT NULL THEN
     _outcome := CASE WHEN _before.fingerprint = _fingerprint THEN 'repeated' ELSE 'conflict' END;
@@ -94,7 +94,7 @@ BEGIN
     PERFORM note_desk(_q, _tallies, _now, _desk, cardinality(_numbers));
     _numbers := move(_q, _now, _clock, _numbers, 'call', _desk => _desk);
     IF _key <> '' THEN
-      INSERT INTO presses (queue, key, fingerprint, numbers, due)
+      INSERT INTO call_keys (queue, key, fingerprint, numbers, due)
       VALUES (_q.key, _key, _fingerprint, _numbers, _clock + day_ms());
     END IF;
   END IF;

@@ -42,7 +42,7 @@ BEGIN
     SELECT lapse_reason(t, _q) AS why FROM tickets t
     WHERE t.queue = _q.key AND t.number = a.number AND t.ended = 0 AND t.due <= _clock OFFSET 0
   ) t;
-  PERFORM clear(_q.key, _clock, _rows, _due.presses, _due.revoked, _due.passes);
+  PERFORM clear(_q.key, _clock, _rows, _due.call_keys, _due.revoked, _due.passes);
   IF _lapsed IS NOT NULL THEN
     PERFORM move(_q, _now, _clock, _lapsed, 'lapse', _why);
   END IF;
@@ -70,7 +70,7 @@ END $$;
 -- What is due, oldest first: tickets, and idempotency keys of calls, revocations and passes.
 CREATE FUNCTION all_due(
   _queue bigint, _clock double precision, _at_most bigint,
-  OUT many bigint, OUT tickets bigint[], OUT presses bytea[], OUT revoked bigint[], OUT passes text[]
+  OUT many bigint, OUT tickets bigint[], OUT call_keys bytea[], OUT revoked bigint[], OUT passes text[]
 ) LANGUAGE sql STABLE AS $$
   SELECT count(*), array_agg(number ORDER BY due, member) FILTER (WHERE kind = 't'),
     array_agg(key) FILTER (WHERE kind = 'k'), array_agg(number) FILTER (WHERE kind = 'r'),
@@ -81,7 +81,7 @@ CREATE FUNCTION all_due(
       WHERE t.queue = _queue AND t.sweep_at <= _clock AND t.due <= _clock
       ORDER BY t.sweep_at, t.number::text COLLATE "C" LIMIT _at_most)
     UNION ALL
-    (SELECT 'k', k.due, 'k' || encode(k.key, 'hex'), NULL, k.key, NULL FROM presses k
+    (SELECT 'k', k.due, 'k' || encode(k.key, 'hex'), NULL, k.key, NULL FROM call_keys k
       WHERE k.queue = _queue AND k.due <= _clock)
     UNION ALL
     (SELECT 'r', r.due, 'r' || r.number, r.number, NULL, NULL FROM revoked r
@@ -102,7 +102,7 @@ $$;
 
 -- Remove what was kept long enough: ended tickets with their idempotency keys, and everything else that is due.
 CREATE FUNCTION clear(
-  _queue bigint, _clock double precision, _tickets tid[], _presses bytea[], _revoked bigint[], _passes text[]
+  _queue bigint, _clock double precision, _tickets tid[], _call_keys bytea[], _revoked bigint[], _passes text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH purged AS (
@@ -111,7 +111,7 @@ BEGIN
   DELETE FROM join_keys WHERE ctid = ANY (ARRAY(
     SELECT k.row FROM purged p
     CROSS JOIN LATERAL (SELECT k.ctid AS row FROM join_keys k WHERE k.queue = _queue AND k.key = p.key OFFSET 0) k));
-  IF _presses IS NOT NULL THEN DELETE FROM presses WHERE queue = _queue AND key = ANY (_presses); END IF;
+  IF _call_keys IS NOT NULL THEN DELETE FROM call_keys WHERE queue = _queue AND key = ANY (_call_keys); END IF;
   IF _revoked IS NOT NULL THEN DELETE FROM revoked WHERE queue = _queue AND number = ANY (_revoked); END IF;
   IF _passes IS NOT NULL THEN DELETE FROM passes WHERE queue = _queue AND id = ANY (_passes); END IF;
 END $$;

@@ -13,18 +13,27 @@ DECLARE
   _now bigint := moment(_at);
   _first bigint := coalesce(_at * 1000, floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
   _key bigint := nextval(pg_get_serial_sequence('queues', 'key'));
+  _q queues;
 BEGIN
-  INSERT INTO queues SELECT (jsonb_populate_record(NULL::queues, _settings
-    || jsonb_build_object('key', _key, 'id', _id, 'version', _first, 'created', _first))).*
-  ON CONFLICT (id) DO NOTHING;
+  INSERT INTO queues (key, id, version, created) VALUES (_key, _id, _first, _first)
+  ON CONFLICT (id) DO NOTHING RETURNING * INTO _q;
   IF NOT FOUND THEN
     RETURN 'false';
   END IF;
+  PERFORM write_settings(_q, _first, _settings);
   INSERT INTO tallies (queue, swept_at, turns, event)
   VALUES (_key, _now, array_fill(-place_band(), ARRAY[3]), _first);
   INSERT INTO revisions (queue, version, at, by, settings) VALUES (_key, _first, _now, _by, _settings);
   PERFORM record_events(_key, _now, ARRAY['queue_created']);
   RETURN 'true';
+END $$;
+
+-- Write the settings of a queue. A setting that is not among them keeps its value, which in a new queue is the default
+-- of its column.
+CREATE FUNCTION write_settings(_q queues, _version bigint, _settings jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM queues WHERE key = _q.key;
+  INSERT INTO queues SELECT (jsonb_populate_record(_q, _settings || jsonb_build_object('version', _version))).*;
 END $$;
 
 -- settings: the settings of a queue, with their version.
@@ -58,8 +67,7 @@ DECLARE
   _now bigint := moment(_at);
 BEGIN
   IF _q.version = _version THEN
-    DELETE FROM queues WHERE key = _q.key;
-    INSERT INTO queues SELECT (jsonb_populate_record(_q, _settings || jsonb_build_object('version', _version + 1))).*;
+    PERFORM write_settings(_q, _version + 1, _settings);
     INSERT INTO revisions (queue, version, at, by, settings) VALUES (_q.key, _version + 1, _now, _by, _settings);
     DELETE FROM revisions WHERE queue = _q.key AND version <= _version + 1 - _kept;
     PERFORM record_events(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
@@ -95,7 +103,7 @@ BEGIN
   DELETE FROM tickets WHERE queue = _tallies.queue;
   DELETE FROM holders WHERE queue = _tallies.queue;
   DELETE FROM join_keys WHERE queue = _tallies.queue;
-  DELETE FROM presses WHERE queue = _tallies.queue;
+  DELETE FROM call_keys WHERE queue = _tallies.queue;
   DELETE FROM revoked WHERE queue = _tallies.queue;
   DELETE FROM passes WHERE queue = _tallies.queue;
   DELETE FROM limits WHERE queue = _tallies.queue;
@@ -105,7 +113,7 @@ BEGIN
   DELETE FROM stats WHERE queue = _tallies.queue;
   DELETE FROM revisions WHERE queue = _tallies.queue;
   DELETE FROM minutes WHERE queue = _tallies.queue;
-  DELETE FROM shown WHERE queue = _tallies.queue;
+  DELETE FROM estimates WHERE queue = _tallies.queue;
   DELETE FROM hours WHERE queue = _tallies.queue;
   DELETE FROM serials WHERE queue = _tallies.queue;
   DELETE FROM desks WHERE queue = _tallies.queue;

@@ -59,7 +59,7 @@ CREATE FUNCTION record_action(_at bigint, _queue text, _action jsonb, _kept bigi
 DECLARE
   _new bigint;
 BEGIN
-  INSERT INTO audit (at, queue, deed) VALUES (moment(_at), _queue, _action) RETURNING id INTO _new;
+  INSERT INTO audit (at, queue, action) VALUES (moment(_at), _queue, _action) RETURNING id INTO _new;
   DELETE FROM audit WHERE id <= _new - _kept;
   RETURN 'null';
 END $$;
@@ -69,10 +69,10 @@ CREATE FUNCTION list_actions(_queue text, _before bigint, _many bigint) RETURNS 
 BEGIN
   _before := coalesce(_before, 9223372036854775807);
   IF _queue IS NULL THEN
-    RETURN (SELECT coalesce(json_agg(json_build_array(id, at, deed) ORDER BY id DESC), '[]') FROM (
+    RETURN (SELECT coalesce(json_agg(json_build_array(id, at, action) ORDER BY id DESC), '[]') FROM (
       SELECT * FROM audit WHERE id < _before ORDER BY id DESC LIMIT _many) page);
   END IF;
-  RETURN (SELECT coalesce(json_agg(json_build_array(id, at, deed) ORDER BY id DESC), '[]') FROM (
+  RETURN (SELECT coalesce(json_agg(json_build_array(id, at, action) ORDER BY id DESC), '[]') FROM (
     SELECT * FROM audit WHERE queue = _queue AND id < _before ORDER BY id DESC LIMIT _many) page);
 END $$;
 
