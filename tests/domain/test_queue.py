@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairline.domain.queue import QueueSnapshot, queue_id
-from fairline.domain.queue_settings import GROUPS, SETTINGS, QueueSettings, grouped_settings
+from fairline.domain.queue_settings import GROUPS, SETTINGS, QueueSettings, grouped_settings, setting_types
 from fairline.domain.settings_checks import allowed, checked
 from fairline.domain.storable_text import check_text
 from fairline.errors import InvalidRequest, InvalidSettings
@@ -154,6 +154,13 @@ def test_each_setting_is_in_exactly_one_group() -> None:
     assert [name for names in groups.values() for name in names] == list(SETTINGS)
     assert all(groups.values())
     assert [names[0] for names in groups.values()] == list(GROUPS.values())
+
+
+def test_a_setting_that_can_be_unset_is_unset_by_default() -> None:
+    """So that a store need not tell an unset setting from one that a queue is older than."""
+    assert {name for name, (_, optional) in setting_types().items() if optional} == {
+        name for name in SETTINGS if getattr(QueueSettings(), name) is None
+    }
 
 
 def test_text_that_no_store_can_keep_is_refused() -> None:

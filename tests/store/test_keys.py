@@ -9,13 +9,15 @@ from redis.asyncio import Redis
 from redis.crc import key_slot
 
 from fairline.domain.queue import QueueId
-from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
+from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Came, Status
-from fairline.store import Arrival, EstimateSample, open_store
+from fairline.store import Arrival, EstimateSample, Joined, open_store
 from fairline.store.valkey import keys
 from fairline.store.valkey.client import Connection, connect
 from fairline.store.valkey.keys import BOX_PARTS, PARTS, key, queue_keys, rate_key
 from tests.backends import FakeClock
+from tests.store.test_contract_queues import OTHER
 from tests.store.venue import Venue
 
 
@@ -69,6 +71,28 @@ def test_every_key_of_a_queue_and_of_an_outbox_is_described() -> None:
     told = keys.__doc__ or ""
     assert [part for part in PARTS if f":{part}`" not in told] == []
     assert [part for part in BOX_PARTS if f"`fl:{{@box}}:{part}`" not in told] == []
+
+
+async def test_a_queue_that_is_older_than_its_settings_has_their_defaults(
+    valkey_url: str, raw: Connection, queue: QueueId, clock: FakeClock
+) -> None:
+    store = await open_store(valkey_url, clock=clock)
+    v = Venue(store, queue, clock)
+    await store.create(queue, checked(OTHER))
+    await raw.hdel(key(queue, "queue"), *SETTINGS)
+    try:
+        assert (await store.settings(queue)).settings == QueueSettings()
+        reply = await store.join(queue, [Arrival(address=b"home", client=bytes([n])) for n in range(21)])
+        assert [isinstance(item, Joined) for item in reply.items] == [True] * 20 + [False]  # join_limit_per_ip
+        first = await store.look_up(queue, [1])
+        assert first.items[0]
+        assert first.items[0].deadline == clock() + 90_000
+        assert (await store.prioritise(queue, 5, 3)).position == 1  # priority_policy, priority_skip
+        assert (await store.admit(queue, 100)).items == [5, *range(1, 5), *range(6, 11)]  # burst of the rate
+        assert len(await store.call_next(queue, 1, desk="Any")) == 1
+        await v.act(Action.COMPLETE, 5)
+    finally:
+        await store.close()
 
 
 async def test_no_expiry_decides_anything(busy: Venue, raw: Connection) -> None:

@@ -9,10 +9,13 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import REASONS, Action, Reason, Status, goes_to
 from fairline.store.constants import SHARED
+from fairline.store.valkey.settings import UNSET, settings_fields
 
 _INCLUDE = re.compile(r"^ *--#include (\w+)$", re.MULTILINE)
+_NAME = re.compile(r"'(\w+)'")
 
 
 class Script(NamedTuple):
@@ -22,7 +25,7 @@ class Script(NamedTuple):
     sha: str
 
 
-def _lua(table: Mapping[Any, int | str]) -> str:
+def _lua(table: Mapping[Any, float | str]) -> str:
     return "{" + ", ".join(f"[{key!r}] = {value!r}" for key, value in table.items()) + "}"
 
 
@@ -53,8 +56,28 @@ def _bounds() -> str:
     return f"local {', '.join(SHARED).upper()} = {', '.join(map(str, SHARED.values()))}"
 
 
-#: Parts that are generated: the domain's tables and the shared numbers, so that the scripts have no copy of their own.
-_GENERATED = {"states": _states, "tables": _tables, "bounds": _bounds}
+@cache
+def _defaults() -> str:
+    """The defaults of the settings that scripts read."""
+    files = (resources.files(__package__) / "scripts").iterdir()
+    named = {name for file in files for name in _NAME.findall(file.read_text(encoding="utf-8"))}
+    fields = {
+        name: field for name, field in settings_fields(QueueSettings()).items() if name in named and field != UNSET
+    }
+    return f"local DEFAULTS = {_lua({name: _number(field) for name, field in fields.items()})}"
+
+
+def _number(text: str) -> str | float:
+    """A number, if the text is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+#: Parts that are generated: the domain's tables, the defaults of settings and the shared numbers, so that the scripts
+#: have no copy of their own.
+_GENERATED = {"states": _states, "tables": _tables, "bounds": _bounds, "defaults": _defaults}
 
 
 @cache

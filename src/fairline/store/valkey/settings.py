@@ -13,15 +13,28 @@ from fairline.store.contract import Configured, JoinCalendar
 #: Settings that are neither text nor a number: kept as JSON.
 _AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
 
+#: No setting has this value: check_text refuses it.
+UNSET = "\0"
+
 
 def pack_settings(settings: QueueSettings) -> list[str | bytes]:
-    """Settings as the scripts take them: all as JSON, for the history, then field by field. An empty value removes the
+    """Settings as the scripts take them: all as JSON, for the history, then field by field. UNSET removes the
     field."""
     packed: list[str | bytes] = [msgspec.json.encode(settings)]
-    for name, value in msgspec.structs.asdict(settings).items():
-        text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        packed += (name, text)
+    for field in settings_fields(settings).items():
+        packed += field
     return packed
+
+
+def settings_fields(settings: QueueSettings) -> dict[str, str]:
+    """The fields of a queue's hash; UNSET for a setting that is unset."""
+    return {name: _field(value) for name, value in msgspec.structs.asdict(settings).items()}
+
+
+def _field(value: Any) -> str:
+    if value is None:
+        return UNSET
+    return str(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def unpack_settings(fields: Mapping[bytes, bytes]) -> Configured | None:

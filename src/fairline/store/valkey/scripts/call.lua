@@ -7,14 +7,15 @@
 --#include step
 --#include desks
 local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local wait_sample, cycles, empty_at = unpack(call('HMGET', QUEUE, 'wait_sample', 'cycles', 'empty_at'))
+local cycles, empty_at = unpack(call('HMGET', QUEUE, 'cycles', 'empty_at'))
+read({'wait_sample'})
 local reply = {}
 
 -- A cycle is the time a desk took from one call to the next while people waited. The mean is that of the newest ones.
 local function note_cycle(ms)
   local kept, sum = {ms}, ms
   for each in string.gmatch(cycles or '', '%d+') do
-    if #kept < (tonumber(wait_sample) or 20) then
+    if #kept < Q.wait_sample then
       kept[#kept + 1] = each
       sum = sum + tonumber(each)
     end
@@ -29,7 +30,7 @@ local function note_desk(called)
   call('ZADD', DESKS, now, desk)
   local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. desk) or '', '^(%d+) (%d+)$')
   last = tonumber(last)
-  if last and now > last and now - last < (Q.desk_idle_seconds or 900) * 1000 and (tonumber(empty_at) or 0) <= last then
+  if last and now > last and now - last < Q.desk_idle_seconds * 1000 and (tonumber(empty_at) or 0) <= last then
     note_cycle(floor((now - last) / tonumber(many_then)))
   end
   call('HSET', QUEUE, 'called:' .. desk, text(now) .. ' ' .. called)

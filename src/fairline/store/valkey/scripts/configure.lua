@@ -1,11 +1,11 @@
 -- configure.lua: write all settings of a queue, and add them to its history.
 -- ARGV  1 now  2 version expected  3 revisions to keep  4 by (the id of an admin key)  5 the settings as JSON
---       then for each: field  value ('' = unset)
+--       then for each: field  value ('\0' = unset)
 -- Returns the version found. The settings were written if it is the one expected.
 --#include step
 if Q.version == tonumber(ARGV[2]) then
   for i = 6, #ARGV, 2 do
-    if ARGV[i + 1] == '' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end
+    if ARGV[i + 1] == '\0' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end
   end
   call('HINCRBY', QUEUE, 'version', 1)
   call('XADD', HISTORY, 'MAXLEN', ARGV[3], text(Q.version + 1) .. '-0', 'at', text(now), 'by', ARGV[4],

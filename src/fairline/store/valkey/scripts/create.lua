@@ -1,6 +1,6 @@
 -- create.lua: create a queue, unless it exists.
 -- KEYS  1 queue  … 9 events  … 13 history, as in queue.lua
--- ARGV  1 now  2 by (the id of an admin key)  3 the settings as JSON  then for each: field  value
+-- ARGV  1 now  2 by (the id of an admin key)  3 the settings as JSON  then for each: field  value ('\0' = unset)
 -- Returns 1; 0 if it exists.
 if redis.call('HEXISTS', KEYS[1], 'version') == 1 then return 0 end
 local time = redis.call('TIME')
@@ -10,7 +10,7 @@ local first, now = string.format('%.17g', micros), string.format('%.17g', math.f
 -- nothing that anyone remembers of it fits this queue.
 redis.call('HSET', KEYS[1], 'version', first, 'created_at', first, 'swept_at', now)
 for i = 4, #ARGV, 2 do
-  if ARGV[i + 1] ~= '' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+  if ARGV[i + 1] ~= '\0' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
 redis.call('XADD', KEYS[13], first .. '-0', 'at', now, 'by', ARGV[2], 'settings', ARGV[3])
 -- An earlier queue of the same name may have had events in this very millisecond. Where somebody stopped reading them

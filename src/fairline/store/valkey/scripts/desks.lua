@@ -1,7 +1,8 @@
 -- desks.lua: which names may be desks, and which desks have counts of their own. Included by call.lua and desk.lua.
 --#include count
 --#include bounds
-local NAMED = cjson.decode(call('HGET', QUEUE, 'desks') or '[]')
+read({'desks'})
+local NAMED = cjson.decode(Q.desks)
 local TALLIES = {'called', 'wait_ms', 'came', 'claim_ms', 'served', 'service_ms', 'no_show'}
 
 -- If a queue names its desks, no other name is one.

@@ -21,7 +21,7 @@ read({
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
 
 local created = text(Q.created_at)
-local per_address, per_phone, per_email = Q.join_limit_per_ip, Q.join_limit_per_phone, Q.join_limit_per_email or 3
+local per_address, per_phone, per_email = Q.join_limit_per_ip, Q.join_limit_per_phone, Q.join_limit_per_email
 local in_maintenance, longest_line, longest_today = Q.status == 'maintenance', Q.max_queue_size, tonumber(ARGV[5])
 local last_number, moves, waiting = Q.number or 0, Q.moves or 0, waiting_before
 local reply = {}

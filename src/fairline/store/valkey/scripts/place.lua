@@ -37,12 +37,12 @@ end
 
 local function next_place(turns, level)
   if level == 0 then return turns * PLACE_SPAN end -- behind everyone
-  local policy, shares = unpack(call('HMGET', QUEUE, 'priority_policy', 'priority_skip'))
+  read({'priority_policy', 'priority_skip'})
   local place
-  if policy == 'strict' then
+  if Q.priority_policy == 'strict' then
     place = place_of(turns, turns) - level * PLACE_BAND
   else
-    place = skip(turns, level, cjson.decode(shares)[level + 1])
+    place = skip(turns, level, cjson.decode(Q.priority_skip)[level + 1])
   end
   local last = tonumber(call('HGET', QUEUE, 'turn:' .. level)) or -PLACE_BAND
   call('HSET', QUEUE, 'turn:' .. level, max(last, floor(place / PLACE_SPAN)))

@@ -5,6 +5,7 @@
 -- ARGV  1 now in ms ('' = the store's clock)
 -- People who wait ask often, and this is all it takes to answer them. What only a step needs is in step.lua.
 --#include states
+--#include defaults
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local REVOKED, PASSES, HISTORY, MINUTES, ESTIMATES = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -26,11 +27,11 @@ if not now then
   now = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
 end
 
--- The settings and the tallies of the queue.
+-- The settings and the tallies of the queue. A queue that is older than a setting has its default.
 local Q = {}
 local function read(names)
   for i, value in ipairs(call('HMGET', QUEUE, unpack(names))) do
-    Q[names[i]] = tonumber(value) or value -- false where there is none
+    Q[names[i]] = tonumber(value) or value or DEFAULTS[names[i]] or false -- false where there is none
   end
 end
 read({
@@ -63,7 +64,7 @@ local function answer(reply)
   local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
   if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', now) end
   if Q.admission == 'manual' then
-    open = call('ZCOUNT', DESKS, '(' .. text(now - (Q.desk_idle_seconds or 900) * 1000), '+inf')
+    open = call('ZCOUNT', DESKS, '(' .. text(now - Q.desk_idle_seconds * 1000), '+inf')
   end
   return {struct.pack('<ddddddddddddddddd',
     now, Q.stopped or 0, Q.version, waiting, admitted, active, Q.completed or 0,

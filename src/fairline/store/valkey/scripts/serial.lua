@@ -1,5 +1,5 @@
 -- serial.lua: what is printed on a ticket instead of its number. Included by join.lua.
-local restart, all_series = Q.label_restart, Q.series and cjson.decode(Q.series) or {}
+local restart, all_series = Q.label_restart, cjson.decode(Q.series)
 local has_serials = #all_series > 0 or restart == 'daily'
 
 local function is_series(name)
