@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-long attack check dist bench screenshots packages clean
+.PHONY: help setup run test test-long attack check reference dist bench screenshots packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +85,9 @@ check: setup $(VENV)/.biome-$(BIOME_VERSION) ## formatting, lint, types; scripts
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/zizmor --offline --quiet --min-severity medium .github
 	scripts/check-deploy
+
+reference: setup ## write the tables of docs/reference/queue-settings.md from the definition of the settings
+	$(BIN)/python -m scripts.settings_tables
 
 dist: setup ## build the wheel and the source distribution into dist, and check them
 	rm -rf dist

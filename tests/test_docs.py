@@ -13,6 +13,7 @@ from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue_settings import SETTINGS
 from fairline.domain.ticket import Person
 from fairline.settings import ServerSettings
+from scripts import settings_tables
 from tests import said
 
 ROOT = Path(__file__).parents[1]
@@ -28,8 +29,10 @@ def rows(page: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
 
 
-def test_every_setting_of_a_queue_is_described() -> None:
+def test_the_settings_of_a_queue_are_described_as_they_are_defined() -> None:
     assert set(SETTINGS) - rows("queue-settings.md") == set()
+    text = settings_tables.PAGE.read_text(encoding="utf-8")
+    assert settings_tables.page(text) == text, "make reference"
 
 
 def test_every_setting_of_the_server_is_described() -> None:

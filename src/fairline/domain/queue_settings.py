@@ -114,7 +114,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     admission: Annotated[Admission, Meta(title="How people are let in")] = Admission.AUTO
     """`auto` lets people in automatically; with `manual`, staff call them."""
     admission_rate: Annotated[float, Meta(ge=0, le=100_000, title="Admission rate, people per second")] = 10.0
-    """How many people are let in each second; 0 lets nobody in."""
+    """How many people are let in each second, at most; 0 lets nobody in."""
     burst: Annotated[float, Meta(ge=1, le=100_000, title="Most people let in at once")] | None = None
     """The most people who are let in at once; unset is the rate, but at least 1."""
     max_active: Annotated[int, Meta(ge=1, le=10_000_000, title="Capacity inside")] = 1000

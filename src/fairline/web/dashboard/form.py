@@ -40,7 +40,7 @@ def _field(name: str, schema: Schema, components: dict[str, Schema], default: An
     if name.endswith("_seconds"):
         found["unit"] = "seconds"
     if members := _resolved(own.get("items", {}), components).get("enum"):
-        found["about"] += f" Any of: {', '.join(members)}."
+        found["members"] = members
     return found
 
 

@@ -222,7 +222,7 @@ export class Settings {
       about = `${id}-about`;
     const [input, get, set] = control(field, { id, "aria-describedby": about, name: field.name });
     const said = h("p", { class: "wrong", role: "alert", hidden: true });
-    const hint = [plain(field.about), defaultOf(field)].filter(Boolean).join(" ");
+    const hint = [plain(field.about), membersOf(field), defaultOf(field)].filter(Boolean).join(" ");
     const unit = field.unit ? h("span", { class: "unit" }) : null;
     if (unit)
       input.addEventListener("input", () => {
@@ -302,6 +302,7 @@ const plain = (text) => {
   const said = text.replaceAll("`", "");
   return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:]$/.test(said) ? "" : "."}`;
 };
+const membersOf = ({ members }) => (members ? `Any of: ${members.join(", ")}.` : "");
 const defaultOf = ({ default: byDefault, kind }) =>
   byDefault === null || byDefault === "" || kind === "object" || (Array.isArray(byDefault) && !byDefault.length)
     ? ""
