@@ -19,6 +19,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from fairline.domain.queue_settings import grouped_settings
 from fairline.domain.tokens import Keyring
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
@@ -148,6 +149,20 @@ def test_fields_have_the_words_next_to_them_in_the_source(document: dict[str, An
     assert fields["joined_at"] == {"type": "string", "format": "date-time"}
     changes = document["components"]["schemas"]["QueueChanges"]["properties"]
     assert changes["claim_seconds"]["description"]
+
+
+def test_the_settings_of_a_queue_stand_in_their_groups(document: dict[str, Any]) -> None:
+    groups = [(name, title) for title, names in grouped_settings().items() for name in names]
+    for name in ("NewQueue", "QueueChanges", "AdminQueue"):
+        properties = document["components"]["schemas"][name]["properties"]
+        found = [(field, schema["x-group"]) for field, schema in properties.items() if "x-group" in schema]
+        assert found == groups, name
+    page = Docs(ROWS, _NoAssets())._page.decode()  # type: ignore[arg-type]
+    (article,) = re.findall(r'<article id="patch_admin_queues_queue">.*?</article>', page, re.DOTALL)
+    cells = re.findall(r'scope="colgroup">([^<]+)<|<th scope="row"><code>(.*?)</code>', article)
+    headings_and_fields = [title or re.sub("<[^>]+>", "", field) for title, field in cells]
+    expected = [each for title, names in grouped_settings().items() for each in (title, *names)]
+    assert headings_and_fields[-len(expected) :] == expected
 
 
 #: What says nothing of its limits: clocks of clients, which are not relied on; where a stream goes on, which is only

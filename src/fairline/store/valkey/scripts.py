@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -77,7 +77,12 @@ def _number(text: str) -> str | float:
 
 #: Parts that are generated: the domain's tables, the defaults of settings and the shared numbers, so that the scripts
 #: have no copy of their own.
-_GENERATED = {"states": _states, "tables": _tables, "bounds": _bounds, "defaults": _defaults}
+_GENERATED: dict[str, Callable[[], str]] = {
+    "states": _states,
+    "tables": _tables,
+    "bounds": _bounds,
+    "defaults": _defaults,
+}
 
 
 @cache
