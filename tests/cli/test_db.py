@@ -30,7 +30,7 @@ def test_a_database_is_looked_at_upgraded_and_handed_to_a_role(database: str) ->
     before = fairline("db", "status", "--store", database)
     assert before.returncode == 1
     assert f"this Fairline needs {NEWEST}" in before.stdout
-    assert "to do: 0001 queues and tickets" in before.stdout
+    assert "to do: 0001 schema" in before.stdout
 
     done = fairline("db", "upgrade", "--store", database, "--role", ROLE)
     assert done.returncode == 0, done.stderr
