@@ -1,0 +1,107 @@
+"""Errors that concern a queue: it does not exist, its settings changed, or it accepts or calls nobody now."""
+
+from __future__ import annotations
+
+from fairline.errors.base import NotFound, Refused
+
+
+class QueueNotFound(NotFound):
+    """No queue has this id."""
+
+    code = "queue_not_found"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"There is no queue {queue!r}. Create it, or check the name.")
+        self.queue = queue
+
+
+class RevisionNotFound(NotFound):
+    """The settings never had this version, or it is too old."""
+
+    code = "revision_not_found"
+
+    def __init__(self, queue: str, version: int) -> None:
+        super().__init__(
+            f"The history of queue {queue!r} has no version {version}: the settings never had it, or it is too old. "
+            "Read the history to see the versions."
+        )
+
+
+class QueueExists(Refused):
+    """A queue with this id exists already."""
+
+    code = "queue_exists"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Queue {queue!r} exists already. Change its settings, or choose another name.")
+
+
+class SettingsChanged(Refused):
+    """Someone else changed the settings since they were read."""
+
+    code = "settings_changed"
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(f"The settings are at version {found}, not {expected}. Read them again, then change them.")
+        self.found = found
+
+
+class QueueFull(Refused):
+    """The line is as long as `max_queue_size` allows."""
+
+    code = "queue_full"
+
+    def __init__(self, queue: str, waiting: int, retry_after: float = 30) -> None:
+        super().__init__(
+            f"Queue {queue!r} is full ({waiting:,} waiting). Try again in {retry_after:g} s, or raise max_queue_size.",
+            retry_after=retry_after,
+        )
+
+
+class QueueMaintenance(Refused):
+    """The queue accepts nobody while it is in maintenance."""
+
+    code = "queue_maintenance"
+
+    def __init__(self, queue: str, retry_after: float = 60) -> None:
+        super().__init__(
+            f"Queue {queue!r} is in maintenance and accepts nobody now. Try again in {retry_after:g} s.",
+            retry_after=retry_after,
+        )
+
+
+class QueueClosed(Refused):
+    """The queue accepts nobody outside its opening hours, and nobody who could not be served before it closes."""
+
+    code = "queue_closed"
+
+    def __init__(
+        self, queue: str, *, early: bool = False, opens_at: int | None = None, retry_after: float = 60
+    ) -> None:
+        problem = "accepts nobody else today: the line is as long as can be served" if early else "is closed"
+        super().__init__(f"Queue {queue!r} {problem}. Come back when it opens again.", retry_after=retry_after)
+        self.early = early
+        self.opens_at = opens_at
+        """When it opens, in milliseconds since 1970; None if that is not known."""
+
+
+class QueuePaused(Refused):
+    """Nobody can be called while the queue is not active, not even by staff."""
+
+    code = "queue_paused"
+
+    def __init__(self, queue: str, status: str) -> None:
+        super().__init__(f"Queue {queue!r} is {status}, so nobody can be called. Set its status to active first.")
+
+
+class AtCapacity(Refused):
+    """Nobody can be called while the inside is full or sold out."""
+
+    code = "at_capacity"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"Queue {queue!r} has no free capacity inside. Wait until someone is done, or raise max_active or the "
+            "stock.",
+            retry_after=5,
+        )
