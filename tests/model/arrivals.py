@@ -16,7 +16,7 @@ from fairline.errors import (
     QueueMaintenance,
     RateLimited,
 )
-from fairline.store.contract import Arrival, Joined, PriorityPass
+from fairline.store.values import Arrival, Joined, PriorityPass
 from tests.model.moves import Moves
 from tests.model.records import Entry, Holder, Issued
 

@@ -6,26 +6,41 @@ only. An operation on a queue that does not exist raises QueueNotFound. A store 
 StoreUnavailable, and then the operation may or may not have happened.
 
 The store's clock decides, unless the store was opened with another clock (by tests and the simulator).
+
+Each section of `Store` is a module of the same name in `valkey/` and in `postgres/`. What goes in and comes out is in
+`values`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
-
-from msgspec import Struct
+from typing import Literal, Protocol
 
 from fairline.domain.events import Event
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
-from fairline.domain.ticket import Action, Came, Person, Reason, Status, Ticket, TicketStatus, Went
+from fairline.domain.ticket import Action, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError
 from fairline.store.desks import DeskState
 from fairline.store.outbox import Outbox
 from fairline.store.registry import Registry
 from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
-
-T = TypeVar("T")
+from fairline.store.values import (
+    Arrival,
+    Arriving,
+    Closed,
+    Configured,
+    EstimateSample,
+    JoinCalendar,
+    Joined,
+    Page,
+    PriorityPass,
+    Reply,
+    Revision,
+    Swept,
+    Visit,
+    Visitor,
+)
 
 #: Milliseconds since 1970.
 Clock = Callable[[], int]
@@ -60,157 +75,7 @@ ACTS = frozenset(
 #: The most people someone can step back behind at once.
 MOST_STEPPED_BACK = 100
 
-
-class Arrival(Struct, frozen=True, kw_only=True):
-    """Someone who wants to join. Secrets and addresses are digests already; an empty one was not given."""
-
-    client: bytes = b""
-    user: bytes = b""
-    phone: bytes = b""
-    email: bytes = b""
-    """Of the mailbox: only to limit how often it is used."""
-    address: bytes = b""
-    key: bytes = b""
-    """Digest of the idempotency key and its caller."""
-    fingerprint: bytes = b""
-    """Digest of the body: the same key with another body is a conflict."""
-    priority: int = 0
-    pass_id: str = ""
-    limited: bool = True
-    """False for staff, to whom the limits of a queue do not apply."""
-    through: bool = False
-    """Joins and is admitted in one step, if nobody waits and there is capacity; otherwise AtCapacity."""
-    series: str = ""
-    """The series of the queue that its label counts in; empty is the first one."""
-    on_hold: bool = False
-    """Joins on hold, to be released later."""
-    missing: str = ""
-    """A field that the queue requires and that was left out: no new ticket is given without it."""
-    came: Came | None = None
-    """The ticket of another queue that this one replaces: remembered until this one is released or ends."""
-    person: Person = Person()
-
-
-class JoinCalendar(Struct, frozen=True):
-    """The times a join needs, worked out from the settings at `version`, because a store has no time zones. The step
-    compares them with its own clock. Times are in milliseconds."""
-
-    version: int
-    days: tuple[int, ...] = ()
-    """When days begin in the queue's time zone: yesterday, today and tomorrow."""
-    open: tuple[tuple[int, int], ...] | None = None
-    """When the queue is open, from and until, around now; None if it always is."""
-    longest: int | None = None
-    """The longest line that can still be served today; None if there is no such limit."""
-
-
-class Joined(Struct, frozen=True):
-    """The ticket of an arrival: a new one, or the one that its holder already has."""
-
-    ticket: Ticket
-    created: bool
-    proven: bool
-    """The caller has proved to be its holder: the ticket is new, or was found by the same client, or by the idempotency
-    key and has not moved to another device since."""
-    by_key: bool = False
-    """It was found by the idempotency key."""
-
-
-class Reply(Struct, Generic[T], frozen=True):
-    """The answer to one call: the queue at that moment, and one item for each ticket or arrival of the call."""
-
-    snapshot: QueueSnapshot
-    items: list[T]
-
-
-class Configured(Struct, frozen=True):
-    """Settings with the version they are at."""
-
-    settings: QueueSettings
-    version: int
-
-
-class Revision(Struct, frozen=True):
-    """The settings of a queue as someone left them: `by` is the id of an admin key, empty for Fairline itself."""
-
-    version: int
-    at: int
-    by: str
-    settings: QueueSettings
-    first: bool
-    """The queue was created with these."""
-
-
-class Arriving(Struct, frozen=True):
-    """A ticket that is on hold until its holder has left the queue they come from."""
-
-    ticket: Ticket
-    came: Came
-
-
-class Lapsed(Struct, frozen=True):
-    """A ticket that a sweep ended."""
-
-    number: int
-    reason: Reason
-
-
-class Swept(Struct, frozen=True):
-    """The result of one step of a sweep; `more` says that more tickets are due."""
-
-    lapsed: list[Lapsed]
-    more: bool
-
-
-class Closed(Struct, frozen=True):
-    """The tickets that one step of closing the day ended, and where to continue; None when all is done."""
-
-    numbers: list[int]
-    cursor: str | None
-
-
-class Page(Struct, frozen=True):
-    """A page of a listing, and where to continue; None at its end."""
-
-    tickets: list[Ticket]
-    cursor: str | None
-
-
-class PriorityPass(Struct, frozen=True):
-    """A priority pass as the store keeps it."""
-
-    id: str
-    level: int
-    uses: int
-    used: int
-    expires: int
-
-
 Kind = Literal["valkey", "postgresql"]
-Visit = Literal["start", "touch", "visit"]
-
-
-class EstimateSample(NamedTuple):
-    """The wait that someone was shown when they joined, in seconds."""
-
-    number: int
-    seconds: float
-    low: float
-    high: float
-
-
-class Visitor(NamedTuple):
-    """Someone who comes to the site inside: the ticket, the digest of who it is, and the number of page views. With
-    `joined`, only the ticket that was issued then: in a recreated queue its number is somebody else's.
-
-    `by` has one part or two: a secret that only one client has, then the browser at its address. A session belongs to
-    `by` if it was started by the same value, or by one that ends with it: a client without its secret is recognised by
-    its browser. To start a session again takes the whole value."""
-
-    number: int
-    by: bytes
-    views: int = 1
-    joined: int | None = None
 
 
 class Store(Protocol):
@@ -265,7 +130,20 @@ class Store(Protocol):
     async def snapshot(self, queue: QueueId) -> QueueSnapshot:
         """The queue at this moment."""
 
-    # People who wait
+    async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
+        """Let a priority pass be used up to `uses` times."""
+
+    async def passes(self, queue: QueueId) -> list[PriorityPass]:
+        """The priority passes that have not ended, sorted by id."""
+
+    async def withdraw_priority_pass(self, queue: QueueId, pass_id: str) -> None:
+        """Remove a priority pass, or raise PriorityPassNotFound."""
+
+    async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
+        """Count a try. If it is over the limit, it is not counted, and the answer is the seconds to wait; otherwise
+        0."""
+
+    # Line
 
     async def join(
         self, queue: QueueId, arrivals: Sequence[Arrival], calendar: JoinCalendar | None = None
@@ -283,11 +161,11 @@ class Store(Protocol):
     async def status(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         """The status of tickets, changing nothing."""
 
-    async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
-        """Full tickets, changing nothing."""
-
     async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
         """Their page was closed: they have left unless they come back within the grace time."""
+
+    async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
+        """Full tickets, changing nothing."""
 
     async def record_estimates(self, queue: QueueId, shown: Sequence[EstimateSample]) -> None:
         """Keep the waits that these were shown; at admission they are compared with the real ones and counted. Tickets
@@ -317,7 +195,13 @@ class Store(Protocol):
     ) -> list[Ticket]:
         """Call the next `count` people by hand, or one by number. A retry with the same key calls the same people."""
 
-    # Sessions, and actions on tickets
+    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
+        """A desk opens, or closes."""
+
+    async def desks(self, queue: QueueId) -> list[DeskState]:
+        """The desks that are named or were seen, by name."""
+
+    # Tickets
 
     async def visit(
         self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
@@ -346,44 +230,14 @@ class Store(Protocol):
     async def revoked(self, queue: QueueId) -> dict[int, str]:
         """The revoked tickets, and the reasons."""
 
-    # Keeping
-
     async def sweep(
         self, queue: QueueId, at_most: int, *, every: float = 5.0, lease: float = 0.0, stalled: bool = False
     ) -> Swept:
         """End the tickets that are past their deadline. If nobody swept for much longer than `every` seconds, the
         queue's clock stood still; it also does while `stalled`: people who wait cannot reach Fairline."""
 
-    async def limit(self, queue: QueueId, who: str, action: str, limit: int, seconds: float) -> float:
-        """Count a try. If it is over the limit, it is not counted, and the answer is the seconds to wait; otherwise
-        0."""
-
     async def close_day(self, queue: QueueId, ends: int, at_most: int, cursor: str | None = None) -> Closed:
         """End the tickets that still wait and joined by the end of the day, `ends`; once for each day."""
-
-    # Desks
-
-    async def set_desk(self, queue: QueueId, name: str, *, is_open: bool) -> None:
-        """A desk opens, or closes."""
-
-    async def desks(self, queue: QueueId) -> list[DeskState]:
-        """The desks that are named or were seen, by name."""
-
-    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
-        """What each desk did: in total, and in each of the last HOURS_AT_HAND; with `older`, in all of HOURS_KEPT."""
-
-    # Priority passes
-
-    async def issue_priority_pass(self, queue: QueueId, pass_id: str, level: int, uses: int, seconds: float) -> None:
-        """Let a priority pass be used up to `uses` times."""
-
-    async def passes(self, queue: QueueId) -> list[PriorityPass]:
-        """The priority passes that have not ended, sorted by id."""
-
-    async def withdraw_priority_pass(self, queue: QueueId, pass_id: str) -> None:
-        """Remove a priority pass, or raise PriorityPassNotFound."""
-
-    # Reading
 
     async def tickets(self, queue: QueueId, status: Status | None, cursor: str | None, limit: int) -> Page:
         """Tickets in order: those who wait by place, the others by number."""
@@ -397,6 +251,8 @@ class Store(Protocol):
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         """The people who were called and did not come, and whose tickets ended at `since` or later: newest tickets
         first, among the last MISSED_LOOKED_AT that ended."""
+
+    # Events
 
     async def events(self, queue: QueueId, after: str | None, limit: int) -> list[Event]:
         """The events after an event, oldest first; without `after`, from the oldest that is kept."""
@@ -415,6 +271,8 @@ class Store(Protocol):
         """The last calls and recalls by hand, and returns to the line, newest first: those among the newest
         CALLS_WITHIN events, so that other events do not make it slow."""
 
+    # Tallies
+
     async def stats(self, queue: QueueId) -> Stats:
         """The statistics of the queue: now, and in total."""
 
@@ -428,3 +286,6 @@ class Store(Protocol):
     async def series(self, queue: QueueId, step: int, points: int) -> list[Point]:
         """This many points of `step` minutes each, oldest first and without a gap; the last one includes the present
         minute. The minutes of one day are kept."""
+
+    async def desk_tallies(self, queue: QueueId, *, older: bool = False) -> DeskTallies:
+        """What each desk did: in total, and in each of the last HOURS_AT_HAND; with `older`, in all of HOURS_KEPT."""

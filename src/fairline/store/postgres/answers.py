@@ -13,10 +13,11 @@ from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import Action, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven
-from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
+from fairline.store.values import Arrival, Joined, Reply, Revision
 
 decode = msgspec.json.Decoder().decode
+encode = msgspec.json.encode
 _STATUS = {status.value: status for status in Status}
 _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason for reason in Reason}}
 

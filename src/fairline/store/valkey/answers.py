@@ -15,9 +15,9 @@ from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.checks import proven
-from fairline.store.contract import Arrival, Joined, Reply, Revision
 from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import new_tickets, unpack_ticket, unpack_ticket_status
+from fairline.store.values import Arrival, Joined, Reply, Revision
 
 _SNAPSHOT = struct.Struct("<17d")
 
@@ -104,7 +104,7 @@ def tickets_of(fields: Mapping[bytes, bytes]) -> Sequence[int | None]:
     return range(int(first), int(last or first) + 1) if first else (None,)
 
 
-def events(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Event]:
+def events_of(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Event]:
     """The events in one entry of the stream: one event, or several joins in a row (`5-9`). The id of each but the last
     says how many events of the entry have been read with it."""
     entry, tickets = entry_id.decode(), tickets_of(fields)

@@ -16,7 +16,7 @@ import msgspec
 from fairline.domain.order import SPAN
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import WAITING, Came, Person, Reason, Status, Ticket, TicketStatus, Went
-from fairline.store.contract import Arrival
+from fairline.store.values import Arrival
 
 _HEAD = struct.Struct("<BBBBdd")
 _TIMES = struct.Struct("<ddddI")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fairline.domain.queue_settings import SETTINGS, QueueSettings
-from fairline.store.contract import Configured, JoinCalendar
+from fairline.store.values import Configured, JoinCalendar
 
 #: Settings that are neither text nor a number: kept as JSON.
 _AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
