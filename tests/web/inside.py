@@ -26,7 +26,7 @@ from fairline.settings import ServerSettings
 from fairline.store import open_store
 from fairline.web.app import AsgiApplication, operations
 from fairline.web.context import Context
-from fairline.web.server import connection
+from fairline.web.server import connection, connection_state
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_path import FastPath, fast_path_for
 from fairline.web.server.operations import fast_route
@@ -109,7 +109,8 @@ class Moments:
         self._looks = 0
         monkeypatch.setattr(worker, "REAP_SECONDS", 0.01)
         monkeypatch.setattr(worker, "monotonic", self._look)
-        monkeypatch.setattr(connection, "monotonic", lambda: self._now)
+        for module in (connection, connection_state):
+            monkeypatch.setattr(module, "monotonic", lambda: self._now)
 
     def _look(self) -> float:
         self._looks += 1

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fairline.service.fairline import Fairline
-from fairline.web.server import connection as limits
+from fairline.web.server import connection_state as limits
 from fairline.web.server.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, Moments, open_queue, serving, until
 from tests.web.raw import Answer, chunked, connected, request

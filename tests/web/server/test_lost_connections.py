@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from fairline.domain.queue import QueueId
 from fairline.process import worker
-from fairline.web.server import connection as limits
+from fairline.web.server import connection_state as limits
 from fairline.web.server.fast_cycle import FastCycle
 from tests.backends import HOST
 from tests.web.inside import Gate, Inside, open_queue, service_of, serving, serving_on_uvloop, until

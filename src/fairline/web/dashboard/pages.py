@@ -33,7 +33,7 @@ from fairline.errors import (
 from fairline.store import AdminKey, Role
 from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access
 from fairline.web.admin.audit_record import AuditRecorder
-from fairline.web.admin.reports import days_kept
+from fairline.web.admin.report_span import days_kept
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.dashboard.form import form

@@ -1,4 +1,4 @@
-"""A connection of the server: the order of its requests, the deadlines of its client, and how it ends.
+"""A connection of the server: the order of its requests, their bytes and those of the answers, and how it ends.
 
 Requests of the fast path, requests of ASGI and refusals all wait in uvicorn's own pipeline: one answer per request, in
 order. Input is parsed in pieces. Parsing stops while requests wait for an answer or the client does not read its
@@ -15,9 +15,8 @@ from typing import Any
 
 import structlog
 from httptools import HttpParserError, HttpParserUpgrade
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
+from fairline.web.server.connection_state import READ_SECONDS, ConnectionState
 from fairline.web.server.cors import Cors
 from fairline.web.server.fast_cycle import FastCycle, Flow, Streaming
 from fairline.web.server.head import Head
@@ -27,15 +26,6 @@ from fairline.web.server.write_together import PendingWrites
 
 log = structlog.get_logger()
 
-#: Seconds a client has to send a request that it has begun; the second is the limit once the server is to end.
-READ_SECONDS = 15.0
-LAST_READ_SECONDS = 3.0
-#: Seconds a client may leave answers unread.
-WRITE_SECONDS = 20.0
-#: Seconds a connection may stay idle between requests.
-IDLE_SECONDS = 75.0
-#: Seconds that a client has to read a refusal which came while it was still sending.
-LINGER_SECONDS = 2.0
 #: Bytes of the address and the headers of one request together.
 HEADERS_LIMIT = 16 * 1024
 #: Input is parsed in pieces of this many bytes: no more requests than fit into one piece ever wait for an answer.
@@ -46,63 +36,14 @@ class Refused(Exception):
     """Stops the parser: the rest of the input is ignored."""
 
 
-class Connection(HttpToolsProtocol):
+class Connection(ConnectionState):
     """A connection, without what its requests mean: that is in FastPath."""
 
-    # Slots, because Python does not share the keys of a `__dict__` with more than thirty names: there are many
-    # connections, and most of them are idle.
-    __slots__ = (
-        "_encoding",
-        "_ending",
-        "_eof",
-        "_in_headers",
-        "_in_request",
-        "_input_closed",
-        "_length",
-        "_lingering",
-        "_processing",
-        "_size",
-        "_unparsed",
-        "_unreported",
-        "current",
-        "idle",
-        "peer",
-        "receiving",
-        "secure",
-        "since",
-    )
+    __slots__ = ()
     cors: Cors
     pending_writes: PendingWrites
     answered: Callable[[str, str, int], None]
     """Called with the method, the path and the status of each answer."""
-    flow: Flow
-
-    def __init__(
-        self,
-        config: Any,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.current: Any = None
-        """The request that is being answered; later ones wait in `pipeline`."""
-        self.receiving: Any = None
-        """The request whose body is still being received."""
-        self.since = monotonic()
-        """When the client began its current step: to send, to read, or to be idle."""
-        self.idle = False
-        """No request is under way and no input waits: the next bytes begin a request and can be parsed at once."""
-        self._in_request = self._in_headers = False
-        """A request has begun and is not complete; its headers are not complete."""
-        self._size = self._length = self._unreported = 0
-        """Bytes of the headers so far; of the body, announced or received; and since the parser's last callback."""
-        self._encoding = b""
-        self._unparsed = b""
-        """Input that is not parsed yet, because earlier requests have to be answered first."""
-        self._processing = self._input_closed = self._lingering = self._eof = self._ending = False
-        """Inside `_process` or `_parse_at_once`; all further input is ignored; only waiting for the client to read the
-        last answer; the client has sent all it will send; the server is to end."""
 
     # The connection
 
@@ -120,20 +61,6 @@ class Connection(HttpToolsProtocol):
         else:
             self._unparsed = self._unparsed + data if self._unparsed else data
             self._process()
-
-    def is_busy(self) -> bool:
-        """Whether new input has to wait."""
-        return (
-            self.current is not None
-            or bool(self._unparsed or self.pipeline)
-            or self.flow.write_paused
-            or self._input_closed
-        )
-
-    def begin(self) -> None:
-        """A request begins."""
-        self.since = monotonic()
-        self.idle = False
 
     def _parse_at_once(self, data: bytes) -> None:
         """The usual case: nothing is under way, and a request arrives in one piece."""
@@ -211,11 +138,6 @@ class Connection(HttpToolsProtocol):
         if not self.transport.is_closing():
             self._pause_or_become_idle()
 
-    def _must_wait(self) -> bool:
-        """Whether the next step must wait: the client has not read its answers, or a request is still being answered
-        and another waits behind it."""
-        return self.flow.write_paused or (self.current is not None and bool(self.pipeline))
-
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         # Every request starts here, on the fast path and on ASGI.
         self.current = cycle
@@ -260,23 +182,6 @@ class Connection(HttpToolsProtocol):
             self._become_idle()
 
     # Deadlines
-
-    def overdue(self, now: float) -> bool:
-        """Whether the client takes too long for its current step."""
-        limit = self._time_limit()
-        return limit is not None and now - self.since > limit
-
-    def _time_limit(self) -> float | None:
-        """How many seconds the client may take; None while the next step is the server's."""
-        if self._lingering:
-            return LINGER_SECONDS
-        if self.flow.write_paused:
-            return WRITE_SECONDS
-        if self.idle:
-            return IDLE_SECONDS
-        if self._input_closed or self.pipeline or (self.current is not None and not self._in_request):
-            return None
-        return LAST_READ_SECONDS if self._ending else READ_SECONDS
 
     def end_overdue(self) -> None:
         """Close an overdue connection, with a refusal if a request had begun."""
