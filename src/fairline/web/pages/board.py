@@ -99,6 +99,6 @@ class BoardPages:
             "theme": theme if theme in THEMES else "",
             "css": self._assets.url("board.css"),
             "script": self._assets.url("board.js"),
-            "format_script": self._assets.url("format.js"),
+            "modules": [self._assets.url(name) for name in ("format.js", "board-sound.js")],
         }
         return self._drawing.draw_plain("board.html", values | more, status)

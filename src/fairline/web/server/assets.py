@@ -23,6 +23,8 @@ _ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
 #: How a script imports another one. Those of the dashboard import each other by their plain addresses, which the import
 #: map of its pages resolves; other pages have no import map.
 _IMPORT = re.compile(rb'(?<= from "\./)(?!admin)[\w-]+\.js(?=";)')
+#: How a style sheet takes in another one. A page loads one sheet: the text of the other one is put in its place.
+_TAKEN_IN = re.compile(rb'@import "\./([\w-]+\.css)";')
 #: An address with the digest of the content in it never answers anything else.
 _FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
 #: The content of an address without a digest may change with the next version.
@@ -44,7 +46,7 @@ class Assets:
     def __init__(self) -> None:
         folder = files("fairline.web.pages") / "static"
         contents = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
-        self._files = {name: _asset(name, _with_versions(name, contents)) for name in contents}
+        self._files = {name: _asset(name, _with_imports(name, contents)) for name in contents}
 
     def url(self, name: str) -> str:
         """The address of a file."""
@@ -80,14 +82,19 @@ def _digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:12]
 
 
-def _with_versions(name: str, contents: Mapping[str, bytes]) -> bytes:
-    """A file in which each import has the digest of the imported file. So a script and what it imports are always of
-    one version, and the script's own digest changes with what it imports."""
+def _with_imports(name: str, contents: Mapping[str, bytes]) -> bytes:
+    """A style sheet with what it imports in it; a script in which each import has the digest of the imported script. So
+    a file and what it imports are always of one version, and the file's own digest changes with what it imports."""
 
     def versioned(imported: re.Match[bytes]) -> bytes:
-        content = _with_versions(imported[0].decode(), contents)
+        content = _with_imports(imported[0].decode(), contents)
         return imported[0] + b"?v=" + _digest(content).encode()
 
+    def taken_in(imported: re.Match[bytes]) -> bytes:
+        return _with_imports(imported[1].decode(), contents)
+
+    if name.endswith(".css"):
+        return _TAKEN_IN.sub(taken_in, contents[name])
     return _IMPORT.sub(versioned, contents[name])
 
 

@@ -1,13 +1,18 @@
 // The desk: a member of staff calls, serves and transfers people. What others do appears automatically.
 
 import { get, Live, may, page, queuePath } from "./admin-api.js";
+import { add } from "./admin-desk-add.js";
+import { chooseLevel, chooseQueue } from "./admin-desk-choose.js";
+import { withMoved } from "./admin-desk-floor.js";
+import { listenToKeys } from "./admin-desk-keys.js";
 import { KeyedList } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
-import { ACTS, card, factsOf, name, row, tick, whereIs } from "./admin-desk-people.js";
+import { ACTS, card, factsOf, name, row, tick } from "./admin-desk-people.js";
 import { changeable, newKey, Presses } from "./admin-desk-press.js";
-import { ask, banner, confirm, h, isolated, show, write } from "./admin-dom.js";
-import { connection, guard, listShortcuts, shortcut } from "./admin-frame.js";
-import { languageField, number, queueBadge } from "./admin-words.js";
+import { calledWords, joinedWords, outcome } from "./admin-desk-words.js";
+import { banner, confirm, h, show, write } from "./admin-dom.js";
+import { connection, guard } from "./admin-frame.js";
+import { number, queueBadge } from "./admin-words.js";
 
 const SOME = 50;
 const MANY = 500;
@@ -15,22 +20,6 @@ const MANY = 500;
 const DOUBLE_TAP_MS = 600;
 /** Changes within this time are read together. */
 const REST_MS = 150;
-const SHORTCUTS = [
-  ["n", "Call next"],
-  ["r", "Recall"],
-  ["s", "Serve: they have come"],
-  ["d", "Done"],
-  ["f", "Done, and call the next"],
-  ["x", "No-show"],
-  ["u", "Undo the last no-show"],
-  ["b", "Back in line, at the old place"],
-  ["h", "Hold"],
-  ["t", "Transfer to another queue"],
-  ["a", "Add someone"],
-  ["?", "This list"],
-  ["g q", "All queues"],
-  ["Esc", "Close"],
-];
 
 export function start() {
   new Desk(page.queue).begin();
@@ -76,8 +65,8 @@ class Desk {
       this.limit = MANY;
       this.read();
     });
-    document.querySelector('[data-do="add"]').addEventListener("click", () => this.add());
-    this.keys();
+    document.querySelector('[data-do="add"]').addEventListener("click", () => add(this));
+    listenToKeys(this);
     setInterval(() => this.tick(), 500);
     new Live(queuePath(this.queue, "/live"), {
       now: () => {
@@ -144,21 +133,7 @@ class Desk {
   moved(tickets) {
     this.epoch += 1;
     if (!this.floor) return;
-    const gone = new Set(tickets.map((ticket) => ticket.ticket)),
-      floor = { ...this.floor };
-    for (const where of ["line", "on_hold", "called", "serving", "missed"])
-      floor[where] = floor[where].filter((ticket) => !gone.has(ticket.ticket));
-    for (const ticket of tickets) {
-      const where = whereIs(ticket);
-      // The list starts at the head of the line, so the index in the list is the position.
-      if (where === "line")
-        floor.line = [...floor.line.slice(0, ticket.position - 1), ticket, ...floor.line.slice(ticket.position - 1)];
-      else if (where === "missed" ? ["no_show", "claim_timeout"].includes(ticket.reason) : where)
-        floor[where] = [ticket, ...floor[where]];
-    }
-    floor.waiting += floor.line.length - this.floor.line.length;
-    floor.on_hold_count += floor.on_hold.length - this.floor.on_hold.length;
-    this.floor = floor;
+    this.floor = withMoved(this.floor, tickets);
     this.draw();
     this.read();
   }
@@ -355,23 +330,8 @@ class Desk {
       }
       return send({ desk: this.mine.name });
     }
-    if (act === "prioritise")
-      return this.choose(
-        `Move up: ${name(ticket)}`,
-        {
-          name: "level",
-          label: "Level",
-          choices: [
-            ["1", "Level 1"],
-            ["2", "Level 2"],
-            ["3", "Level 3: ahead of everyone below"],
-          ],
-          value: "1",
-        },
-        "Move up",
-        ({ level }) => send({ level: Number(level) }),
-      );
-    if (act === "transfer") return this.transfer(ticket, send);
+    if (act === "prioritise") return chooseLevel(ticket, send);
+    if (act === "transfer") return chooseQueue(this, ticket, send);
     if (
       act === "cancel" &&
       !(await confirm(
@@ -384,31 +344,6 @@ class Desk {
     return send(body?.(ticket) ?? {});
   }
 
-  choose(title, field, action, send) {
-    ask(title, [field], action, async (values) => {
-      send(values);
-    });
-  }
-
-  async transfer(ticket, send) {
-    try {
-      const { queues } = await get("/queues");
-      const others = queues
-        .filter((queue) => queue.id !== this.queue)
-        .map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
-      if (!others.length) this.say("There is no other queue to transfer anyone to.", "bad");
-      else
-        this.choose(
-          `Transfer: ${name(ticket)}`,
-          { name: "queue", label: "To which queue", choices: others, value: others[0][0] },
-          "Transfer",
-          ({ queue }) => send({ queue }),
-        );
-    } catch (error) {
-      this.say(error.message, "bad");
-    }
-  }
-
   setDesk(open) {
     return this.press(
       { title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } },
@@ -418,78 +353,6 @@ class Desk {
         return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
       },
     );
-  }
-
-  add() {
-    if (!may("operator")) return;
-    const key = newKey(),
-      series = this.floor?.series ?? [];
-    ask(
-      "Add someone",
-      [
-        { name: "name", label: "Name", longest: 100 },
-        { name: "phone", label: "Phone", kind: "tel" },
-        { name: "email", label: "E-mail", kind: "email" },
-        languageField(page.languages),
-        { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
-        ...(series.length > 1
-          ? [
-              {
-                name: "series",
-                label: "Series",
-                choices: series.map((each) => [each, [each, this.floor.series_texts[each]].filter(Boolean).join(": ")]),
-                value: series[0],
-              },
-            ]
-          : []),
-        {
-          name: "priority",
-          label: "Priority",
-          choices: [
-            ["0", "None"],
-            ["1", "Level 1"],
-            ["2", "Level 2"],
-            ["3", "Level 3"],
-          ],
-          value: "0",
-        },
-      ],
-      "Put in line",
-      (values) => this.join(values, key),
-    );
-  }
-
-  /** A mistake in what was typed is shown in the form. If the network fails, the page keeps trying and says so. */
-  async join({ name: who, phone, email, language, party_size: size, series, priority }, key) {
-    const body = {
-      ...(who && { name: who }),
-      ...(phone && { phone }),
-      ...(email && { email }),
-      language,
-      ...(series && { series }),
-      party_size: size ?? 1,
-      priority: Number(priority),
-    };
-    const sent = this.presses.send({ title: "Add someone", path: "/join", body, key });
-    const unanswered = new Promise((close) => {
-      this.noAnswer = close;
-    });
-    let late = false;
-    const said = sent
-      .then((answer) => {
-        if (answer?.data) this.say(joinedWords(answer.data));
-        this.read();
-      })
-      .catch((error) => {
-        if (!late) throw error;
-        this.say(error.message, "bad");
-      });
-    await Promise.race([
-      said,
-      unanswered.then(() => {
-        late = true;
-      }),
-    ]);
   }
 
   /** Send again the press whose answer had not come when the page was closed. */
@@ -511,64 +374,4 @@ class Desk {
         true,
       );
   }
-
-  keys() {
-    listShortcuts(SHORTCUTS);
-    const on = (key, action) => {
-      shortcut(key, action);
-      shortcut(key.toUpperCase(), action);
-    };
-    const first = (where) => (this.floor?.[where] ?? []).find((ticket) => this.mine.has(ticket));
-    const act = (key, action, ...where) =>
-      on(key, () => {
-        const ticket = where.map(first).find(Boolean);
-        if (ticket) this.act(action, ticket);
-        else this.say(`Nobody at your desk is ${where.includes("called") ? "called" : "being served"}.`);
-      });
-    on("n", () => this.callNext());
-    act("r", "recall", "called");
-    act("s", "start", "called");
-    act("d", "complete", "serving");
-    act("f", "done_next", "serving");
-    act("x", "no_show", "called");
-    act("b", "return", "called");
-    act("h", "hold", "called");
-    act("t", "transfer", "called", "serving");
-    on("a", () => this.add());
-    on("u", () => {
-      const missed = this.floor?.missed ?? [],
-        ticket = missed.find((each) => this.mine.has(each)) ?? missed[0];
-      if (ticket) this.act("reinstate", ticket);
-      else this.say("There is no no-show to undo today.");
-    });
-  }
-}
-
-const calledWords = ({ tickets }) =>
-  tickets.length
-    ? `Called: ${tickets.map(name).join(", ")}.`
-    : "Nobody was called: nobody is waiting, or it is full inside.";
-const joinedWords = ({ label, position }) =>
-  `${isolated(label)} is in line${position ? `, at position ${number(position)}` : ""}.`;
-
-/** What an action did, in words; if someone else was quicker, that the ticket was changed. */
-function outcome(act, ticket) {
-  const reached = {
-    call: ["called"],
-    recall: ["called"],
-    start: ["serving"],
-    complete: [undefined],
-    no_show: ["missed"],
-    return: ["line"],
-    hold: ["on_hold"],
-    release: ["line"],
-    reinstate: ["called"],
-    step_back: ["line"],
-    prioritise: ["line"],
-    transfer: ["missed"],
-    cancel: ["missed"],
-  }[act];
-  return reached.includes(whereIs(ticket))
-    ? ACTS[act].said(ticket)
-    : `${name(ticket)} was changed meanwhile by someone else: see where they are now.`;
 }

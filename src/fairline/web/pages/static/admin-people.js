@@ -3,7 +3,8 @@
 import { get, page, post } from "./admin-api.js";
 import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
-import { ago, dateTime, languageField, number, plural, REASON, STATE } from "./admin-words.js";
+import { joinBody, joinFields } from "./admin-join.js";
+import { ago, dateTime, number, plural, REASON, STATE } from "./admin-words.js";
 
 const PAGE = 50;
 const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
@@ -325,34 +326,10 @@ export class People {
   join() {
     return ask(
       "Put someone in line",
-      [
-        { name: "name", label: "Name", longest: 100 },
-        { name: "phone", label: "Phone", kind: "tel" },
-        { name: "email", label: "E-mail", kind: "email" },
-        languageField(page.languages),
-        { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
-        {
-          name: "priority",
-          label: "Priority",
-          choices: [
-            ["0", "None"],
-            ["1", "Level 1"],
-            ["2", "Level 2"],
-            ["3", "Level 3"],
-          ],
-          value: "0",
-        },
-      ],
+      joinFields(page.languages),
       "Put in line",
-      async ({ name, phone, email, language, party_size, priority }) => {
-        const joined = await post(this.queue.path("/join"), {
-          ...(name && { name }),
-          ...(phone && { phone }),
-          ...(email && { email }),
-          language,
-          party_size: party_size ?? 1,
-          priority: Number(priority),
-        });
+      async (values) => {
+        const joined = await post(this.queue.path("/join"), joinBody(values));
         toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
         this.load();
       },

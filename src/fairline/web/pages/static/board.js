@@ -3,6 +3,7 @@
  * and keeps running for as long as it is left on: through restarts, outages and new versions.
  */
 
+import { BoardSound } from "./board-sound.js";
 import { fill, formatter, timeLocale } from "./format.js";
 
 const data = JSON.parse(document.getElementById("fairline").textContent);
@@ -25,9 +26,8 @@ const FIRST = 1_000,
 const RENEW = 10 * 60_000;
 /** How long a number that was just called stands out. */
 const FRESH = 12_000;
-/** The most rows in the lists, and the most calls that wait to be spoken. */
-const MOST_ROWS = 6,
-  MOST_SPOKEN = 5;
+/** The most rows in the lists. */
+const MOST_ROWS = 6;
 
 const waiting = (n) => (n > 0 ? count("board_waiting", n) : texts.board_waiting_none);
 
@@ -50,9 +50,12 @@ const part = (within, name) => within.querySelector(`[data-show="${name}"]`);
 const say = (it, text) => {
   if (it.textContent !== text) it.textContent = text;
 };
+const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const copy = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 const page = part(document, "boards");
 const sections = new Map(queues.map((queue) => [queue, page.appendChild(copy("board"))]));
+
+const sound = new BoardSound(document.querySelector('[data-do="sound"]'), data.lang, texts);
 
 function draw(board) {
   const section = sections.get(board.queue);
@@ -169,119 +172,7 @@ function callOut(board, { label, desk }) {
   const words = (shown) => fill(desk ? texts.board_call : texts.board_call_here, { number: shown, desk });
   say(part(document, "announce"), words(label));
   const name = queues.length > 1 ? `${board.name}. ` : "";
-  if (sound.on) sound.queue(name + words(spoken(label)));
-}
-
-// Sound
-
-const KEPT = "fairline:board:sound";
-const remember = (on) => {
-  try {
-    localStorage.setItem(KEPT, on ? "on" : "off");
-  } catch {
-    /* without storage, for this visit only */
-  }
-};
-const remembered = () => {
-  try {
-    return localStorage.getItem(KEPT) === "on";
-  } catch {
-    return false;
-  }
-};
-
-/** Plays a chime, then speaks the call, one call after another. Browsers allow it once someone has pressed the page. */
-const sound = {
-  on: false,
-  audio: undefined,
-  waiting: [],
-  busy: false,
-
-  async turn(on) {
-    this.on = on;
-    if (on) {
-      this.audio ??= new AudioContext();
-      await Promise.race([this.audio.resume(), rest(500)]).catch(() => {});
-      this.on = this.audio.state !== "suspended";
-    }
-    drawSound();
-    return this.on;
-  },
-
-  queue(words) {
-    this.waiting = [...this.waiting, words].slice(-MOST_SPOKEN);
-    if (!this.busy) this.run();
-  },
-
-  async run() {
-    this.busy = true;
-    while (this.on && this.waiting.length) {
-      const words = this.waiting.shift();
-      try {
-        this.chime();
-        await rest(1_000);
-        await this.speak(words);
-      } catch {
-        /* a screen without sound still shows the number */
-      }
-    }
-    this.waiting = [];
-    this.busy = false;
-  },
-
-  chime() {
-    [
-      [660, 0],
-      [880, 0.3],
-    ].forEach(([pitch, after]) => {
-      const tone = this.audio.createOscillator(),
-        volume = this.audio.createGain(),
-        at = this.audio.currentTime + after;
-      tone.frequency.value = pitch;
-      volume.gain.setValueAtTime(0.3, at);
-      volume.gain.exponentialRampToValueAtTime(0.001, at + 0.8);
-      tone.connect(volume).connect(this.audio.destination);
-      tone.start(at);
-      tone.stop(at + 0.8);
-    });
-  },
-
-  /** Some browsers never report the end, so wait for 10 s at most. */
-  async speak(words) {
-    if (!window.speechSynthesis) return;
-    const utterance = new SpeechSynthesisUtterance(words);
-    utterance.lang = data.lang;
-    utterance.rate = 0.9;
-    const done = new Promise((resolve) => {
-      utterance.onend = utterance.onerror = resolve;
-    });
-    speechSynthesis.speak(utterance);
-    await Promise.race([done, rest(10_000)]);
-  },
-};
-
-const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const button = document.querySelector('[data-do="sound"]');
-
-function drawSound() {
-  say(button, sound.on ? texts.board_sound_off : texts.board_sound_on);
-  button.setAttribute("aria-pressed", String(sound.on));
-}
-
-async function offerSound() {
-  if (!window.AudioContext) return;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    const on = await sound.turn(!sound.on);
-    remember(on);
-    if (on) sound.chime();
-  });
-  // A browser that allows sound without a press plays it again after a restart; any other one after the first press.
-  if (!remembered() || (await sound.turn(true))) return;
-  const press = (pressed) => {
-    if (remembered() && !sound.on && pressed.target !== button) sound.turn(true);
-  };
-  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, press, { once: true });
+  sound.queue(name + words(spoken(label)));
 }
 
 // The connection
@@ -396,8 +287,7 @@ function begin() {
   page.dataset.count = String(queues.length);
   for (const [queue, section] of sections) say(part(section, "name"), queue);
   for (const board of data.boards) draw(board);
-  drawSound();
-  offerSound();
+  sound.offer();
   tick();
   setInterval(tick, 1_000);
   connect();

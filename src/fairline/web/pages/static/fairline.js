@@ -5,6 +5,8 @@
  *     const onAdmitted = (url) => location.replace(url);
  *     new WaitingRoomClient({queue: "sale", onPositionUpdate: console.log, onAdmitted}).start();
  *
+ * It is one file without imports, so that a site loads one script.
+ *
  * On the server's own pages the ticket's token is in a cookie that no script can read. Elsewhere it is stored for the
  * tab.
  *

@@ -1,0 +1,35 @@
+// The form by which staff put someone in line, at the desk and in the list of people.
+
+import { languageField } from "./admin-words.js";
+
+/** The fields of the form; `more` come after the number of people. */
+export const joinFields = (languages, ...more) => [
+  { name: "name", label: "Name", longest: 100 },
+  { name: "phone", label: "Phone", kind: "tel" },
+  { name: "email", label: "E-mail", kind: "email" },
+  languageField(languages),
+  { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
+  ...more,
+  {
+    name: "priority",
+    label: "Priority",
+    choices: [
+      ["0", "None"],
+      ["1", "Level 1"],
+      ["2", "Level 2"],
+      ["3", "Level 3"],
+    ],
+    value: "0",
+  },
+];
+
+/** What was typed, as the body of the call. */
+export const joinBody = ({ name, phone, email, language, series, party_size: size, priority }) => ({
+  ...(name && { name }),
+  ...(phone && { phone }),
+  ...(email && { email }),
+  language,
+  ...(series && { series }),
+  party_size: size ?? 1,
+  priority: Number(priority),
+});
