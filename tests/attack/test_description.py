@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.web.description.test_openapi import ROWS, STREAMS, Amount, a_wild_server, answers_as_documented
+from tests.web.description.wild import ROWS, STREAMS, Amount, a_wild_server, answers_as_documented
 
 #: Every request that goes through what the document says, and random ones.
 LONG = Amount(10_000, 60)

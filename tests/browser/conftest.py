@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.desks import Cookies, Sit, sign_in, sit_down
-from tests.browser.venue import Person, Site, Venue, person
+from tests.browser.desks import WALK_IN, Cookies, Sit, sign_in, sit_down
+from tests.browser.venue import Person, Queue, Site, Venue, person
 from tests.web.conftest import STORES
 from tests.web.running import RunningServer
 
@@ -142,3 +142,12 @@ def sit(venue: Venue, cookies: Cookies) -> Iterator[Sit]:
     """Someone sits down at a desk: `sit(queue, "Desk 2")`."""
     with ExitStack() as stack:
         yield partial(sit_down, venue, stack, cookies)
+
+
+@pytest.fixture
+def office(venue: Venue) -> Queue:
+    """A line of six with names."""
+    queue = venue.queue(**WALK_IN)
+    for name in ("Ada", "Grace", "Katherine", "Dorothy", "Mary", "Hedy"):
+        queue.others(1, name=name)
+    return queue

@@ -12,6 +12,8 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 from tests.browser.venue import Queue, Venue, person
 
 TABLET: ViewportSize = {"width": 1024, "height": 768}
+#: An office with two desks.
+WALK_IN = {"heartbeat_timeout_seconds": 0, "desks": ["Desk 1", "Desk 2"], "name": "Office", "claim_seconds": 120}
 
 Sit = Callable[..., Page]
 Cookies = dict[str, list[Any]]

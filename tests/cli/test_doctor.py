@@ -153,3 +153,30 @@ def test_a_port_where_serve_could_not_listen_is_to_mend(tmp_path: Path, free_por
 def test_brackets_in_a_path_are_no_trouble(tmp_path: Path, free_port: str) -> None:
     data = tmp_path / "[/x]"
     assert str(data) in fairline("doctor", "--data", str(data), FAIRLINE_PORT=free_port).stdout
+
+
+def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
+    well = fairline("doctor", "--data", str(tmp_path / "fresh"))
+    assert well.returncode == 0, well.stdout
+    assert "Ready" in well.stdout
+    assert "FAIRLINE_PUBLIC_URL" in well.stdout
+    told = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_PUBLIC_URL="https://wait.example")
+    assert "https://wait.example" in told.stdout
+    (tmp_path / "secret").write_text("open to all", encoding="utf-8")
+    (tmp_path / "secret").chmod(0o644)
+    ill = fairline("doctor", "--data", str(tmp_path))
+    assert ill.returncode == 1
+    assert f"chmod 600 {tmp_path / 'secret'}" in ill.stdout
+    (tmp_path / "secret").write_text("", encoding="utf-8")
+    (tmp_path / "secret").chmod(0o600)
+    empty = fairline("doctor", "--data", str(tmp_path))
+    assert empty.returncode == 1
+    assert "has 0 characters" in empty.stdout
+    assert "Ready" in fairline("doctor", "--data", str(tmp_path), FAIRLINE_SECRET="s" * 32).stdout  # it is not used
+    away = fairline("doctor", "--store", "valkey://127.0.0.1:9", "--data", str(tmp_path / "fresh"))
+    assert away.returncode == 1
+    assert "The store is unavailable" in away.stdout
+    odd = fairline("doctor", "--store", "valkey://[foo", "--data", str(tmp_path / "fresh"))
+    assert "The store's address cannot be read" in odd.stdout
+    weak = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_SECRET="short")
+    assert "openssl rand" in weak.stdout

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from fairline.process.running_server import found_in, published
 from tests.cli.typed import fairline, other_program
 from tests.web.running import RunningServer
 
@@ -158,3 +160,71 @@ def test_who_stops_reading_gets_no_more_output(there: dict[str, str]) -> None:
     command = f"{sys.executable} -m fairline queue list --json | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], env={**os.environ, **there}, capture_output=True, check=False)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("queue", "set", "demo", "admission_rate=fast"), "admission_rate"),
+        (("queue", "set", "demo", "admission_rate"), "name=value"),
+        (("queue", "set", "demo", "speed=3"), "speed"),
+        (("queue", "show", "nowhere"), "no queue"),
+        (("ticket", "show", "demo", "4711"), "no ticket 4711"),
+        (("keys", "remove", "nobody"), "no admin key"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(server: RunningServer, words: tuple[str, ...], said: str) -> None:
+    done = fairline(*words, FAIRLINE_URL=server.base_url, FAIRLINE_DATA=str(server.data))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_server_or_a_key_it_says_what_to_do(tmp_path: Path) -> None:
+    away = fairline("queue", "--key", "k", "--server", "http://127.0.0.1:9", "list")
+    assert away.returncode == 1
+    assert "fairline serve" in away.stderr
+    for wrong in ("http://[foo", "[foo", "ftp://127.0.0.1"):
+        refused = fairline("queue", "--key", "k", "--server", wrong, "list")
+        assert f"must be an http:// or https:// address; got {wrong!r}" in refused.stderr
+    keyless = fairline("queue", "list", FAIRLINE_DATA=str(tmp_path))
+    assert keyless.returncode == 1
+    assert "--key" in keyless.stderr
+
+
+def test_the_server_is_found_in_the_order_that_the_help_says(server: RunningServer, tmp_path: Path) -> None:
+    data, other = {"FAIRLINE_DATA": str(server.data)}, tmp_path / "other"
+    other.mkdir()
+    (other / "admin-key").write_text(server.admin_key, encoding="utf-8")
+    port = {"FAIRLINE_PORT": str(server.port), "FAIRLINE_HOST": server.host}
+    nowhere = "http://127.0.0.1:9"
+    for words, settings in (
+        ((), data),  # the port is another than the usual one
+        (("--data", str(server.data)), {}),
+        ((), {"FAIRLINE_DATA": str(other), **port}),
+        ((), {"FAIRLINE_DATA": str(other), "FAIRLINE_URL": f"{server.host}:{server.port}"}),
+        (("--server", f"localhost:{server.port}"), {**data, "FAIRLINE_URL": nowhere}),
+    ):
+        done = fairline("queue", "list", *words, **settings)
+        assert done.returncode == 0, done.stderr
+    (other / "address").write_text(server.base_url, encoding="utf-8")
+    for words, settings in (
+        (("--server", "127.0.0.1:9"), data),
+        ((), {**data, "FAIRLINE_URL": nowhere}),
+        ((), {**data, "FAIRLINE_PORT": "9"}),
+    ):
+        assert f"No server answers at {nowhere} " in fairline("queue", "list", *words, **settings).stderr
+    told = " ".join(re.sub("[│╭╰─]", " ", fairline("queue", "list", "--help").stdout).split())
+    assert "FAIRLINE_URL, or the server that runs with the data folder, or host and port of the settings" in told
+
+
+def test_a_server_is_not_looked_for_where_it_was(tmp_path: Path) -> None:
+    first, second = (published(tmp_path, url) for url in ("http://127.0.0.1:1", "http://127.0.0.1:2"))
+    with published(tmp_path, None):  # does not listen
+        assert found_in(tmp_path) is None
+    with first:
+        assert found_in(tmp_path) == "http://127.0.0.1:1"
+        with second:  # with the same secrets, and another store
+            assert found_in(tmp_path) == "http://127.0.0.1:2"
+        assert found_in(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import httpx
 
 from tests.backends import free_ports, wait_until
+from tests.cli.typed import fairline
 from tests.web.running import RunningServer
 
 KEY = "a-key-that-was-set-0123456789abcdef"
@@ -73,3 +75,46 @@ def _check_arrival(someone: httpx.Client, admin: httpx.Client, base: str) -> Non
     assert left.headers["location"] == "/q/demo"
     assert someone.get(f"{base}/api/v1/status", headers=headers).json()["reason"] == "left"
     assert someone.get(f"{base}/arrived/demo").headers["location"] == "/q/demo"
+
+
+def test_the_first_queue_is_shown_at_a_start_only_where_there_is_one(tmp_path: Path) -> None:
+    running = RunningServer(tmp_path, workers=1)
+    ready, log = "Fairline is ready.", tmp_path / "server.log"
+
+    def restart(times: int) -> None:
+        wait_until(lambda: log.read_text(encoding="utf-8").count(ready) == times, f"it is not ready; see {log}")
+        running.restart()
+
+    try:
+        with httpx.Client(headers={"authorization": f"Bearer {running.admin_key}"}) as admin:
+            queues = f"{running.base_url}/api/v1/admin/queues"
+            assert admin.post(queues, json={"id": "sale"}).status_code == 201
+            restart(1)
+            assert admin.delete(f"{queues}/demo").status_code == 204
+            restart(2)
+        wait_until(lambda: log.read_text(encoding="utf-8").count(ready) == 3, f"it is not ready; see {log}")
+    finally:
+        running.stop()
+    *with_it, without_it = log.read_text(encoding="utf-8").split(ready)[1:]
+    for told in with_it:
+        assert f"{running.base_url}/q/demo" in told
+        assert "queues/demo/join" in told
+    assert f"{running.base_url}/admin" in without_it
+    assert "demo" not in without_it
+
+
+def test_a_port_in_use_is_said_at_once(server: RunningServer, tmp_path: Path) -> None:
+    done = fairline("serve", "--port", str(server.port), "--data", str(tmp_path))
+    assert done.returncode == 1
+    assert "--port" in done.stderr
+
+
+def test_a_folder_in_use_is_said_at_once(server: RunningServer) -> None:
+    done = fairline("serve", "--port", "0", "--data", str(server.data))
+    assert done.returncode == 1
+    assert str(server.process.pid) in done.stderr
+
+
+def test_secrets_are_for_the_owner_alone(server: RunningServer) -> None:
+    for name in ("secret", "admin-key"):
+        assert stat.S_IMODE((server.data / name).stat().st_mode) == 0o600

@@ -6,13 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
+from typing import TypeAlias
 
 import pytest
 
 from tests.backends import serving_http
+
+#: Runs a command that must end well; what it printed.
+Run: TypeAlias = Callable[..., str]
+#: Runs a command in this process; what it printed, and its error.
+Here: TypeAlias = Callable[..., tuple[str, str]]
 
 
 def fairline(*words: str, before: Sequence[str] = (), **environ: str) -> subprocess.CompletedProcess[str]:

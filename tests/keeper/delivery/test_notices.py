@@ -6,38 +6,29 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from fairline.domain.join_request import Caller, JoinRequest
-from fairline.domain.mail import Relay, Security
 from fairline.domain.queue import QueueId
 from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
-from fairline.domain.webhook import Topic, Webhook
+from fairline.domain.webhook import Topic
 from fairline.keeper.delivery import ROUND_SECONDS, RetryPolicy
 from fairline.keeper.dispatch import Dispatch
-from fairline.keeper.mail import BOX, Mailer
+from fairline.keeper.mail import BOX
 from fairline.keeper.notices import MOST_NOTICES
-from fairline.service.answers import JoinAnswer
 from fairline.service.dead_letters import DeadLetters
 from fairline.service.fairline import Fairline
 from fairline.service.walk_in import WalkIn as Desk
 from fairline.store import DeliveryState, Store
 from fairline.web.admin.webhook_manager import WebhookManager
-from tests.backends import HOST, PATIENCE_SECONDS
-from tests.keeper.delivery.hooks import at_work, hook_for, service_of
+from tests.keeper.delivery.hooks import service_of
+from tests.keeper.delivery.notices import ALL, PUBLIC, gateway, join, kept, mailer, told, until_empty
 from tests.mailbox import Mailbox
 from tests.receiver import FINE, Receiver
 from tests.web.inside import until
-
-#: As patient as a test can be.
-QUICK = RetryPolicy(tries=60, first=0.05, factor=1.2, most=0.1)
-ALL = ("joined", "nearly", "called", "returned", "transferred")
-PUBLIC = "https://line.example"
 
 
 @pytest.fixture
@@ -65,35 +56,6 @@ def mailbox() -> Iterator[Mailbox]:
     made = Mailbox()
     yield made
     made.down()
-
-
-def mailer(mailbox: Mailbox) -> Mailer:
-    relay = Relay(host=HOST, port=mailbox.port, security=Security.NONE)
-    return Mailer(relay, "The Bakery <line@bakery.example>")
-
-
-async def gateway(store: Store, receiver: Receiver, *topics: Topic, person: bool = True) -> Webhook:
-    return await hook_for(store, receiver, None, *(topics or (Topic.NOTICE,)), person=person)
-
-
-@asynccontextmanager
-async def kept(service: Fairline, keepers: int = 1, **options: Any) -> AsyncIterator[Counter[tuple[str, str]]]:
-    """This many keepers deliver from the outboxes; counts what became of the tries."""
-    outcomes: Counter[tuple[str, str]] = Counter()
-    given = {"private": True, "public_url": PUBLIC, "round_seconds": 0.02, "retry_policy": QUICK, **options}
-    made = [Dispatch(service, on_outcome=lambda *what: outcomes.update([what]), **given) for _ in range(keepers)]
-    await made[0].take()  # the outbox of mail is open from here on
-    async with at_work(*made):
-        yield outcomes
-
-
-async def join(service: Fairline, queue: QueueId, who: str, *, staff: bool = False, **said: Any) -> JoinAnswer:
-    caller = Caller(staff="desk") if staff else Caller(visitor=who)
-    return await service.join(queue, JoinRequest(name=who, **said), caller)
-
-
-def told(receiver: Receiver) -> list[tuple[str, int]]:
-    return [(letter.told["notice"], letter.told["ticket"]) for letter in receiver.letters]
 
 
 async def test_everyone_is_told_once_in_their_language(
@@ -253,13 +215,6 @@ async def test_after_a_minute_in_which_nobody_could_be_reached_everyone_is_told_
     assert outcomes["webhook", "sent"] == outcomes["mail", "sent"] == len(everyone)
     assert not outcomes["webhook", "dead"]
     assert not outcomes["mail", "dead"]
-
-
-async def until_empty(store: Store, *boxes: str, seconds: float = PATIENCE_SECONDS) -> None:
-    async def is_empty() -> bool:
-        return not any(each.pending for each in await store.outbox.counts(boxes))
-
-    await until(is_empty, seconds)
 
 
 async def test_nearly_is_told_late_rather_than_never_but_once_across_restarts(
