@@ -16,7 +16,8 @@ from fairline.errors import (
     QueueMaintenance,
     RateLimited,
 )
-from fairline.store.values import Arrival, Joined, PriorityPass
+from fairline.store.arrivals import Arrival, Joined
+from fairline.store.values import PriorityPass
 from tests.model.moves import Moves
 from tests.model.records import Entry, Holder, Issued
 

@@ -21,7 +21,8 @@ from fairline.errors import (
     TokenInvalid,
     TransitionRefused,
 )
-from fairline.store.values import Configured, Lapsed, Swept, Visit, Visitor
+from fairline.store.values import Configured, Lapsed, Swept
+from fairline.store.visits import Visit, Visitor
 from tests.model.arrivals import Arrivals
 from tests.model.records import Desk, Entry, Pressed, Revocation
 

@@ -10,24 +10,18 @@ from fairline.domain.events import EventType
 from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, Action, Reason, Status, TicketStatus, Went
 from fairline.errors import FairlineError, InvalidRequest, TicketNotFound, TransitionRefused
 from fairline.store.contract import ACTS
+from tests.model import moves
 from tests.store.venue import VISITOR, OpenVenue, Venue
 
 #: What is done to those who are next or late, and cannot be asked for one ticket: nobody is refused, only passed over.
 UNASKED = (Action.ADMIT, Action.LAPSE, Action.CLOSE)
-EVENT_OF = {
+EVENT_OF = moves.EVENT_OF | {
     Action.PRIORITISE: EventType.PRIORITISED,
-    Action.ADMIT: EventType.ADMITTED,
-    Action.CALL: EventType.CALLED,
-    Action.RECALL: EventType.RECALLED,
-    Action.RETURN: EventType.RETURNED,
-    Action.START: EventType.STARTED,
-    Action.COMPLETE: EventType.COMPLETED,
     Action.HEARTBEAT: None,
     Action.TOUCH: None,
     Action.HOLD: EventType.PUT_ON_HOLD,
     Action.RELEASE: EventType.RELEASED,
     Action.STEP_BACK: None,  # nobody is behind
-    Action.TRANSFER: EventType.TRANSFERRED,
     Action.REINSTATE: EventType.REINSTATED,
 }
 #: What the table says, and more has to hold than the state: these have tests of their own.

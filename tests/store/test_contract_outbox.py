@@ -13,7 +13,7 @@ from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.webhook import Topic, Webhook
 from fairline.errors import InvalidRequest
 from fairline.store import BoxCounts, Delivery, DeliveryState, NewDelivery, Store
-from fairline.store.outbox import DEAD_SECONDS
+from fairline.store.constants import DEAD_SECONDS
 from tests.backends import FakeClock
 from tests.conftest import MakeQueue, OpenStore
 

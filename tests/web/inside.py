@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairline.domain.queue import QueueId
@@ -134,19 +133,8 @@ async def serving(
     context = Context(settings, service)
     context.hub = Hub(context)
     rows, cors = operations(context, None), Cors([ORIGIN])
-    config = uvicorn.Config(
-        AsgiApplication(rows, cors),
-        http=fast_path_for(fast_route(rows), cors) if fast else HttpToolsProtocol,
-        loop="none",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=5,
-    )
-    server = InsideServer(config)
+    protocol = fast_path_for(fast_route(rows), cors) if fast else HttpToolsProtocol
+    server = InsideServer(worker.uvicorn_config(AsgiApplication(rows, cors), protocol, 5))
     listening = _listen()
     port = listening.getsockname()[1]
     background = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]

@@ -9,20 +9,14 @@ class KeyMissing(FairlineError):
     """The call came without an admin key."""
 
     code = "key_missing"
-
-    def __init__(self) -> None:
-        super().__init__("This call needs an admin key. Send it as 'Authorization: Bearer …'.")
+    says = "This call needs an admin key. Send it as 'Authorization: Bearer …'."
 
 
 class KeyInvalid(FairlineError):
     """The admin key was never valid on this server, or it was removed."""
 
     code = "key_invalid"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This admin key is not valid. Check it for typing errors, or create one with 'fairline keys create'."
-        )
+    says = "This admin key is not valid. Check it for typing errors, or create one with 'fairline keys create'."
 
 
 class KeyNotFound(NotFound):
@@ -38,30 +32,24 @@ class LastAdminKey(Refused):
     """Without this key, nobody could create keys any more."""
 
     code = "last_admin_key"
-
-    def __init__(self) -> None:
-        super().__init__("This is the last key with the role admin. Create another one first, then remove this one.")
+    says = "This is the last key with the role admin. Create another one first, then remove this one."
 
 
 class SignedOut(FairlineError):
     """The session of the dashboard is over."""
 
     code = "signed_out"
-
-    def __init__(self) -> None:
-        super().__init__("You are signed out: the session is over, or its key was removed. Sign in at /admin.")
+    says = "You are signed out: the session is over, or its key was removed. Sign in at /admin."
 
 
 class CrossSite(FairlineError):
     """A call without an admin key did not come from the dashboard."""
 
     code = "cross_site"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This call came without an admin key, and not from the dashboard. Programs send their key as "
-            "'Authorization: Bearer …'; behind a proxy, set public_url, or make the proxy pass on the Host header."
-        )
+    says = (
+        "This call came without an admin key, and not from the dashboard. Programs send their key as "
+        "'Authorization: Bearer …'; behind a proxy, set public_url, or make the proxy pass on the Host header."
+    )
 
 
 class Forbidden(FairlineError):
@@ -106,6 +94,4 @@ class MailNotSetUp(Refused):
     """Mail cannot be sent, because no mail server is configured."""
 
     code = "mail_not_set_up"
-
-    def __init__(self) -> None:
-        super().__init__("This server cannot send mail. Set smtp_url and mail_from, and restart it.")
+    says = "This server cannot send mail. Set smtp_url and mail_from, and restart it."

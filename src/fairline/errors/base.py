@@ -9,10 +9,12 @@ class FairlineError(Exception):
     """The base class of all errors that Fairline raises on purpose."""
 
     code: ClassVar[str] = "error"
+    says: ClassVar[str] = ""
+    """The message, of an error that always says the same."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str = "", *, retry_after: float | None = None) -> None:
+        self.message = message or self.says
+        super().__init__(self.message)
         self.retry_after = retry_after
 
 

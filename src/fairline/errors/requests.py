@@ -9,12 +9,10 @@ class IdempotencyConflict(Refused):
     """The same idempotency key was sent with another body."""
 
     code = "idempotency_conflict"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This idempotency key was used before with another body. Use a new key for a new request, "
-            "or send the same body again."
-        )
+    says = (
+        "This idempotency key was used before with another body. Use a new key for a new request, "
+        "or send the same body again."
+    )
 
 
 class RateLimited(Refused):

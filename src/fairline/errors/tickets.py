@@ -61,6 +61,4 @@ class SessionTaken(Refused):
     """The session was started by another client."""
 
     code = "session_taken"
-
-    def __init__(self) -> None:
-        super().__init__("This session is in use by another browser. Continue in that browser, or join again.")
+    says = "This session is in use by another browser. Continue in that browser, or join again."

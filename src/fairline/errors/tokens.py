@@ -15,9 +15,7 @@ class TokenMissing(TokenError):
     """The call has no token."""
 
     code = "token_missing"
-
-    def __init__(self) -> None:
-        super().__init__("This call needs a token. Send the token of your ticket as 'Authorization: Bearer …'.")
+    says = "This call needs a token. Send the token of your ticket as 'Authorization: Bearer …'."
 
 
 class TokenInvalid(TokenError):
@@ -31,18 +29,14 @@ class TokenMoved(TokenError):
     """The ticket has moved to another device, so the token of this device is not valid any more."""
 
     code = "token_moved"
-
-    def __init__(self) -> None:
-        super().__init__("This place was moved to another device. Use it there, or move it back from there.")
+    says = "This place was moved to another device. Use it there, or move it back from there."
 
 
 class TokenExpired(TokenError):
     """The token has expired; the place may still exist."""
 
     code = "token_expired"
-
-    def __init__(self) -> None:
-        super().__init__("The token has expired. Join again to get a new one; if your place still exists, you keep it.")
+    says = "The token has expired. Join again to get a new one; if your place still exists, you keep it."
 
 
 class UserTokenMissing(Refused):
@@ -70,9 +64,7 @@ class UserTokenExpired(Refused):
     """A user token past its time."""
 
     code = "user_token_expired"
-
-    def __init__(self) -> None:
-        super().__init__("The user_token has expired. Have the site sign another one.")
+    says = "The user_token has expired. Have the site sign another one."
 
 
 class PriorityPassNotFound(NotFound):

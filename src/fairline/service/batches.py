@@ -30,6 +30,7 @@ from fairline.service.settings_cache import SettingsCache
 from fairline.service.ticket_tokens import TicketTokens
 from fairline.service.write_behind import WriteBehind
 from fairline.store import Arrival, JoinCalendar, Joined, Reply, Store, Visit, Visitor
+from fairline.store.values import Outcomes
 
 T = TypeVar("T")
 
@@ -213,9 +214,7 @@ class Batches:
             await self._note_views(queue, visitors, reply)
         return await self._answers(queue, reply, _as_it_is)
 
-    async def _note_views(
-        self, queue: QueueId, visitors: list[Visitor], reply: Reply[TicketStatus | FairlineError]
-    ) -> None:
+    async def _note_views(self, queue: QueueId, visitors: list[Visitor], reply: Outcomes) -> None:
         soon = _soon(reply)
         urgent: list[Visitor] = []
         views: list[tuple[int, bytes, int]] = []

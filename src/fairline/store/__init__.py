@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairline.errors import StoreNotSupported
+from fairline.store.arrivals import Arrival, EstimateSample, JoinCalendar, Joined
 from fairline.store.constants import DAYS_KEPT
 from fairline.store.contract import MAX_BATCH, MOST_STEPPED_BACK, Clock, Kind, Store
 from fairline.store.desks import DeskState
@@ -12,23 +13,8 @@ from fairline.store.embedded import EmbeddedServer, check_folder
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery, Outbox
 from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, Registry, Role, StoreWarning
 from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
-from fairline.store.values import (
-    Arrival,
-    Arriving,
-    Closed,
-    Configured,
-    EstimateSample,
-    JoinCalendar,
-    Joined,
-    Lapsed,
-    Page,
-    PriorityPass,
-    Reply,
-    Revision,
-    Swept,
-    Visit,
-    Visitor,
-)
+from fairline.store.values import Arriving, Closed, Configured, Lapsed, Page, PriorityPass, Reply, Revision, Swept
+from fairline.store.visits import Visit, Visitor
 
 __all__ = [
     "DAYS_KEPT",

@@ -10,8 +10,8 @@ from typing import Any
 from fairline.domain.order import LEVELS
 from fairline.domain.ticket import Action, Ticket
 from fairline.errors import InvalidRequest
+from fairline.store.arrivals import Arrival, EstimateSample
 from fairline.store.contract import ACTS, MAX_BATCH, MOST_STEPPED_BACK
-from fairline.store.values import Arrival, EstimateSample
 
 
 def milliseconds(seconds: float) -> int:

@@ -25,6 +25,17 @@ MINUTES_KEPT = 25 * 60
 #: About this many of the newest events of a queue are kept.
 EVENTS_KEPT = 100_000
 
+#: Deliveries that were given up are kept this long, and at most this many in one outbox: the oldest go first.
+DEAD_SECONDS = 7 * 86_400
+DEAD_KEPT = 10_000
+#: A delivery of a thread waits at most this long for the one before it to be tried.
+THREAD_SECONDS = 20
+
+#: How many entries the audit log keeps.
+AUDIT_ENTRIES_KEPT = 100_000
+#: A process that has not been seen for this long is gone.
+GONE_MS = 60_000
+
 #: If a queue names no desks, this many desks have counts of their own. All others are counted together, as `other`. A
 #: desk that was last seen in an hour that is no longer kept makes way for a new one.
 MOST_DESKS = 50

@@ -21,26 +21,24 @@ from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError
+from fairline.store.arrivals import Arrival, EstimateSample, JoinCalendar, Joined
 from fairline.store.desks import DeskState
 from fairline.store.outbox import Outbox
 from fairline.store.registry import Registry
 from fairline.store.tallies import DeskTallies, Hour, Point, Report, Stats
 from fairline.store.values import (
-    Arrival,
     Arriving,
     Closed,
     Configured,
-    EstimateSample,
-    JoinCalendar,
-    Joined,
+    IssuedAt,
+    Outcomes,
     Page,
     PriorityPass,
     Reply,
     Revision,
     Swept,
-    Visit,
-    Visitor,
 )
+from fairline.store.visits import Visit, Visitor
 
 #: Milliseconds since 1970.
 Clock = Callable[[], int]
@@ -203,20 +201,13 @@ class Store(Protocol):
 
     # Tickets
 
-    async def visit(
-        self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
-    ) -> Reply[TicketStatus | FairlineError]:
+    async def visit(self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]) -> Outcomes:
         """Start sessions (`start`), record activity (`touch`), or both as needed (`visit`). A visit without page views
         to a session that runs already only asks whether it may continue: nothing is written."""
 
     async def act(
-        self,
-        queue: QueueId,
-        action: Action,
-        numbers: Sequence[int],
-        joined: Sequence[int | None] = (),
-        by: Sequence[bytes] = (),
-    ) -> Reply[TicketStatus | FairlineError]:
+        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: IssuedAt = (), by: Sequence[bytes] = ()
+    ) -> Outcomes:
         """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS.
         `joined` says when each ticket was issued, if that is known, and `by` who asks; both as in Visitor. A session of
         anyone else raises SessionTaken; if `by` is empty, as for staff, it may be anyone's."""

@@ -15,11 +15,6 @@ from msgspec import Struct
 
 from fairline.domain.queue import QueueId
 
-#: Deliveries that were given up are kept this long, and at most this many in one outbox: the oldest go first.
-DEAD_SECONDS = 7 * 86_400
-DEAD_KEPT = 10_000
-#: A delivery of a thread waits at most this long for the one before it to be tried.
-THREAD_SECONDS = 20
 #: Where a listing of deliveries continues: after the one that was due at this time and has this id.
 CURSOR = re.compile(r"([0-9]{1,18}):([0-9a-z]{1,64})", re.ASCII)
 

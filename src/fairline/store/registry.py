@@ -9,11 +9,6 @@ from msgspec import Struct
 
 from fairline.domain.webhook import Webhook
 
-#: How many entries the audit log keeps.
-AUDIT_ENTRIES_KEPT = 100_000
-#: A process that has not been seen for this long is gone.
-GONE_MS = 60_000
-
 Part = Literal["web", "keeper"]
 
 

@@ -99,7 +99,11 @@ class Context:
     def ticket_cookies(self, request: Request, queue: QueueId, settings: QueueSettings, token: str) -> Headers:
         """The cookie in which a browser keeps a ticket, for as long as its token is valid."""
         seconds = self.service.tokens.seconds(settings)
-        return (cookie(ticket_cookie(queue), token, seconds, secure=self.proxies.is_https(request)),)
+        return (self.cookie(request, ticket_cookie(queue), token, seconds),)
+
+    def cookie(self, request: Request, name: str, value: str, seconds: float) -> tuple[bytes, bytes]:
+        """A cookie; only for https, if the request came by it."""
+        return cookie(name, value, seconds, secure=self.proxies.is_https(request))
 
     def renewed_token(self, claims: TicketClaims, answer: StatusAnswer) -> str | None:
         """A new token once the old one is past half its life."""

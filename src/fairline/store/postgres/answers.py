@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import Action, Person, Reason, Status, Ticket, TicketStatus, Went
 from fairline.errors import FairlineError, TicketNotFound
+from fairline.store.arrivals import Arrival, Joined
 from fairline.store.checks import proven
 from fairline.store.refusals import refusal, refused
-from fairline.store.values import Arrival, Joined, Reply, Revision
+from fairline.store.values import Outcomes, Reply, Revision
 
 decode = msgspec.json.Decoder().decode
 encode = msgspec.json.encode
@@ -52,21 +54,9 @@ def ticket_status_of(row: Sequence[Any]) -> TicketStatus:
 
 def ticket_of(row: Sequence[Any]) -> Ticket:
     """A full ticket."""
-    number, status, level, joined, reason, rank, deadline, leaving, *more = row
-    desk, on_hold, serial, moved, place, admitted, started, ended, views, client, person, went = more
+    place, admitted, started, ended, views, client, person, went = row[12:]
     return Ticket(
-        number=number,
-        status=_STATUS[status],
-        priority=level,
-        joined=joined,
-        reason=_REASON[reason],
-        position=rank,
-        deadline=deadline,
-        leaving=leaving,
-        desk=desk,
-        on_hold=on_hold,
-        serial=serial,
-        moved=moved,
+        **asdict(ticket_status_of(row[:12])),
         place=float(place),
         admitted=admitted,
         started=started,
@@ -89,9 +79,7 @@ def joined(queue: QueueId, arrival: Arrival, row: Sequence[Any]) -> Joined | Fai
     )
 
 
-def outcomes(
-    queue: QueueId, action: Action, numbers: Sequence[int], answer: Sequence[Any]
-) -> Reply[TicketStatus | FairlineError]:
+def outcomes(queue: QueueId, action: Action, numbers: Sequence[int], answer: Sequence[Any]) -> Outcomes:
     """The result of an action on each ticket."""
     snapshot, rows = answer
     return Reply(

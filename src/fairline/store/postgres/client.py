@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
+from fairline.aio.cancellation import cancellation_kept
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.store.postgres.disk import Connection, Disk
@@ -65,27 +66,21 @@ def conninfo(url: str) -> str:
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     """Turn the driver's errors into Fairline's."""
-    task = asyncio.current_task()
-    cancelled = task.cancelling() if task else 0
-    try:
-        yield
-    except (PoolTimeout, TooManyRequests) as error:
-        raise StoreUnavailable(f"no connection was free within {POOL_SECONDS:g} s") from error
-    except OSError as error:
-        raise StoreUnavailable(str(error)) from error
-    except _REFUSED as error:
-        raise StoreNotSupported(f"The database refuses it: {_message(error)}. {_advice(error)}") from error
-    except psycopg.Error as error:
-        if queue is not None and error.sqlstate == NO_QUEUE:
-            raise QueueNotFound(queue) from None
-        if isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction):
-            raise StoreUnavailable(_message(error)) from error
-        raise StoreError(f"The database refused a call: {_message(error)}.") from error
-    finally:
-        # Before Python 3.12, asyncio.wait_for, by which the driver waits, can lose a cancellation: a loop that calls
-        # the store would then never end.
-        if task and task.cancelling() > cancelled:
-            raise asyncio.CancelledError
+    with cancellation_kept():
+        try:
+            yield
+        except (PoolTimeout, TooManyRequests) as error:
+            raise StoreUnavailable(f"no connection was free within {POOL_SECONDS:g} s") from error
+        except OSError as error:
+            raise StoreUnavailable(str(error)) from error
+        except _REFUSED as error:
+            raise StoreNotSupported(f"The database refuses it: {_message(error)}. {_advice(error)}") from error
+        except psycopg.Error as error:
+            if queue is not None and error.sqlstate == NO_QUEUE:
+                raise QueueNotFound(queue) from None
+            if isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction):
+                raise StoreUnavailable(_message(error)) from error
+            raise StoreError(f"The database refused a call: {_message(error)}.") from error
 
 
 @contextmanager

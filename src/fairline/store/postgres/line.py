@@ -8,10 +8,11 @@ from typing import Any
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, SettingsChanged
+from fairline.store.arrivals import Arrival, EstimateSample, JoinCalendar, Joined
 from fairline.store.checks import check_arrivals, check_batch, check_level, check_places, in_ms
 from fairline.store.postgres.answers import acted_ticket, encode, joined, snapshot_of, ticket_of, ticket_status_of
 from fairline.store.postgres.operations import Operations
-from fairline.store.values import Arrival, EstimateSample, JoinCalendar, Joined, Reply
+from fairline.store.values import Reply
 
 
 class LineOperations(Operations):

@@ -9,25 +9,17 @@ import msgspec
 
 from fairline.domain.queue import QueueId
 from fairline.store.checks import milliseconds, read_cursor
+from fairline.store.constants import DEAD_SECONDS, THREAD_SECONDS
 from fairline.store.contract import Clock
-from fairline.store.outbox import (
-    CURSOR,
-    DEAD_KEPT,
-    DEAD_SECONDS,
-    THREAD_SECONDS,
-    BoxCounts,
-    Delivery,
-    DeliveryPage,
-    DeliveryState,
-    NewDelivery,
-)
+from fairline.store.outbox import CURSOR, BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery
 from fairline.store.postgres.answers import decode
 from fairline.store.postgres.client import Client
+from fairline.store.settling import Settling
 
 _deliveries = msgspec.json.Decoder(list[Delivery]).decode
 
 
-class PostgresOutbox:
+class PostgresOutbox(Settling):
     """See `outbox.Outbox`."""
 
     def __init__(self, client: Client, clock: Clock | None) -> None:
@@ -62,15 +54,6 @@ class PostgresOutbox:
     async def claim(self, box: str, at_most: int, seconds: float) -> list[Delivery]:
         hold, keep = milliseconds(seconds), milliseconds(DEAD_SECONDS)
         return _deliveries(await self._call("outbox_claim", box, at_most, hold, keep))
-
-    async def settle_sent(self, box: str, delivery: Delivery) -> bool:
-        return await self._settle(box, delivery, "sent")
-
-    async def settle_retry(self, box: str, delivery: Delivery, seconds: float, error: str) -> bool:
-        return await self._settle(box, delivery, "retry", milliseconds(seconds), error)
-
-    async def settle_dead(self, box: str, delivery: Delivery, error: str) -> bool:
-        return await self._settle(box, delivery, "dead", DEAD_KEPT, error)
 
     async def _settle(self, box: str, delivery: Delivery, what: str, number: int = 0, error: str = "") -> bool:
         return await self._call("outbox_settle", box, delivery.id, delivery.tries, what, number, error) == "true"

@@ -8,18 +8,10 @@ import msgspec
 
 from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
+from fairline.store.constants import AUDIT_ENTRIES_KEPT, GONE_MS
 from fairline.store.contract import Clock
 from fairline.store.postgres.client import Client
-from fairline.store.registry import (
-    AUDIT_ENTRIES_KEPT,
-    GONE_MS,
-    AdminKey,
-    AuditedAction,
-    AuditEntry,
-    Part,
-    ProcessSeen,
-    StoreWarning,
-)
+from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, StoreWarning
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode

@@ -15,7 +15,6 @@ from fairline.store.postgres.line import LineOperations
 from fairline.store.postgres.migrate import status as schema_status
 from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.outbox import PostgresOutbox
-from fairline.store.postgres.queues import QueueOperations
 from fairline.store.postgres.registry import PostgresRegistry
 from fairline.store.postgres.tallies import TallyOperations
 from fairline.store.postgres.tickets import TicketOperations
@@ -52,14 +51,7 @@ async def _upgrade_if_needed(url: str) -> None:
         await upgrade(connection)
 
 
-class PostgresStore(
-    AdmissionOperations,
-    EventOperations,
-    LineOperations,
-    TallyOperations,
-    TicketOperations,
-    QueueOperations,
-):
+class PostgresStore(AdmissionOperations, EventOperations, LineOperations, TallyOperations, TicketOperations):
     """See `contract.Store`."""
 
     kind: Kind = "postgresql"

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import msgspec
 
 from fairline.domain.queue import QueueId
-from fairline.domain.ticket import REASONS, Action, Came, Reason, Status, Ticket, TicketStatus, Went
-from fairline.errors import FairlineError
+from fairline.domain.ticket import REASONS, Action, Came, Reason, Status, Ticket, Went
 from fairline.store.checks import check_act, check_batch, milliseconds, read_cursor
 from fairline.store.contract import MISSED_LOOKED_AT
 from fairline.store.postgres.answers import acted_ticket, decode, encode, outcomes, ticket_of
 from fairline.store.postgres.operations import Operations
-from fairline.store.values import Arriving, Closed, Lapsed, Page, Reply, Swept, Visit, Visitor
+from fairline.store.values import Arriving, Closed, IssuedAt, Lapsed, Outcomes, Page, Swept
+from fairline.store.visits import Visit, Visitor
 
 _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 
@@ -22,9 +22,7 @@ _CURSOR = re.compile(r"([1-5]):(-?[0-9]{1,18})", re.ASCII)
 class TicketOperations(Operations):
     """See `contract.Store`."""
 
-    async def visit(
-        self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
-    ) -> Reply[TicketStatus | FairlineError]:
+    async def visit(self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]) -> Outcomes:
         check_batch(visitors)
         each = [Visitor(*visitor) for visitor in visitors]
         numbers = [visitor.number for visitor in each]
@@ -33,13 +31,8 @@ class TicketOperations(Operations):
         return outcomes(queue, Action.TOUCH if what == "touch" else Action.START, numbers, answer)
 
     async def act(
-        self,
-        queue: QueueId,
-        action: Action,
-        numbers: Sequence[int],
-        joined: Sequence[int | None] = (),
-        by: Sequence[bytes] = (),
-    ) -> Reply[TicketStatus | FairlineError]:
+        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: IssuedAt = (), by: Sequence[bytes] = ()
+    ) -> Outcomes:
         check_batch(numbers)
         check_act(action)
         why, many = REASONS.get(action), len(numbers)

@@ -14,10 +14,11 @@ from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.settings_checks import stored_settings
 from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, TicketNotFound
+from fairline.store.arrivals import Arrival, Joined
 from fairline.store.checks import proven
 from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import new_tickets, unpack_ticket, unpack_ticket_status
-from fairline.store.values import Arrival, Joined, Reply, Revision
+from fairline.store.values import Outcomes, Reply, Revision
 
 _SNAPSHOT = struct.Struct("<17d")
 
@@ -62,7 +63,7 @@ def _joined(queue: QueueId, arrival: Arrival, row: Sequence[Any], snapshot: Queu
 
 def outcomes(
     queue: QueueId, action: Action, numbers: Sequence[int], items: Sequence[Any], snapshot: QueueSnapshot
-) -> Reply[TicketStatus | FairlineError]:
+) -> Outcomes:
     """The result of an action on each ticket."""
     rows = zip(numbers, rows_of(items, 4), strict=True)
     return Reply(snapshot, [outcome(queue, action, number, row, snapshot) for number, row in rows])

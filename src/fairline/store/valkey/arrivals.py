@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairline.domain.queue import QueueId
+from fairline.store.arrivals import Arrival
 from fairline.store.valkey.keys import PARTS, rate_key
 from fairline.store.valkey.record import pack_came, pack_person
-from fairline.store.values import Arrival
 
 
 def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any], list[str]]:

@@ -27,6 +27,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from fairline.aio.cancellation import cancellation_kept
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError, StoreNotSupported, StoreUnavailable
 from fairline.store.valkey.keys import queue_keys
@@ -123,17 +124,11 @@ def translated(error: Exception, queue: QueueId | None = None) -> StoreError | Q
 @asynccontextmanager
 async def mapped_errors(queue: QueueId | None = None) -> AsyncIterator[None]:
     """Turn the client's errors into Fairline's."""
-    task = asyncio.current_task()
-    cancelled = task.cancelling() if task else 0
-    try:
-        yield
-    except _ERRORS as error:
-        raise translated(error, queue) from error
-    finally:
-        # Before Python 3.12, asyncio.wait_for, by which the client sends, can lose a cancellation: a loop that calls
-        # the store would then never end.
-        if task and task.cancelling() > cancelled:
-            raise asyncio.CancelledError
+    with cancellation_kept():
+        try:
+            yield
+        except _ERRORS as error:
+            raise translated(error, queue) from error
 
 
 class Runner:

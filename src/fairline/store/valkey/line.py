@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, SettingsChanged
+from fairline.store.arrivals import Arrival, EstimateSample, JoinCalendar, Joined
 from fairline.store.checks import check_arrivals, check_batch, check_level, check_places, in_ms
 from fairline.store.valkey.answers import acted_ticket, joins, rows_of
 from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.operations import Operations
 from fairline.store.valkey.record import unpack_ticket, unpack_ticket_status
 from fairline.store.valkey.settings import pack_join_calendar
-from fairline.store.values import Arrival, EstimateSample, JoinCalendar, Joined, Reply
+from fairline.store.values import Reply
 
 
 class LineOperations(Operations):

@@ -8,24 +8,16 @@ from typing import Any
 
 from fairline.domain.queue import QueueId
 from fairline.store.checks import milliseconds, read_cursor
+from fairline.store.constants import DEAD_SECONDS, THREAD_SECONDS
 from fairline.store.contract import Clock
-from fairline.store.outbox import (
-    CURSOR,
-    DEAD_KEPT,
-    DEAD_SECONDS,
-    THREAD_SECONDS,
-    BoxCounts,
-    Delivery,
-    DeliveryPage,
-    DeliveryState,
-    NewDelivery,
-)
+from fairline.store.outbox import CURSOR, BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery
+from fairline.store.settling import Settling
 from fairline.store.valkey.answers import rows_of
 from fairline.store.valkey.client import Connection, Runner, mapped_errors
 from fairline.store.valkey.keys import box_key, box_keys
 
 
-class ValkeyOutbox:
+class ValkeyOutbox(Settling):
     """See `outbox.Outbox`."""
 
     def __init__(self, client: Connection, runner: Runner, clock: Clock | None) -> None:
@@ -60,15 +52,6 @@ class ValkeyOutbox:
     async def claim(self, box: str, at_most: int, seconds: float) -> list[Delivery]:
         rows = await self._run("outbox_claim", box, [at_most, milliseconds(seconds), milliseconds(DEAD_SECONDS)])
         return [_delivery(*row) for row in rows_of(rows, 4)]
-
-    async def settle_sent(self, box: str, delivery: Delivery) -> bool:
-        return await self._settle(box, delivery, "sent")
-
-    async def settle_retry(self, box: str, delivery: Delivery, seconds: float, error: str) -> bool:
-        return await self._settle(box, delivery, "retry", milliseconds(seconds), error)
-
-    async def settle_dead(self, box: str, delivery: Delivery, error: str) -> bool:
-        return await self._settle(box, delivery, "dead", DEAD_KEPT, error)
 
     async def _settle(self, box: str, delivery: Delivery, what: str, number: int = 0, error: str = "") -> bool:
         return bool(await self._run("outbox_settle", box, [delivery.id, delivery.tries, what, number, error]))

@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from fairline.domain.order import SPAN
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import WAITING, Came, Person, Reason, Status, Ticket, TicketStatus, Went
-from fairline.store.values import Arrival
+from fairline.store.arrivals import Arrival
 
 _HEAD = struct.Struct("<BBBBdd")
 _TIMES = struct.Struct("<ddddI")
@@ -147,40 +148,28 @@ def unpack_ticket_status(number: int, row: Sequence[Any], stopped: int) -> Ticke
 
 def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
     """A full ticket, from its rank, deadline and record."""
-    rank, due, record = row
-    state, reason, level, flags, place, joined = _HEAD.unpack_from(record)
+    record = row[2]
+    _, _, _, flags, place, _ = _HEAD.unpack_from(record)
     client, at = _text(record, _HEAD.size)
     _, at = _text(record, at)
     _, at = _text(record, at)
     person, end = _long_text(record, at)
-    moved, serial = 0, ""
     if flags & _EXTRA:
-        moved, serial, end = _extra(record, end)
+        _, _, end = _extra(record, end)
     admitted = started = ended = 0.0
-    views, desk, went = 0, b"", b""
+    views, went = 0, b""
     if end < len(record):
         admitted, started, ended, _, views = _TIMES.unpack_from(record, end)
         _, after = _text(record, end + _TIMES.size)
-        desk, after = _text(record, after)
+        _, after = _text(record, after)
         went, _ = _long_text(record, after)
     return Ticket(
-        number=number,
-        status=_STATUS[state],
-        priority=level,
-        joined=int(joined),
-        reason=_REASON[reason],
-        position=rank + 1 if rank >= 0 else None,
-        deadline=int(float(due)) + stopped if due else None,
-        leaving=flags & _LEAVING != 0,
-        on_hold=flags & _ON_HOLD != 0,
-        serial=serial,
-        moved=moved,
+        **asdict(unpack_ticket_status(number, row, stopped)),
         place=place,
         admitted=int(admitted),
         started=int(started),
         ended=int(ended),
         page_views=views,
-        desk=desk.decode() or None,
         client=client,
         person=unpack_person(person),
         went=Went(*_decode(went)) if went else None,

@@ -10,16 +10,8 @@ from redis.exceptions import ResponseError
 
 from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
-from fairline.store.registry import (
-    AUDIT_ENTRIES_KEPT,
-    GONE_MS,
-    AdminKey,
-    AuditedAction,
-    AuditEntry,
-    Part,
-    ProcessSeen,
-    StoreWarning,
-)
+from fairline.store.constants import AUDIT_ENTRIES_KEPT, GONE_MS
+from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, StoreWarning
 from fairline.store.valkey.client import Connection, mapped_errors
 from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from fairline.domain.queue_settings import SETTINGS, QueueSettings
-from fairline.store.values import Configured, JoinCalendar
+from fairline.store.arrivals import JoinCalendar
+from fairline.store.values import Configured
 
 #: Settings that are neither text nor a number: kept as JSON.
 _AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}

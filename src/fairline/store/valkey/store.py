@@ -11,7 +11,6 @@ from fairline.store.valkey.client import Connection, connect, mapped_errors
 from fairline.store.valkey.events import EventOperations
 from fairline.store.valkey.line import LineOperations
 from fairline.store.valkey.outbox import ValkeyOutbox
-from fairline.store.valkey.queues import QueueOperations
 from fairline.store.valkey.registry import ValkeyRegistry
 from fairline.store.valkey.tallies import TallyOperations
 from fairline.store.valkey.tickets import TicketOperations
@@ -30,14 +29,7 @@ async def open_valkey(
     return store
 
 
-class ValkeyStore(
-    AdmissionOperations,
-    EventOperations,
-    LineOperations,
-    TallyOperations,
-    TicketOperations,
-    QueueOperations,
-):
+class ValkeyStore(AdmissionOperations, EventOperations, LineOperations, TallyOperations, TicketOperations):
     """See `contract.Store`."""
 
     kind: Kind = "valkey"

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fairline.domain.queue import QueueId
-from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus, Went
-from fairline.errors import FairlineError
+from fairline.domain.ticket import Action, Reason, Status, Ticket, Went
 from fairline.store.checks import check_act, check_batch, milliseconds, read_cursor
 from fairline.store.contract import MISSED_LOOKED_AT
 from fairline.store.valkey.answers import acted_ticket, outcome, outcomes, rows_of, same_ticket
@@ -15,7 +14,8 @@ from fairline.store.valkey.client import mapped_errors
 from fairline.store.valkey.keys import key
 from fairline.store.valkey.queues import QueueOperations
 from fairline.store.valkey.record import pack_went, unpack_came, unpack_ticket
-from fairline.store.values import Arriving, Closed, Lapsed, Page, Reply, Swept, Visit, Visitor
+from fairline.store.values import Arriving, Closed, IssuedAt, Lapsed, Outcomes, Page, Reply, Swept
+from fairline.store.visits import Visit, Visitor
 
 _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.ASCII)
 
@@ -23,9 +23,7 @@ _CURSOR = re.compile(r"[1-5]:-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+[0-9]{1,3})?", re.
 class TicketOperations(QueueOperations):
     """See `contract.Store`."""
 
-    async def visit(
-        self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]
-    ) -> Reply[TicketStatus | FairlineError]:
+    async def visit(self, queue: QueueId, what: Visit, visitors: Sequence[Visitor | tuple[int, bytes]]) -> Outcomes:
         check_batch(visitors)
         asked = [each if isinstance(each, Visitor) else Visitor(*each) for each in visitors]
         if what != "visit" or any(each.views for each in asked):
@@ -47,20 +45,15 @@ class TicketOperations(QueueOperations):
             ],
         )
 
-    async def _visit(self, queue: QueueId, what: Visit, asked: list[Visitor]) -> Reply[TicketStatus | FairlineError]:
+    async def _visit(self, queue: QueueId, what: Visit, asked: list[Visitor]) -> Outcomes:
         args = [part for each in asked for part in (each.number, each.by, each.views, each.joined or "")]
         snapshot, items = await self._run("visit", queue, [what, *args])
         action = Action.TOUCH if what == "touch" else Action.START
         return outcomes(queue, action, [each.number for each in asked], items, snapshot)
 
     async def act(
-        self,
-        queue: QueueId,
-        action: Action,
-        numbers: Sequence[int],
-        joined: Sequence[int | None] = (),
-        by: Sequence[bytes] = (),
-    ) -> Reply[TicketStatus | FairlineError]:
+        self, queue: QueueId, action: Action, numbers: Sequence[int], joined: IssuedAt = (), by: Sequence[bytes] = ()
+    ) -> Outcomes:
         check_batch(numbers)
         check_act(action)
         times, owners = joined or [None] * len(numbers), by or [b""] * len(numbers)

@@ -69,7 +69,7 @@ class Audit(OperatorCalls):
     def rows(self) -> list[Operation]:
         """The operations of this class."""
         return [
-            self._operators.row(
+            self._row(
                 Role.OPERATOR,
                 "GET /audit",
                 "What was done with admin keys, newest first.",

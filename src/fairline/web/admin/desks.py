@@ -7,9 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fairline.service.walk_in import WalkIn
 from fairline.store import DeskState, DeskTallies, DeskTotals, Role
-from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
+from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import Strict, moment
 from fairline.web.server.http import Response, private
@@ -102,16 +101,13 @@ class DeskStats(Struct, frozen=True, kw_only=True):
 class Desks(OperatorCalls):
     """The calls about desks."""
 
-    def __init__(self, operators: Operators) -> None:
-        super().__init__(operators)
-        self._walk_in = WalkIn(operators.service)
-
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(Role.VIEWER, "GET /queues/{queue}/desks", "The desks, and which are open.", self.all, {200: DeskList}),
-            row(
+            self._row(
+                Role.VIEWER, "GET /queues/{queue}/desks", "The desks, and which are open.", self.all, {200: DeskList}
+            ),
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/desks",
                 "Open or close a desk. A desk that calls someone opens by itself.",
@@ -119,7 +115,7 @@ class Desks(OperatorCalls):
                 {200: DeskList},
                 takes=SetDesk,
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/stats/desks",
                 "What each desk did, in total and by hour.",

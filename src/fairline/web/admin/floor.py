@@ -13,10 +13,10 @@ from fairline.domain.queue_settings import QueueStatus
 from fairline.domain.ticket import Ticket
 from fairline.service.fairline import PAGE
 from fairline.service.join_calendar import refused_now
-from fairline.service.walk_in import WalkIn, WalkInSnapshot
+from fairline.service.walk_in import WalkInSnapshot
 from fairline.store import Role
 from fairline.web.admin.desks import DeskAnswer
-from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
+from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.ticket_wire import AdminTicket
 from fairline.web.admin.wire import limit_query
 from fairline.web.api.wire import moment
@@ -88,14 +88,10 @@ class FloorAnswer(Struct, frozen=True, kw_only=True):
 class Floors(OperatorCalls):
     """The call behind the page of a desk."""
 
-    def __init__(self, operators: Operators) -> None:
-        super().__init__(operators)
-        self._walk_in = WalkIn(operators.service)
-
     def rows(self) -> list[Operation]:
         """The operations of this class."""
         return [
-            self._operators.row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/floor",
                 "A walk-in line at a glance: its desks, and who waits, is called, is served, is on hold or missed.",

@@ -47,7 +47,7 @@ class Health(OperatorCalls):
     def rows(self) -> list[Operation]:
         """The operations of this class."""
         about = "The health of the store and of the processes on all machines."
-        return [self._operators.row(Role.VIEWER, "GET /health", about, self.health, {200: HealthAnswer})]
+        return [self._row(Role.VIEWER, "GET /health", about, self.health, {200: HealthAnswer})]
 
     async def health(self, call: Call) -> Response:
         """The health as the store knows it; every process reports to it."""

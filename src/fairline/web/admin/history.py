@@ -50,9 +50,8 @@ class History(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/history",
                 "Who changed which settings and when, newest first.",
@@ -63,7 +62,7 @@ class History(OperatorCalls):
                     limit_query(REVISIONS, USUAL_REVISIONS),
                 ),
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/history/{version}/restore",
                 "Restore all settings of a version. To undo the last change, restore the version before it.",

@@ -33,9 +33,8 @@ class Passes(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/passes",
                 "Issue a priority pass, to send as priority_pass when joining.",
@@ -43,14 +42,14 @@ class Passes(OperatorCalls):
                 {201: IssuedPass},
                 takes=NewPass,
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/passes",
                 "The priority passes that are still valid.",
                 self.all,
                 {200: PassList},
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "DELETE /queues/{queue}/passes/{pass_id}",
                 "Withdraw a priority pass. It stops working at once.",
@@ -91,9 +90,8 @@ class Keys(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.ADMIN,
                 "POST /keys",
                 "Create an admin key. It is shown only once.",
@@ -101,15 +99,15 @@ class Keys(OperatorCalls):
                 {201: MadeKey},
                 takes=NewKey,
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /session",
                 "The id, role and name of the key that came with the call.",
                 self.session,
                 {200: SessionInfo},
             ),
-            row(Role.ADMIN, "GET /keys", "All admin keys, without their secret text.", self.all, {200: KeyList}),
-            row(
+            self._row(Role.ADMIN, "GET /keys", "All admin keys, without their secret text.", self.all, {200: KeyList}),
+            self._row(
                 Role.ADMIN,
                 "DELETE /keys/{key_id}",
                 "Remove an admin key. It is refused from the next call on.",
@@ -117,7 +115,7 @@ class Keys(OperatorCalls):
                 {204: None},
                 problems=("key_not_found", "last_admin_key"),
             ),
-            row(
+            self._row(
                 Role.ADMIN,
                 "POST /keys/rotate",
                 "Sign tokens with new keys. Tokens of the previous keys remain valid; rotating twice ends them.",

@@ -43,7 +43,7 @@ class Kiosks(OperatorCalls):
     def rows(self) -> list[Operation]:
         """The operations of this class."""
         return [
-            self._operators.row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/kiosk",
                 "Create the link of a kiosk, which is exempt from the limits of joining. It works as long as this key.",

@@ -73,9 +73,8 @@ class Live(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /live",
                 "All queues at this moment; with 'Accept: text/event-stream' about once a second as they change.",
@@ -84,7 +83,7 @@ class Live(OperatorCalls):
                 headers=("Accept",),
                 streams=True,
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/live",
                 "The queue at this moment; with 'Accept: text/event-stream' about once a second as it changes, and its "

@@ -51,16 +51,15 @@ class MailCalls(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /mail",
                 "How mail is configured, and how much of it waits.",
                 self.show,
                 {200: MailAnswer},
             ),
-            row(
+            self._row(
                 Role.ADMIN,
                 "POST /mail/test",
                 "Send a test mail now, and answer the outcome.",

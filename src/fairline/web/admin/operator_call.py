@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from fairline.domain.queue import QueueId
 from fairline.errors import InvalidRequest
+from fairline.service.walk_in import WalkIn
 from fairline.store import AdminKey, Role
 from fairline.web.admin.access import Access
 from fairline.web.admin.audit_record import AuditRecorder
@@ -108,6 +109,7 @@ class Operators:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.service = context.service
+        self.walk_in = WalkIn(context.service)
         self.access = Access(context)
         self.audit_recorder = AuditRecorder(context.service.store.registry)
 
@@ -160,7 +162,9 @@ class OperatorCalls(ABC):
 
     def __init__(self, operators: Operators) -> None:
         self._operators = operators
+        self._row = operators.row
         self._service = operators.service
+        self._walk_in = operators.walk_in
 
     @abstractmethod
     def rows(self) -> list[Operation]:

@@ -35,11 +35,11 @@ class Queues(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row, one = self._operators.row, {200: AdminQueue}
+        one = {200: AdminQueue}
         changed, invalid = ("settings_changed", "invalid_settings"), ("invalid_settings",)
         return [
-            row(Role.VIEWER, "GET /queues", "All queues with their settings.", self.all, {200: QueueList}),
-            row(
+            self._row(Role.VIEWER, "GET /queues", "All queues with their settings.", self.all, {200: QueueList}),
+            self._row(
                 Role.ADMIN,
                 "POST /queues",
                 "Create a queue.",
@@ -48,8 +48,8 @@ class Queues(OperatorCalls):
                 takes=NewQueue,
                 problems=("queue_exists", *invalid),
             ),
-            row(Role.VIEWER, "GET /queues/{queue}", "One queue with its settings.", self.one, one),
-            row(
+            self._row(Role.VIEWER, "GET /queues/{queue}", "One queue with its settings.", self.one, one),
+            self._row(
                 Role.OPERATOR,
                 "PATCH /queues/{queue}",
                 "Change the settings given, and no others.",
@@ -59,7 +59,7 @@ class Queues(OperatorCalls):
                 headers=("If-Match",),
                 problems=changed,
             ),
-            row(
+            self._row(
                 Role.ADMIN,
                 "DELETE /queues/{queue}",
                 "Delete a queue with all its tickets.",
@@ -68,14 +68,14 @@ class Queues(OperatorCalls):
                 headers=("If-Match",),
                 problems=("settings_changed",),
             ),
-            row(
+            self._row(
                 Role.ADMIN,
                 "GET /queues/{queue}/user-token-key",
                 "The key with which a site signs who a visitor of this queue is. Keep it on a server.",
                 self.user_token_key,
                 {200: UserTokenKey},
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/stock",
                 "Set how much there is to sell in total.",
@@ -83,7 +83,7 @@ class Queues(OperatorCalls):
                 one,
                 takes=Stock,
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/message",
                 "Show a message to everyone who waits.",

@@ -38,17 +38,18 @@ class Records(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(Role.VIEWER, "GET /queues/{queue}/stats", "The statistics of a queue.", self.stats, {200: StatsAnswer}),
-            row(
+            self._row(
+                Role.VIEWER, "GET /queues/{queue}/stats", "The statistics of a queue.", self.stats, {200: StatsAnswer}
+            ),
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/stats/hourly",
                 "The statistics of a queue by hour.",
                 self.hourly,
                 {200: HourList},
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/events",
                 "The events of a queue, oldest first; with 'Accept: text/event-stream' also new ones as they happen.",

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from fairline.errors import InvalidRequest
-from fairline.service.walk_in import WalkIn
 from fairline.store import Role
 from fairline.web.admin.desks import DeskStats
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -28,13 +27,12 @@ class Reports(OperatorCalls):
 
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
-        self._walk_in = WalkIn(operators.service)
         self._page = ReportPage(self._service)
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
         return [
-            self._operators.row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/report",
                 "The report of an event, in total and by hour: as JSON, as CSV, or as a page to print.",

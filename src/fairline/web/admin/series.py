@@ -132,9 +132,8 @@ class Series(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/stats/series",
                 "The statistics of a queue over the last hour, six hours or day.",
@@ -146,7 +145,7 @@ class Series(OperatorCalls):
                     ),
                 ),
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/preview",
                 "What a change of settings would do to the line, without making it.",

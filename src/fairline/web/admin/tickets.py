@@ -15,7 +15,6 @@ from fairline.domain.ticket import Action, Reason, Status, Ticket
 from fairline.errors import InvalidRequest
 from fairline.service.fairline import PAGE
 from fairline.service.search import AT_MOST, LONGEST
-from fairline.service.walk_in import WalkIn
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.ticket_wire import (
@@ -57,14 +56,13 @@ class Tickets(OperatorCalls):
     def __init__(self, operators: Operators) -> None:
         super().__init__(operators)
         self._context = operators.context
-        self._walk_in = WalkIn(operators.service)
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row, one, refused = self._operators.row, {200: AdminTicket}, ("transition_refused",)
+        one, refused = {200: AdminTicket}, ("transition_refused",)
         ticket = "/queues/{queue}/tickets/{ticket}"
         return [
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/call-next",
                 "Call the next people by hand. A repeated call with the same Idempotency-Key calls the same people.",
@@ -74,7 +72,7 @@ class Tickets(OperatorCalls):
                 headers=("Idempotency-Key",),
                 problems=("queue_paused", "idempotency_conflict"),
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/join",
                 "Add someone to the line. Staff are exempt from the limits of joining.",
@@ -92,7 +90,7 @@ class Tickets(OperatorCalls):
                     "idempotency_conflict",
                 ),
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /queues/{queue}/revoke",
                 "Revoke a ticket and its session token. Both stop working at once.",
@@ -101,7 +99,7 @@ class Tickets(OperatorCalls):
                 takes=Revoke,
                 problems=("ticket_not_found", *refused),
             ),
-            row(
+            self._row(
                 Role.VIEWER,
                 "GET /queues/{queue}/tickets",
                 "The tickets of a queue: waiting ones by position, the others by number.",
@@ -119,8 +117,8 @@ class Tickets(OperatorCalls):
                     Query("cursor", Cursor, "the cursor of the previous page"),
                 ),
             ),
-            row(Role.VIEWER, f"GET {ticket}", "One ticket.", self.one, one),
-            row(
+            self._row(Role.VIEWER, f"GET {ticket}", "One ticket.", self.one, one),
+            self._row(
                 Role.OPERATOR,
                 f"POST {ticket}/call",
                 "Call one person out of turn.",
@@ -129,7 +127,7 @@ class Tickets(OperatorCalls):
                 takes=CallOne,
                 problems=(*refused, "queue_paused", "at_capacity"),
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 f"POST {ticket}/start",
                 "Start the session of a called person who has come.",
@@ -138,7 +136,7 @@ class Tickets(OperatorCalls):
                 takes=Nothing,
                 problems=refused,
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 f"POST {ticket}/prioritise",
                 "Move a waiting person up, by the queue's priority policy.",
@@ -147,7 +145,7 @@ class Tickets(OperatorCalls):
                 takes=Prioritise,
                 problems=refused,
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 f"POST {ticket}/step-back",
                 "Let others go before a waiting person.",
@@ -156,7 +154,7 @@ class Tickets(OperatorCalls):
                 takes=StepBack,
                 problems=refused,
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 f"POST {ticket}/reinstate",
                 "Undo a no-show: the person has come after all.",
@@ -165,7 +163,7 @@ class Tickets(OperatorCalls):
                 takes=Nothing,
                 problems=(*refused, "at_capacity", "already_in_line"),
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 f"POST {ticket}/transfer",
                 "Transfer someone to another queue. Repeating the call after an interruption continues the transfer.",
@@ -175,7 +173,7 @@ class Tickets(OperatorCalls):
                 problems=(*refused, "queue_full", "queue_maintenance", "already_in_line"),
             ),
             *(
-                row(
+                self._row(
                     Role.OPERATOR,
                     f"POST {ticket}/{name}",
                     about,

@@ -27,9 +27,8 @@ class WebhookCalls(OperatorCalls):
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
-        row = self._operators.row
         return [
-            row(
+            self._row(
                 Role.ADMIN,
                 "POST /webhooks",
                 "Create a webhook, which receives events from now on. The secret is shown only once.",
@@ -38,9 +37,11 @@ class WebhookCalls(OperatorCalls):
                 takes=NewWebhook,
                 problems=("queue_not_found", "too_many_webhooks"),
             ),
-            row(Role.VIEWER, "GET /webhooks", "All webhooks, without their secrets.", self.all, {200: WebhookList}),
-            row(Role.VIEWER, "GET /webhooks/{webhook}", "One webhook.", self.one, {200: WebhookAnswer}),
-            row(
+            self._row(
+                Role.VIEWER, "GET /webhooks", "All webhooks, without their secrets.", self.all, {200: WebhookList}
+            ),
+            self._row(Role.VIEWER, "GET /webhooks/{webhook}", "One webhook.", self.one, {200: WebhookAnswer}),
+            self._row(
                 Role.ADMIN,
                 "PATCH /webhooks/{webhook}",
                 "Change a webhook, or pause it.",
@@ -48,14 +49,14 @@ class WebhookCalls(OperatorCalls):
                 {200: WebhookAnswer},
                 takes=WebhookChanges,
             ),
-            row(
+            self._row(
                 Role.ADMIN,
                 "DELETE /webhooks/{webhook}",
                 "Remove a webhook with its pending deliveries.",
                 self.remove,
                 {204: None},
             ),
-            row(
+            self._row(
                 Role.OPERATOR,
                 "POST /webhooks/{webhook}/test",
                 "Send a ping now, and answer the outcome.",

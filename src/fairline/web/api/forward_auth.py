@@ -52,7 +52,6 @@ from fairline.web.server.http import (
     Response,
     Running,
     Sent,
-    cookie,
     encode,
     wants_json,
 )
@@ -205,7 +204,7 @@ class ForwardAuth:
         return refusal.with_headers((b"x-fairline-redirect", gate_request.uri.encode()), *cookies)
 
     def _session_cookie(self, request: Request, token: str, expires: float) -> tuple[bytes, bytes]:
-        return cookie(SESSION_COOKIE, token, expires - time.time(), secure=self._context.proxies.is_https(request))
+        return self._context.cookie(request, SESSION_COOKIE, token, expires - time.time())
 
     # Without a session token
 

@@ -36,18 +36,7 @@ from fairline.web.api.wire import (
 from fairline.web.context import Context
 from fairline.web.cookies import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.server import request_log
-from fairline.web.server.http import (
-    NO_STORE,
-    Headers,
-    Outcome,
-    Pending,
-    Request,
-    Response,
-    Running,
-    Sent,
-    cookie,
-    private,
-)
+from fairline.web.server.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Running, Sent, private
 from fairline.web.ticket_answers import same_ticket
 
 _join = msgspec.json.Decoder(JoinBody)
@@ -122,9 +111,7 @@ class People:
         """The cookies that a browser needs to return to its ticket."""
         headers = self._context.ticket_cookies(request, answer.queue, answer.settings, answer.token)
         if visitor is not None and request.cookies.get(VISITOR_COOKIE) != visitor:
-            headers += (
-                cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.proxies.is_https(request)),
-            )
+            headers += (self._context.cookie(request, VISITOR_COOKIE, visitor, VISITOR_SECONDS),)
         return headers
 
     def heartbeat(self, request: Request) -> Outcome:

@@ -16,7 +16,7 @@ from fairline.web.cookies import SESSION_COOKIE
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
 from fairline.web.pages.page_content import PageContent, arrival_url, page_url
-from fairline.web.server.http import Request, Response, cookie, other_token
+from fairline.web.server.http import Request, Response, other_token
 
 
 class ArrivalPages(Pages):
@@ -32,7 +32,7 @@ class ArrivalPages(Pages):
                 by = self._context.sessions.arriving_client(request, claims, _cookie(queue))
                 await self._service.start(queue, claims.number, by, claims.joined)
                 token, lasts = self._context.sessions.token_for_client(claims, by), claims.expires - time.time()
-                kept = cookie(_cookie(queue), token, lasts, secure=self._context.proxies.is_https(request))
+                kept = self._context.cookie(request, _cookie(queue), token, lasts)
                 return see_other(arrival_url(queue, self._lang(request)), (kept,))
             by = claims.client or self._context.sessions.browser_at_address(request)
             answer = await self._service.touch(queue, claims.number, by, claims.joined)

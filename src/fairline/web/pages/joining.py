@@ -34,7 +34,7 @@ from fairline.web.pages.page_access import Pages, fields_of, see_other
 from fairline.web.pages.page_content import FormContent, PageContent, page_url
 from fairline.web.pages.qr_codes import asked_colour, asked_size, embedded, picture
 from fairline.web.server import request_log
-from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.server.http import Headers, Request, Response, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 
 SVG = b"image/svg+xml"
@@ -59,8 +59,7 @@ class JoinPages(Pages):
         name = request.params["queue"]
         settings: QueueSettings | None = None
         try:
-            queue = named_queue(name)
-            if named := self._access.named(request, queue):
+            if named := self._access.named(request, queue := named_queue(name)):
                 return named
             if await self._has_number(request, queue):
                 return self._to_ticket(request, queue)
@@ -128,7 +127,7 @@ class JoinPages(Pages):
     def _visitor_cookie(self, request: Request, visitor: str) -> Headers:
         if request.cookies.get(VISITOR_COOKIE) == visitor:
             return ()
-        return (cookie(VISITOR_COOKIE, visitor, VISITOR_SECONDS, secure=self._context.proxies.is_https(request)),)
+        return (self._context.cookie(request, VISITOR_COOKIE, visitor, VISITOR_SECONDS),)
 
     async def _draw(
         self,

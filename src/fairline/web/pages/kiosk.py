@@ -36,7 +36,7 @@ from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import PAGE_OF, PageAccess, Pages, fields_of, see_other
 from fairline.web.pages.page_content import PageContent, Series, crowd
 from fairline.web.pages.qr_codes import embedded
-from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.server.http import Headers, Request, Response, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 
 log = structlog.get_logger()
@@ -120,8 +120,8 @@ class KioskPages(Pages):
 
     def _opened(self, request: Request, queue: QueueId, token: str) -> Response:
         claims = self._checked(queue, token)
-        lasts, secure = claims.expires - time.time(), self._context.proxies.is_https(request)
-        return see_other(_path(queue), (cookie(_cookie(queue), token, lasts, secure=secure),))
+        kept = self._context.cookie(request, _cookie(queue), token, claims.expires - time.time())
+        return see_other(_path(queue), (kept,))
 
     async def _allowed(self, request: Request, queue: QueueId) -> KioskClaims:
         token = request.cookies.get(_cookie(queue))

@@ -38,7 +38,7 @@ from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_content import PageContent
 from fairline.web.redirects import local
-from fairline.web.server.http import Headers, Request, Response, cookie, wants_json
+from fairline.web.server.http import Headers, Request, Response, wants_json
 from fairline.web.server.problems import PROBLEMS, failure
 from fairline.web.ticket_answers import same_ticket
 
@@ -129,9 +129,7 @@ class PageAccess:
         kept = [each for each in request.query.decode("ascii", "replace").split("&") if not _names_user(each)]
         lasts = self.service.identity.users.seconds(queue, token, time.time())
         where = request.path + ("?" + "&".join(kept) if kept else "")
-        cookies = (
-            (cookie(user_cookie(queue), token, lasts, secure=self.context.proxies.is_https(request)),) if lasts else ()
-        )
+        cookies = (self.context.cookie(request, user_cookie(queue), token, lasts),) if lasts else ()
         return see_other(quote(where, safe="/?&=%:@!$'()*+,;~-._"), cookies)
 
     def unnamed(self, request: Request, queue: QueueId, settings: QueueSettings) -> FairlineError | None:

@@ -41,8 +41,7 @@ class WaitingPages(Pages):
         name = request.params["queue"]
         settings: QueueSettings | None = None
         try:
-            queue = named_queue(name)
-            if named := self._access.named(request, queue):
+            if named := self._access.named(request, queue := named_queue(name)):
                 return named
             try:
                 answer = await self._access.own_ticket(request, queue)

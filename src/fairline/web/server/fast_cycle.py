@@ -51,7 +51,7 @@ class FastCycle(Request, eq=False, kw_only=True):
     def start(self) -> None:
         """All requests before this one are answered; it runs as soon as its body is complete."""
         if self.protocol.receiving is not self:
-            self.run()
+            self.run(self.handler, self)
         elif self.waits:
             self.protocol.transport.write(_CONTINUE)
 
@@ -64,23 +64,13 @@ class FastCycle(Request, eq=False, kw_only=True):
         else:
             self.body = bytearray(self.body + chunk)
 
-    def run(self) -> None:
-        """Hand the request to its function, and write the answer when it is ready."""
+    def run(self, step: Callable[[Any], Outcome], arrived: Any) -> None:
+        """Take a step, and write the answer when it is ready. The first step is the handler, with the request; the next
+        one makes the answer from the result that it waited for, or from the error that came instead."""
         try:
-            outcome: Outcome = self.handler(self)
+            outcome = step(arrived)
             if isinstance(outcome, Pending):
-                outcome.deferred.then(partial(self.settled, outcome))
-                return
-        except Exception as error:
-            outcome = failure(self, error)
-        self.answer(outcome)
-
-    def settled(self, pending: Pending[Any], arrived: Any) -> None:
-        """The result that the answer waited for has arrived, or an error instead."""
-        try:
-            outcome = pending.sent(arrived)
-            if isinstance(outcome, Pending):
-                outcome.deferred.then(partial(self.settled, outcome))
+                outcome.deferred.then(partial(self.run, outcome.sent))
                 return
         except Exception as error:
             outcome = failure(self, error)

@@ -133,7 +133,7 @@ class FastPath(Connection):
         )
         self.since = cycle.began
         self.idle = False
-        cycle.run()
+        cycle.run(cycle.handler, cycle)
 
     def _remember(self, head: bytes, cycle: FastCycle) -> None:
         """Remember the head of a successful request only: unsuccessful ones can be invented without limit."""
@@ -269,7 +269,7 @@ class FastPath(Connection):
         if not isinstance(cycle, FastCycle):
             super().on_message_complete()
         elif cycle is self.current:
-            cycle.run()
+            cycle.run(cycle.handler, cycle)
 
     def _refuse_body(self) -> None:
         self.refuse("body_too_large", f"A body may have at most {BODY_LIMIT:,} bytes.")

@@ -1,7 +1,7 @@
 // The audit log: what was done, and with which admin key.
 
 import { get } from "./admin-api.js";
-import { h, show, table } from "./admin-dom.js";
+import { h, show, tableCard } from "./admin-dom.js";
 import { dateTime, number, value } from "./admin-words.js";
 
 const content = show("content");
@@ -29,26 +29,22 @@ async function load(before) {
     const { entries, cursor } = await get(`/audit?${query}`);
     found.push(...entries);
     content.replaceChildren(
-      h(
-        "section",
-        { class: "card", "aria-label": "Audit log" },
-        table(
-          "Audit log",
-          ["When", "Who", "What", "Where", "More"],
-          found.map((entry) => [
-            dateTime(entry.at),
-            h(
-              "span",
-              { title: entry.key.id },
-              `${entry.key.name || entry.key.id} `,
-              h("span", { class: "role" }, entry.key.role),
-            ),
-            words(entry.action),
-            where(entry),
-            detail(entry.detail),
-          ]),
-          "No entries yet.",
-        ),
+      tableCard(
+        "Audit log",
+        ["When", "Who", "What", "Where", "More"],
+        found.map((entry) => [
+          dateTime(entry.at),
+          h(
+            "span",
+            { title: entry.key.id },
+            `${entry.key.name || entry.key.id} `,
+            h("span", { class: "role" }, entry.key.role),
+          ),
+          words(entry.action),
+          where(entry),
+          detail(entry.detail),
+        ]),
+        "No entries yet.",
         cursor ? h("button", { type: "button", class: "button quiet", onclick: () => load(cursor) }, "Show more") : "",
       ),
     );

@@ -242,3 +242,7 @@ export function table(label, columns, rows, empty) {
     ),
   );
 }
+
+/** A card with a table in it, and with what else comes below. */
+export const tableCard = (label, columns, rows, empty, ...below) =>
+  h("section", { class: "card", "aria-label": label }, table(label, columns, rows, empty), ...below);

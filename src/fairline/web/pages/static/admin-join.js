@@ -1,6 +1,6 @@
 // The form by which staff put someone in line, at the desk and in the list of people.
 
-import { languageField } from "./admin-words.js";
+import { LEVELS, languageField } from "./admin-words.js";
 
 /** The fields of the form; `more` come after the number of people. */
 export const joinFields = (languages, ...more) => [
@@ -13,12 +13,7 @@ export const joinFields = (languages, ...more) => [
   {
     name: "priority",
     label: "Priority",
-    choices: [
-      ["0", "None"],
-      ["1", "Level 1"],
-      ["2", "Level 2"],
-      ["3", "Level 3"],
-    ],
+    choices: [["0", "None"], ...LEVELS],
     value: "0",
   },
 ];

@@ -1,7 +1,7 @@
 // Admin keys, and the role of each.
 
 import { get, page, post, remove } from "./admin-api.js";
-import { ask, badge, confirm, h, secret, show, table, toast } from "./admin-dom.js";
+import { ask, badge, confirm, h, secret, show, tableCard, toast } from "./admin-dom.js";
 import { dateTime } from "./admin-words.js";
 
 const ROLES = [
@@ -22,25 +22,21 @@ async function load() {
   try {
     const { keys } = await get("/keys");
     content.replaceChildren(
-      h(
-        "section",
-        { class: "card", "aria-label": "Keys" },
-        table(
-          "Keys",
-          ["Name", "Role", "ID", "Created", ""],
-          keys.map((key) => [
-            h("span", {}, key.name || "–", key.id === page.staff.id ? " (yours)" : ""),
-            badge({ label: key.role, tone: key.role === "admin" ? "warn" : key.role === "operator" ? "info" : "" }),
-            h("code", {}, key.id),
-            dateTime(key.created_at),
-            h(
-              "button",
-              { type: "button", class: "button small quiet bad", "data-key": key.id, onclick: () => take(key) },
-              "Revoke",
-            ),
-          ]),
-          "There are no keys.",
-        ),
+      tableCard(
+        "Keys",
+        ["Name", "Role", "ID", "Created", ""],
+        keys.map((key) => [
+          h("span", {}, key.name || "–", key.id === page.staff.id ? " (yours)" : ""),
+          badge({ label: key.role, tone: key.role === "admin" ? "warn" : key.role === "operator" ? "info" : "" }),
+          h("code", {}, key.id),
+          dateTime(key.created_at),
+          h(
+            "button",
+            { type: "button", class: "button small quiet bad", "data-key": key.id, onclick: () => take(key) },
+            "Revoke",
+          ),
+        ]),
+        "There are no keys.",
       ),
     );
   } catch (error) {

@@ -3,7 +3,7 @@
 import { get, post, remove } from "./admin-api.js";
 import { ask, confirm, h, secret, table, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
-import { dateTime, number } from "./admin-words.js";
+import { dateTime, LEVELS, number } from "./admin-words.js";
 
 export class Passes {
   constructor(queue, panel) {
@@ -78,11 +78,7 @@ export class Passes {
         {
           name: "level",
           label: "Level",
-          choices: [
-            ["1", "Level 1"],
-            ["2", "Level 2"],
-            ["3", "Level 3"],
-          ],
+          choices: LEVELS,
           value: "2",
         },
         {

@@ -4,7 +4,7 @@ import { get, page, post } from "./admin-api.js";
 import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { joinBody, joinFields } from "./admin-join.js";
-import { ago, dateTime, number, plural, REASON, STATE } from "./admin-words.js";
+import { ago, dateTime, LEVELS, number, plural, REASON, STATE } from "./admin-words.js";
 
 const PAGE = 50;
 const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
@@ -21,18 +21,7 @@ const ACTS = {
   reinstate: { label: "Came after all", main: true },
   prioritise: {
     label: "Move up",
-    fields: [
-      {
-        name: "level",
-        label: "Level",
-        choices: [
-          ["1", "Level 1"],
-          ["2", "Level 2"],
-          ["3", "Level 3"],
-        ],
-        value: "1",
-      },
-    ],
+    fields: [{ name: "level", label: "Level", choices: LEVELS, value: "1" }],
   },
   no_show: {
     label: "Did not show up",

@@ -1,7 +1,7 @@
 // Webhooks and e-mail: where they go, what is still to be sent, and what could not be delivered.
 
 import { call, get, may, page, post, remove } from "./admin-api.js";
-import { ask, badge, confirm, dialog, h, secret, show, table, toast } from "./admin-dom.js";
+import { ask, badge, confirm, dialog, h, secret, show, table, tableCard, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { ago, dateTime, number } from "./admin-words.js";
 
@@ -64,15 +64,11 @@ function draw(hooks, mail) {
     ),
   ]);
   content.replaceChildren(
-    h(
-      "section",
-      { class: "card", "aria-label": "Webhooks" },
-      table(
-        "Webhooks",
-        ["URL", "State", "Pending", "Dead letters", ""],
-        rows,
-        "No webhooks yet. A webhook posts events to your own address.",
-      ),
+    tableCard(
+      "Webhooks",
+      ["URL", "State", "Pending", "Dead letters", ""],
+      rows,
+      "No webhooks yet. A webhook posts events to your own address.",
     ),
     mailCard(mail),
   );

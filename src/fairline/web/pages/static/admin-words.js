@@ -57,6 +57,9 @@ export function languageField(languages) {
   return { name: "language", label: "Language of notices", choices: languages, value };
 }
 
+/** The levels of priority, as choices of a field. */
+export const LEVELS = ["1", "2", "3"].map((level) => [level, `Level ${level}`]);
+
 export const STATUS = {
   active: { label: "Open", tone: "good" },
   paused: { label: "Paused", tone: "warn" },

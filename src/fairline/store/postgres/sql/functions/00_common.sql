@@ -172,3 +172,11 @@ BEGIN
     ) f ON true
     WHERE c.queue = _queue), '[]'));
 END $$;
+
+-- An answer about one ticket: the queue, the outcome of the action, and the full ticket (null if there is none).
+CREATE FUNCTION acted(_queue bigint, _now bigint, _outcome text, _number bigint) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN json_build_array(
+    snapshot_of(_queue, _now), json_build_array(_outcome, full_tickets(_queue, ARRAY[_number]) -> 0));
+END $$;

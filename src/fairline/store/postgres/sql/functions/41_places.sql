@@ -9,8 +9,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
   _now bigint := moment(_at);
-  _outcome text := 'done';
   _t tickets;
+  _outcome text := 'done';
   _places bigint[];
   _numbers bigint[];
   _others int;
@@ -39,8 +39,7 @@ BEGIN
     END IF;
     PERFORM record_events(_tallies.queue, _now, ARRAY['stepped_back'], ARRAY[_number], ARRAY[_others::text]);
   END IF;
-  RETURN json_build_array(
-    snapshot_of(_tallies.queue, _now), json_build_array(_outcome, full_tickets(_tallies.queue, ARRAY[_number]) -> 0));
+  RETURN acted(_tallies.queue, _now, _outcome, _number);
 END $$;
 
 -- rebind: move a live ticket to another device, whose client holds it from now on. `_moved` is how often it had moved

@@ -118,6 +118,5 @@ BEGIN
     UPDATE tallies SET moves = moves + 1, turns = _tallies.turns WHERE queue = _q.key;
     PERFORM record_events(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
   END IF;
-  RETURN json_build_array(
-    snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN acted(_q.key, _now, _outcome, _number);
 END $$;

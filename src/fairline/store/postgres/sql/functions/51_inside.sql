@@ -235,8 +235,7 @@ BEGIN
       _outcome := 'refused';
     END IF;
   END IF;
-  RETURN json_build_array(
-    snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN acted(_q.key, _now, _outcome, _number);
 END $$;
 
 -- revoke: end a ticket, and remember why for as long as its session token would have been valid.
@@ -258,8 +257,7 @@ BEGIN
     INSERT INTO revoked (queue, number, reason, due)
     VALUES (_q.key, _number, _reason, _clock + _q.session_max_seconds * 1000);
   END IF;
-  RETURN json_build_array(
-    snapshot_of(_q.key, _now), json_build_array(_outcome, full_tickets(_q.key, ARRAY[_number]) -> 0));
+  RETURN acted(_q.key, _now, _outcome, _number);
 END $$;
 
 -- all_revoked: the revoked tickets and the reasons, by number.
