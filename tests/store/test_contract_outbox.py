@@ -204,8 +204,7 @@ async def test_what_was_given_up_long_ago_is_cleared_away(store: Store, box: str
 async def test_of_the_dead_the_newest_are_kept(
     store: Store, box: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("valkey", "postgres"):
-        monkeypatch.setattr(f"fairline.store.{module}.outbox.DEAD_KEPT", 2)
+    monkeypatch.setattr("fairline.store.settling.DEAD_KEPT", 2)
     await put(store, box, "a", "b", "c", "d")
     for delivery in await claim(store, box):
         await store.outbox.settle_dead(box, delivery, "gone")
