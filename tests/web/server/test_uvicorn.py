@@ -20,8 +20,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from fairline.web.server import connection, fast_cycle, fast_path
+from fairline.web.server import connection, connection_state, fast_cycle, fast_path
 from fairline.web.server.connection import Connection
+from fairline.web.server.connection_state import ConnectionState
 from fairline.web.server.fast_cycle import FastCycle
 from fairline.web.server.fast_path import FastPath
 
@@ -64,6 +65,9 @@ LATER = {"url"}
 #: What it reads or sets on a request that has gone on to ASGI.
 CYCLE = {"disconnected", "keep_alive", "message_event", "response_complete", "response_started"}
 
+#: The modules of the fast path's own classes.
+LANE = (connection_state, connection, fast_path)
+
 
 @pytest.fixture
 def protocol() -> Iterator[HttpToolsProtocol]:
@@ -92,15 +96,18 @@ def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> No
     """What the fast path says of itself is its own or in the lists above, and uvicorn has none of our names."""
     used = {
         node.attr
-        for module, name in ((connection, "self"), (fast_path, "self"), (fast_cycle, "protocol"))
+        for module, name in (*((each, "self") for each in LANE), (fast_cycle, "protocol"))
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
     }
-    written = [vars(FastPath), vars(Connection), FastPath.__annotations__, Connection.__annotations__]
+    classes = (FastPath, Connection, ConnectionState)
+    written = [*map(vars, classes), *(each.__annotations__ for each in classes)]
     ours = set().union(*written) - set(dir(HttpToolsProtocol)) - vars(protocol).keys()
     listed = METHODS.keys() | ATTRIBUTES | LATER
     assert used - ours <= listed
-    overridden = {name for of in written[:2] for name, value in of.items() if inspect.isfunction(value)} - ours
+    overridden = {
+        name for of in written[: len(classes)] for name, value in of.items() if inspect.isfunction(value)
+    } - ours
     assert overridden - {"__init__"} <= METHODS.keys()
     assert listed <= used | overridden, "something is listed that is not used any more"
 
