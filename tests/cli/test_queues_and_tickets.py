@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from fairline.cli.client import Api
-from fairline.domain.queue_settings import SETTINGS
+from fairline.domain.queue_settings import SETTINGS, grouped_settings
 from tests.cli.typed import Here
 from tests.web.running import RunningServer
 
@@ -97,6 +97,9 @@ def test_the_help_has_the_settings_as_they_are_typed_and_so_has_show(here: Here)
         for name in SETTINGS:
             for text in (told, shown):
                 assert re.search(rf"^ *{name}(  |$)", text, re.MULTILINE), f"{name} is not in\n{text}"
+        for text in (told, shown):
+            titles = [line.strip() for line in text.splitlines() if line.strip() in grouped_settings()]
+            assert titles == list(grouped_settings()), text
         assert "Nothing after = restores the default" in " ".join(re.sub("[│╭╰─]", " ", told).split())
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_checks import stored_settings
 from fairline.errors import PriorityPassNotFound, QueueExists, SettingsChanged
 from fairline.store.checks import check_level, check_limit, milliseconds
 from fairline.store.contract import REVISIONS_KEPT
@@ -26,7 +25,7 @@ class QueueOperations(Operations):
 
     async def settings(self, queue: QueueId) -> Configured:
         version, found = decode(await self._client.call("settings", queue, queue=queue))
-        return Configured(msgspec.convert(found, QueueSettings), version)
+        return Configured(stored_settings(found), version)
 
     async def version(self, queue: QueueId) -> int:
         return int(await self._client.call("version_of", queue, queue=queue))
