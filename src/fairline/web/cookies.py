@@ -1,4 +1,4 @@
-"""The names of the cookies that people's browsers keep, and how long the visitor cookie lasts."""
+"""The names of the cookies that people's browsers keep, and how long those last that are kept."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ CLIENT_COOKIE = "fairline_client"
 #: A secret that identifies a browser that sends no client id.
 VISITOR_COOKIE = "fairline_visitor"
 VISITOR_SECONDS = 31_536_000
+#: The language that a member of staff chose for the dashboard.
+LANGUAGE_COOKIE = "fairline_language"
+LANGUAGE_SECONDS = 31_536_000
 
 
 def ticket_cookie(queue: QueueId) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from fairline.store import Role
 from fairline.web.admin.access import TRIES
+from fairline.web.pages.languages import catalogue
 from tests.web.admin.desk import ADMIN
 from tests.web.running import RunningServer
 
@@ -95,6 +97,30 @@ def test_after_signing_in_one_only_ever_goes_to_the_dashboard(someone: Browser, 
         answer = someone.http.post("/admin/sign-in", data={"key": keys[Role.VIEWER], "next": wanted})
         location = answer.headers["location"]
         assert location == "/admin" or (location.startswith("/admin/") and "\\" not in location), wanted
+
+
+def test_the_pages_speak_the_language_that_was_chosen_or_that_of_the_browser(
+    someone: Browser, keys: dict[Role, str]
+) -> None:
+    korean = {"accept-language": "ko-KR,ko;q=0.9,en;q=0.1"}
+    assert '<html lang="ko" dir="ltr">' in someone.http.get("/admin", headers=korean).text
+    chosen = someone.http.post("/admin/language", data={"lang": "ar", "next": "/admin/audit?page=2"}, headers=korean)
+    assert (chosen.status_code, chosen.headers["location"]) == (303, "/admin/audit?page=2")
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(chosen.headers["set-cookie"].split("; "))
+    page = someone.http.get("/admin", headers=korean)
+    assert '<html lang="ar" dir="rtl">' in page.text
+    assert str(catalogue("ar", "staff")["admin_key"]) in page.text
+    assert str(catalogue("ar", "staff")["key_invalid"]) in someone.sign_in("fl_wrong", headers=korean).text
+    someone.sign_in(keys[Role.VIEWER])
+    page = someone.http.get("/admin/queues/demo")
+    words = json.loads(page.text.partition('id="fairline">')[2].partition("</script>")[0])
+    assert (words["lang"], words["words"]["try_again_now"]) == ("ar", catalogue("ar", "staff")["try_again_now"])
+    for nothing in ({"lang": "xx"}, {"next": "//evil.example"}, {"lang": "ar", "next": "https://evil.example/admin"}):
+        answer = someone.http.post("/admin/language", data=nothing)
+        assert answer.headers["location"] == "/admin"
+        assert ("set-cookie" in answer.headers) is ("ar" in nothing.values())
+    foreign = someone.http.post("/admin/language", data={"lang": "fr"}, headers={"origin": "https://evil.example"})
+    assert "set-cookie" not in foreign.headers
 
 
 def test_the_pages_run_nothing_but_our_scripts(someone: Browser, keys: dict[Role, str]) -> None:

@@ -10,14 +10,14 @@ import math
 import secrets
 from collections.abc import Mapping
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
-from fairline.domain.branding import LANGUAGES
+from fairline.domain.branding import LANGUAGES, spoken
 from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
 from fairline.domain.webhook import Topic
 from fairline.errors import (
@@ -36,15 +36,19 @@ from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.report_span import days_kept
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
+from fairline.web.cookies import LANGUAGE_COOKIE, LANGUAGE_SECONDS
 from fairline.web.dashboard.form import form
+from fairline.web.dashboard.script_words import words_used
 from fairline.web.description.page import HTML
-from fairline.web.pages.languages import catalogue
+from fairline.web.pages.languages import Language, Words, catalogue, staff_language
 from fairline.web.server.assets import Assets
 from fairline.web.server.http import Headers, Request, Response, cookie
 from fairline.web.server.operations import Operation
+from fairline.web.server.preferred_language import chosen
 from fairline.web.server.problems import PROBLEMS, failure
 
 HOME = "/admin"
+_LANGUAGES = [(code, str(catalogue(code)["language"])) for code in LANGUAGES]
 _HEADERS: Headers = (
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"same-origin"),
@@ -95,7 +99,7 @@ class DashboardPages:
 
     async def show(self, name: str, request: Request) -> Response:
         """A page for someone who is signed in; the sign-in form for everyone else."""
-        sheet = PAGES[name]
+        t = staff_language(chosen(request))
         try:
             staff = await self._access.check(request, Role.VIEWER)
             queue = request.params.get("queue", "")
@@ -103,21 +107,29 @@ class DashboardPages:
             if queue:
                 snapshot, settings = await self._service.snapshot(named_queue(queue))
                 days = days_kept(settings, snapshot.now)
-            return self._page(sheet, name, staff, queue, days)
+            return self._page(t, name, staff, queue, days, _address(request))
         except QueueNotFound:
-            return self._notice(404, "No such queue", "It was deleted, or it has another name.")
+            return self._notice(t, 404, "no_such_queue", _address(request))
         except StoreError as error:
             failure(request, error)  # for the log
-            return self._notice(
-                503, "Database unavailable", "Nobody loses a place. This page tries again automatically.", 5.0
-            )
+            return self._notice(t, 503, "unavailable", _address(request), 5.0)
         except FairlineError as error:
-            text = "You were signed out. Sign in again." if isinstance(error, SignedOut) else ""
-            return self._sign_in_form(200, text, _next(request.path))
+            text = t("signed_out_sign_in") if isinstance(error, SignedOut) else ""
+            return self._sign_in_form(t, 200, text, _address(request))
+
+    async def speak(self, request: Request) -> Response:
+        """Keep the language that was chosen on a page, and show the page again."""
+        form_in = _fields(request)
+        back = Response(303, headers=((b"location", _next(form_in.get("next", "")).encode()), *_HEADERS))
+        code = spoken(form_in.get("lang", ""))
+        if code is None or not self._context.origins.is_own(request):
+            return back
+        secure = self._context.proxies.is_https(request)
+        return back.with_headers(cookie(LANGUAGE_COOKIE, code, LANGUAGE_SECONDS, secure=secure))
 
     async def sign_in(self, request: Request) -> Response:
         """Exchange the key in the form for a session cookie."""
-        form_in = dict(parse_qsl(bytes(request.body).decode("utf-8", "replace")))
+        form_in = _fields(request)
         back_to = _next(form_in.get("next", ""))
         try:
             if not self._context.origins.is_own(request):
@@ -140,9 +152,7 @@ class DashboardPages:
                 await self._access.sign_out(request)
             except StoreError as error:
                 failure(request, error)  # for the log
-                return self._notice(
-                    503, "Database unavailable", "You are still signed in. Sign out again once it is available."
-                )
+                return self._notice(staff_language(chosen(request)), 503, "unavailable_signed_in", HOME)
             cookies = (self._cookie(request, "", 0),)
         return Response(303, headers=((b"location", HOME.encode()), *_HEADERS, *cookies))
 
@@ -151,22 +161,25 @@ class DashboardPages:
 
     def _refused(self, request: Request, error: FairlineError, back_to: str) -> Response:
         failure(request, error)  # for the log and the metrics
+        t = staff_language(chosen(request))
         if isinstance(error, RateLimited):
             seconds = math.ceil(error.retry_after or 1)
-            text = f"Too many tries from your address. Try again in {seconds} seconds."
-            return self._sign_in_form(429, text, back_to, ((b"retry-after", str(seconds).encode()),), wait=seconds)
+            more = ((b"retry-after", str(seconds).encode()),)
+            return self._sign_in_form(t, 429, t.count("too_many_tries", seconds), back_to, more, wait=seconds)
         if isinstance(error, StoreError):
-            return self._notice(503, "Database unavailable", "Nobody can sign in until it is available.", 5.0)
+            return self._notice(t, 503, "unavailable_sign_in", back_to, 5.0)
         texts: Mapping[type[FairlineError], str] = {
-            KeyMissing: "Enter an admin key.",
-            KeyInvalid: "This key is not valid.",
-            CrossSite: "This form was sent from another site. Send it from here.",
+            KeyMissing: "key_missing",
+            KeyInvalid: "key_invalid",
+            CrossSite: "form_of_another_site",
         }
-        return self._sign_in_form(PROBLEMS[error.code][0], texts.get(type(error), error.message), back_to)
+        name = texts.get(type(error))
+        return self._sign_in_form(t, PROBLEMS[error.code][0], t(name) if name else error.message, back_to)
 
     # Rendering
 
-    def _page(self, sheet: DashboardPage, name: str, staff: AdminKey, queue: str, days: list[date]) -> Response:
+    def _page(self, t: Language, name: str, staff: AdminKey, queue: str, days: list[date], address: str) -> Response:
+        sheet = PAGES[name]
         data: dict[str, Any] = {
             "page": name,
             "queue": queue,
@@ -176,30 +189,47 @@ class DashboardPages:
         if name in ("queue", "queues"):
             data |= {"form": form(), "actions": _actions(), "reinstated": sorted(REINSTATED)}
         if name in ("queue", "desk"):
-            data["languages"] = [(code, catalogue(code)["language"]) for code in LANGUAGES]
+            data["languages"] = _LANGUAGES
         if name == "webhooks":
             data["events"] = [*Topic]
-        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": PAGES, "days": days}
+        listed = {each: found for each, found in PAGES.items() if "{" not in found.path and _allows(staff, found.needs)}
+        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": listed, "days": days}
         allowed = _allows(staff, sheet.needs)
-        return self._draw(200, sheet.template, queue or sheet.title, data, allowed=allowed, **values)
+        title = queue or t(f"page_{name}")
+        return self._draw(t, 200, sheet.template, title, data, address, allowed=allowed, **values)
 
-    def _sign_in_form(self, status: int, text: str, back_to: str, more: Headers = (), wait: int = 0) -> Response:
+    def _sign_in_form(
+        self, t: Language, status: int, text: str, back_to: str, more: Headers = (), wait: int = 0
+    ) -> Response:
         data = {"page": "sign-in", "wait": wait}
-        return self._draw(status, "sign-in.html", "Sign in", data, more, told=text, next=back_to, wait=wait)
+        return self._draw(t, status, "sign-in.html", t("sign_in"), data, _next(back_to), more, told=text, wait=wait)
 
-    def _notice(self, status: int, title: str, text: str, retry: float | None = None) -> Response:
+    def _notice(self, t: Language, status: int, name: str, address: str, retry: float | None = None) -> Response:
+        """A page that says one thing: the texts `name_title` and `name_text`."""
         more: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
         data = {"page": "notice", "retry": retry}
-        return self._draw(status, "notice.html", title, data, more, text=text, retry=retry)
+        title, text = t(f"{name}_title"), t(f"{name}_text")
+        return self._draw(t, status, "notice.html", title, data, address, more, text=text, retry=retry)
 
     def _draw(
-        self, status: int, template: str, title: str, data: dict[str, Any], more: Headers = (), **values: Any
+        self,
+        t: Language,
+        status: int,
+        template: str,
+        title: str,
+        data: dict[str, Any],
+        address: str,
+        more: Headers = (),
+        **values: Any,
     ) -> Response:
         nonce = secrets.token_urlsafe(12)
         body = self._environment.get_template(template).render(
             values,
+            t=t,
+            languages=_LANGUAGES,
+            next=address,
             title=title,
-            data=data,
+            data=data | {"lang": t.code, "words": self._words(t, data["page"])},
             nonce=nonce,
             css=self._assets.url("admin.css"),
             desk_css=self._assets.url("admin-desk.css"),
@@ -208,6 +238,12 @@ class DashboardPages:
         )
         policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
         return Response(status, body.encode(), HTML.encode(), (*_HEADERS, policy, *more))
+
+    @cache  # noqa: B019 (one of these pages is made for a worker, and lives as long as it does)
+    def _words(self, t: Language, page: str) -> dict[str, Words]:
+        """The texts that the scripts of a page use."""
+        scripts = self._assets.scripts("admin.js", *([f"admin-{page}.js"] if page in PAGES else []))
+        return t.words(*words_used(scripts.values(), t.names))
 
 
 def dashboard_operations(pages: DashboardPages) -> list[Operation]:
@@ -228,6 +264,13 @@ def dashboard_operations(pages: DashboardPages) -> list[Operation]:
     back = {"Location": "A page of the dashboard."}
     return [
         *(sheet(name, found) for name, found in PAGES.items()),
+        page(
+            f"POST {HOME}/language",
+            "Choose the language of the dashboard: a form with `lang`.",
+            slow=pages.speak,
+            answers={303: None},
+            sends={303: back | {"Set-Cookie": "The language."}},
+        ),
         page(
             f"POST {HOME}/sign-in",
             "Sign in to the dashboard: a form with `key`.",
@@ -258,8 +301,20 @@ def _actions() -> dict[str, list[str]]:
     return found | {"on_hold": on_hold}
 
 
-def _next(path: str) -> str:
+def _fields(request: Request) -> dict[str, str]:
+    """What a form sent."""
+    return dict(parse_qsl(bytes(request.body).decode("utf-8", "replace")))
+
+
+def _address(request: Request) -> str:
+    """The address of a page, to come back to it."""
+    query = request.query.decode("ascii", "replace")
+    return _next(f"{request.path}?{query}" if query else request.path)
+
+
+def _next(address: str) -> str:
     """The page to show after signing in. Only pages of the dashboard are allowed."""
+    path = address.partition("?")[0]
     inside = path == HOME or path.startswith(f"{HOME}/")
-    plain = all(33 <= ord(letter) < 127 and letter != "\\" for letter in path)
-    return path if inside and plain and not path.startswith(f"{HOME}/sign-") else HOME
+    plain = all(33 <= ord(letter) < 127 and letter != "\\" for letter in address)
+    return address if inside and plain and not path.startswith((f"{HOME}/sign-", f"{HOME}/language")) else HOME

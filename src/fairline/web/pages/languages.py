@@ -17,7 +17,22 @@ import msgspec
 from fairline.domain.branding import TEXTS
 from fairline.web.server.preferred_language import preferred
 
-__all__ = ["PLURALS", "Language", "Words", "catalogue", "preferred", "span_in_words"]
+__all__ = [
+    "PARTS",
+    "PLURALS",
+    "STAFF_PARTS",
+    "Language",
+    "Words",
+    "catalogue",
+    "preferred",
+    "span_in_words",
+    "staff_language",
+]
+
+#: The folders of `catalogues` whose words the pages of staff use, along with those of the visitors' pages, which are in
+#: `catalogues` itself. No two of them have the same name.
+STAFF_PARTS = ("staff",)
+PARTS = ("", *STAFF_PARTS)
 
 _RIGHT_TO_LEFT = {"ar"}
 _WALK_IN = "walk_in_"
@@ -59,11 +74,14 @@ class Language:
     """One language, with the texts that an operator has set in place of ours. A walk-in line has its own texts for some
     things: `walk_in_…` replaces the text without that prefix."""
 
-    def __init__(self, code: str, texts: dict[str, str] | None = None, *, walk_in: bool = False) -> None:
+    def __init__(
+        self, code: str, texts: dict[str, str] | None = None, *, walk_in: bool = False, parts: tuple[str, ...] = ("",)
+    ) -> None:
         self.code = code
         self.direction = "rtl" if code in _RIGHT_TO_LEFT else "ltr"
         self._own = texts or {}
-        self._words = catalogue(code) | (_walk_in_words(code) if walk_in else {})
+        self._words = {name: words for part in parts for name, words in catalogue(code, part).items()}
+        self._words |= _walk_in_words(code) if walk_in else {}
         self._words |= {name: found for name in TEXTS if (found := self._set(name))}
 
     def _set(self, name: str) -> str:
@@ -81,17 +99,22 @@ class Language:
             raise TypeError(f"{name} counts something")
         return _filled(words, values)
 
+    @property
+    def names(self) -> set[str]:
+        """The names of all texts."""
+        return set(self._words)
+
     def words(self, *names: str) -> dict[str, Words]:
         """The texts of some names, with all plural forms, for the page's script."""
         return {name: self._words[name] for name in names}
 
-    def count(self, name: str, n: int, shown: str | None = None) -> str:
+    def count(self, name: str, n: int, shown: str | None = None, **values: object) -> str:
         """A text that counts something, in the plural form for `n`."""
         forms = self._words[name]
         if isinstance(forms, str):
             raise TypeError(f"{name} counts nothing")
         form = forms.get(PLURALS[self.code](n), forms["other"])
-        return _filled(form, {"n": shown or self.number(n)})
+        return _filled(form, {"n": shown or self.number(n), **values})
 
     def number(self, n: int) -> str:
         """A number with the separators of the language."""
@@ -136,9 +159,15 @@ def _filled(words: str, values: dict[str, Any]) -> str:
 
 
 @cache
-def catalogue(code: str) -> dict[str, Words]:
-    """All texts of a language."""
-    file = files("fairline.web.pages") / "catalogues" / f"{code}.json"
+def staff_language(code: str) -> Language:
+    """A language as the pages of staff speak it."""
+    return Language(code, parts=PARTS)
+
+
+@cache
+def catalogue(code: str, part: str = "") -> dict[str, Words]:
+    """The texts of a language: those of the visitors' pages, or those of another part."""
+    file = files("fairline.web.pages") / "catalogues" / part / f"{code}.json"
     found: dict[str, Words] = msgspec.json.decode(file.read_bytes())
     return found
 

@@ -23,6 +23,8 @@ _ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
 #: How a script imports another one. Those of the dashboard import each other by their plain addresses, which the import
 #: map of its pages resolves; other pages have no import map.
 _IMPORT = re.compile(rb'(?<= from "\./)(?!admin)[\w-]+\.js(?=";)')
+#: What a script imports at once, and not only when it is wanted.
+_AT_ONCE = re.compile(r' from "\./([\w-]+\.js)";')
 #: How a style sheet takes in another one. A page loads one sheet: the text of the other one is put in its place.
 _TAKEN_IN = re.compile(rb'@import "\./([\w-]+\.css)";')
 #: An address with the digest of the content in it never answers anything else.
@@ -45,7 +47,7 @@ class Assets:
 
     def __init__(self) -> None:
         folder = files("fairline.web.pages") / "static"
-        contents = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+        self._contents = contents = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
         self._files = {name: _asset(name, _with_imports(name, contents)) for name in contents}
 
     def url(self, name: str) -> str:
@@ -55,6 +57,17 @@ class Assets:
     def modules(self, beginning: str) -> dict[str, str]:
         """An import map: from the plain addresses by which scripts import each other to those with a digest."""
         return {f"/static/{name}": self.url(name) for name in self._files if re.match(rf"{beginning}.*\.js$", name)}
+
+    def scripts(self, *names: str) -> dict[str, str]:
+        """The text of some scripts, and of all that they import at once."""
+        found: dict[str, str] = {}
+        left = [*names]
+        while left:
+            name = left.pop()
+            if name not in found:
+                found[name] = self._contents[name].decode()
+                left += _AT_ONCE.findall(found[name])
+        return found
 
     def version(self, *names: str) -> str:
         """A text that changes whenever one of these files or the server's version changes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fairline.domain.branding import LANGUAGES, spoken
+from fairline.web.cookies import LANGUAGE_COOKIE
 from fairline.web.server.http import Request
 
 
@@ -13,6 +14,13 @@ def preferred(request: Request) -> str:
     head = request.head
     asked = spoken(head.args.get("lang", "")) if head.query else None
     return asked or _accepted((head.header(b"accept-language") or b"")[:500])
+
+
+def chosen(request: Request) -> str:
+    """The language for a member of staff: the one asked for with `?lang=`, the one chosen on a page, or else the
+    browser's."""
+    asked = spoken(request.args.get("lang", "")) or spoken(request.cookies.get(LANGUAGE_COOKIE, ""))
+    return asked or preferred(request)
 
 
 @lru_cache(maxsize=256)

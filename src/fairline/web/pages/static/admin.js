@@ -3,6 +3,7 @@
 import { may, page } from "./admin-api.js";
 import { show, write } from "./admin-dom.js";
 import { frame } from "./admin-frame.js";
+import { count, t } from "./admin-text.js";
 
 const PAGES = {
   queues: () => import("./admin-queues.js"),
@@ -24,10 +25,7 @@ async function signIn() {
     button.disabled = true;
     const timer = setInterval(() => {
       left -= 1;
-      write(
-        message,
-        left > 0 ? `Too many tries from your address. Try again in ${left} seconds.` : "You can try again now.",
-      );
+      write(message, left > 0 ? count("too_many_tries", left) : t("try_again_now"));
       if (left <= 0) {
         clearInterval(timer);
         button.disabled = false;
@@ -45,11 +43,20 @@ function notice() {
   let left = page.retry;
   setInterval(() => {
     left -= 1;
-    write(show("retry"), left > 0 ? `Trying again in ${left} s.` : "Trying again.");
+    write(show("retry"), left > 0 ? count("trying_again_in", left) : t("trying_again"));
     if (left === 0) location.reload();
   }, 1000);
 }
 
+/** Another language leads back to the same place: a redirect keeps what follows the # in the address. */
+function speak() {
+  const form = document.querySelector(".languages");
+  form.addEventListener("submit", () => {
+    form.action += location.hash;
+  });
+}
+
+speak();
 if (page.page === "sign-in") signIn();
 else if (page.page === "notice") notice();
 else {
