@@ -13,7 +13,7 @@ SCREEN = {"width": 1920, "height": 1080}
 
 def a_walk_in_line(venue: Venue, name: str = "City Hall", prefix: str = "CH", **settings: object) -> Queue:
     """A queue that staff call people from."""
-    return venue.queue(**{"name": name, "ticket_prefix": prefix, "heartbeat_timeout_seconds": 0} | settings)
+    return venue.queue(**{"name": name, "ticket_prefix": prefix, "heartbeat_timeout_seconds": 0, "target_url": ""} | settings)
 
 
 def board_of(queues: Sequence[Queue], query: str = "") -> str:
@@ -64,6 +64,20 @@ def quiet(venue: Venue, someone: Person, query: str) -> Page:
     return _settled(someone, board_of([a_walk_in_line(venue, "Bürgeramt", "BA")], query))
 
 
+#: A shop's own colours: an accent that is hard to read on white, a background that is neither light nor dark.
+SHOP_COLOURS = {"accent_colour": "#f2b705", "background_colour": "#f6efe4"}
+LOGO = (
+    "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2064%2032'%3E%3Cpath%20"
+    "d='M2%2030%2018%204l10%2016%2010-12%2024%2022z'%20fill='%23b4235a'/%3E%3C/svg%3E"
+)
+
+
+def shop(venue: Venue, someone: Person, query: str) -> Page:
+    queue = a_walk_in_line(venue, "Alpine Repairs", "ALP", series=["A", "B"], logo=LOGO, **SHOP_COLOURS)
+    some_day(queue, 5)
+    return _settled(someone, board_of([queue], query))
+
+
 def two(venue: Venue, someone: Person, query: str) -> Page:
     queues = [a_walk_in_line(venue, "Passports", "P"), a_walk_in_line(venue, "Driving licences", "D")]
     for queue in queues:
@@ -102,6 +116,7 @@ BOARD_SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "busy": busy,
     "called": called,
     "quiet": quiet,
+    "shop": shop,
     "two": two,
     "six": six,
     "lost": lost,

@@ -25,7 +25,7 @@ from tests.browser.walk_in_line import WALK_IN_SCENES, errors, form, kiosk_taken
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 FOLDER, ADMIN_FOLDER, DESK_FOLDER = IMAGES / "waiting-page", IMAGES / "admin", IMAGES / "desk"
 FILM = IMAGES / "waiting.webp"
-BOARDS, WALK_IN = IMAGES / "board", IMAGES / "desk"
+BOARDS, WALK_IN = IMAGES / "board", IMAGES / "walk-in"
 SIZES: dict[str, ViewportSize] = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 800}}
 #: The dashboard is used on larger screens, and has more to show.
 ADMIN_SIZES: dict[str, ViewportSize] = SIZES | {"desktop": {"width": 1280, "height": 1090}}
@@ -48,7 +48,8 @@ SCREENS: list[tuple[str, str, str, dict[str, dict[str, int]]]] = [
     ("board-contrast", "busy", "theme=contrast", {"wall": WALL}),
     ("board-ar", "busy", "theme=light&lang=ar", {"wall": WALL}),
     ("board-called", "called", "theme=dark", {"wall": WALL, "phone": POCKET}),
-    ("board-quiet", "quiet", "theme=light&lang=de", {"wall": WALL}),
+    ("board-quiet", "quiet", "theme=light&lang=de", {"wall": WALL, "phone": POCKET}),
+    ("board-shop", "shop", "lang=en", {"wall": WALL, "phone": POCKET}),
     ("board-two", "two", "theme=dark", {"wall": WALL, "phone": POCKET}),
     ("board-six", "six", "theme=light", {"wall": WALL}),
     ("board-lost", "lost", "theme=light", {"wall": WALL}),

@@ -313,6 +313,17 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
         return tuple(field for field, ask in zip(_ASKED, asked, strict=True) if ask is _REQUIRED)
 
     @property
+    def needs_form(self) -> bool:
+        """Whether the queue gives places only through the form."""
+        return self.is_walk_in or bool(self.required)
+
+    @property
+    def has_join_form(self) -> bool:
+        """Whether anyone can take a place with the form: it is what a queue needs, and no site has to name its users
+        first."""
+        return self.needs_form and not self.require_user_token
+
+    @property
     def calendar(self) -> Calendar:
         """The calendar: the days and the opening hours."""
         return Calendar(self.time_zone, self.opening_hours, self.closed_dates)

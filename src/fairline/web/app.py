@@ -61,7 +61,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
         *board_operations(boards),
         *page_operations(
             HomePage(drawing),
-            BoardPages(context, boards, assets),
+            BoardPages(access, boards, assets),
             WaitingPages(access),
             ArrivalPages(access),
             JoinPages(access),

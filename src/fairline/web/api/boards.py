@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from hashlib import blake2b
 from urllib.parse import unquote
 
 from fairline.domain.estimate import Forecast
 from fairline.domain.queue import QueueId
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Status
 from fairline.errors import InvalidRequest
 from fairline.service.board import Board, BoardEntry, Calls, read_board
@@ -42,6 +44,8 @@ class Follower:
         self.changed = False
         """Whether there were events since."""
         self.answer: BoardAnswer | None = None
+        self.settings = QueueSettings()
+        """The settings of the queue when its board was read."""
         self.encoded = b""
         """The answer as JSON."""
 
@@ -65,7 +69,8 @@ class Follower:
     async def read_board(self) -> None:
         """Read the board: the current status of the tickets that were called."""
         self.changed = False
-        self.answer = _answer(await read_board(self._service, self._queue, self._calls))
+        board = await read_board(self._service, self._queue, self._calls)
+        self.answer, self.settings = _answer(board), board.settings
         self.encoded = encode(self.answer)
         self.read_at = time.monotonic()
 
@@ -142,7 +147,14 @@ def _answer(board: Board) -> BoardAnswer:
             )
             for shown in board.called
         ],
+        appearance=_appearance(settings),
     )
+
+
+def _appearance(settings: QueueSettings) -> str:
+    """A digest of what the page of the board has from the settings."""
+    shown = (settings.logo, settings.accent_colour, settings.background_colour, settings.has_join_form)
+    return blake2b(repr(shown).encode(), digest_size=8).hexdigest()
 
 
 def _serving(shown: BoardEntry) -> ServingAnswer:

@@ -189,6 +189,8 @@ class BoardAnswer(Struct, kw_only=True, frozen=True):
     """People who are called or served now, the last call first; at most 50."""
     called: list[CalledAnswer]
     """The last calls that still count, newest first; at most 8."""
+    appearance: str
+    """Changes with the colours, the logo and the way to join: a screen loads its page again then."""
 
 
 class TurnedAway(QueueAnswer, kw_only=True, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fairline.domain.queue_settings import QueueSettings
 
 #: The contrast that small text needs (WCAG 2.2, level AA), and a little more.
@@ -9,6 +11,8 @@ CONTRAST = 4.7
 _BLACK, WHITE, _INK = (0, 0, 0), (255, 255, 255), (20, 24, 31)
 #: The backgrounds in waiting.css.
 _LIGHT, _DARK = (255, 255, 255), (16, 19, 26)
+#: What a board says of a line that is stopped, before it is corrected.
+_LOST = (163, 36, 31)
 
 Colour = tuple[int, int, int]
 
@@ -18,8 +22,7 @@ def style(settings: QueueSettings) -> str:
     rules: list[str] = []
     background = parsed(settings.background_colour) if settings.background_colour else None
     if background:
-        is_dark = contrast(background, WHITE) >= contrast(background, _BLACK)
-        ink, scheme = (WHITE, "dark") if is_dark else (_readable(_INK, background), "light")
+        ink, scheme = (WHITE, "dark") if _on(background) == WHITE else (_readable(_INK, background), "light")
         soft, line = _mixed(ink, background, 0.25), _mixed(ink, background, 0.82)
         variables = f"color-scheme:{scheme};--back:{_hex(background)};--ink:{_hex(ink)}"
         rules.append(f":root{{{variables};--soft:{_hex(_readable(soft, background))};--line:{_hex(line)}}}")
@@ -31,10 +34,51 @@ def style(settings: QueueSettings) -> str:
     return "".join(rules)
 
 
+def board_style(queues: Mapping[str, QueueSettings]) -> str:
+    """The CSS variables of a board. Each queue has its accent colour. The screen has the background colour that they
+    share, unless its address names a theme; with the theme of strong contrast it has none of these colours."""
+    rules = [
+        f':root:not([data-theme="contrast"]) [data-queue="{queue}"]{{{_panel(parsed(settings.accent_colour))}}}'
+        for queue, settings in queues.items()
+        if settings.accent_colour
+    ]
+    backgrounds = {settings.background_colour for settings in queues.values()}
+    if len(backgrounds) == 1 and (shared := backgrounds.pop()):
+        rules.append(f":root:not([data-theme]){{{_wall(parsed(shared))}}}")
+    return "".join(rules)
+
+
+def _panel(accent: Colour) -> str:
+    """The panel with the number that is called now."""
+    on = _on(accent)
+    return f"--now:{_hex(accent)};--on-now:{_hex(on)};--on-now-soft:{_hex(_readable(_mixed(on, accent, 0.15), accent))}"
+
+
+def _wall(background: Colour) -> str:
+    """Everything around the panels."""
+    on = _on(background)
+    ink = WHITE if on == WHITE else _readable(_INK, background)
+    variables = {
+        "back": background,
+        # Away from the ink, so that what can be read on the background can be read on a card too.
+        "card": _mixed(background, _BLACK if on == WHITE else WHITE, 0.5),
+        "ink": ink,
+        "soft": _readable(_mixed(ink, background, 0.25), background),
+        "line": _mixed(ink, background, 0.7),
+        "lost": _readable(_LOST, background),
+    }
+    scheme = "dark" if on == WHITE else "light"
+    return ";".join((f"color-scheme:{scheme}", *(f"--{name}:{_hex(colour)}" for name, colour in variables.items())))
+
+
+def _on(background: Colour) -> Colour:
+    """Black or white, whichever can be read better on a colour."""
+    return WHITE if contrast(background, WHITE) >= contrast(background, _BLACK) else _BLACK
+
+
 def _accent(accent: Colour, background: Colour) -> str:
     shown = _readable(accent, background)
-    on = WHITE if contrast(shown, WHITE) >= contrast(shown, _BLACK) else _BLACK
-    return f":root{{--accent:{_hex(shown)};--on-accent:{_hex(on)}}}"
+    return f":root{{--accent:{_hex(shown)};--on-accent:{_hex(_on(shown))}}}"
 
 
 def _readable(colour: Colour, background: Colour) -> Colour:

@@ -94,10 +94,11 @@ class Drawing:
             body = self._environment.get_template("page.html").render(values)
         return _answer(status, body, nonce, ((b"x-fairline-state", content.state.encode()), *headers))
 
-    def draw_plain(self, template: str, values: dict[str, Any], status: int) -> Response:
-        """The answer with a built-in template, without the branding of a queue."""
-        body = self._environment.get_template(template).render(values)
-        return _answer(status, body, secrets.token_urlsafe(12))
+    def draw_plain(self, template: str, values: dict[str, Any], status: int, colours: str = "") -> Response:
+        """The answer with a built-in template that is not of one queue; `colours` is a style sheet."""
+        nonce = secrets.token_urlsafe(12)
+        body = self._environment.get_template(template).render({**values, "nonce": nonce, "colours": Markup(colours)})
+        return _answer(status, body, nonce)
 
     def draw_whole(
         self,

@@ -52,7 +52,7 @@ class WaitingPages(Pages):
             snapshot, settings = await self._service.snapshot(queue)
             if "taken" in request.args:
                 raise SessionTaken
-            if _needs_form(settings):
+            if settings.needs_form:
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
             if refusal := self._access.refusal_now(queue, settings, snapshot):
                 raise refusal
@@ -88,7 +88,7 @@ class WaitingPages(Pages):
         if answer is not None and answer.ticket_status.status in LIVE:
             return self._back(request, queue)
         _, settings = await self._service.snapshot(queue)
-        if _needs_form(settings):
+        if settings.needs_form:
             return see_other(form_url(queue, preferred(request)))
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
@@ -201,8 +201,3 @@ class WaitingPages(Pages):
         if answer.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
         return redirect_url(answer.settings.target_url, self._context.sessions.token(answer), back_to)
-
-
-def _needs_form(settings: QueueSettings) -> bool:
-    """Whether the queue gives places only through the form."""
-    return settings.is_walk_in or bool(settings.required)

@@ -97,6 +97,12 @@ class BoardStream:
             self._shown[queue] = board
             self.write(framed)
 
+    def away(self, queue: QueueId, framed: bytes) -> None:
+        """Say once that the board of a queue cannot be read. When it can be again, it is sent, changed or not."""
+        if self._shown[queue] and self._can_write():
+            self._shown[queue] = b""
+            self.write(framed)
+
     def keep_alive(self, now: float) -> None:
         """Send a keep-alive, so that both sides notice a dead connection; or end a stream that is old enough."""
         if now >= self.ends_at:
@@ -170,6 +176,9 @@ class BoardStreams:
                         screen.close()
                 except StoreError as error:
                     log.warning("boards.store_away", queue=queue, error=error.message)
+                    away = b"event: away\ndata: %b\n\n" % encode({"queue": queue})
+                    for screen in list(self._screens.get(queue, ())):
+                        screen.away(queue, away)
                 except Exception:
                     log.exception("boards.failed", queue=queue)
             self._keep_alive()

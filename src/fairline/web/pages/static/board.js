@@ -3,6 +3,7 @@
  * and keeps running for as long as it is left on: through restarts, outages and new versions.
  */
 
+import { fitNumber, fitRows } from "./board-fit.js";
 import { BoardSound } from "./board-sound.js";
 import { fill, formatter, timeLocale } from "./format.js";
 
@@ -24,6 +25,8 @@ const FIRST = 1_000,
   REFUSED = 4_000;
 /** The shortest time between two reloads for a new version, even if servers of two versions answer in turn. */
 const RENEW = 10 * 60_000;
+/** The shortest time between two looks for new colours. */
+const REPAINT = 5_000;
 /** How long a number that was just called stands out. */
 const FRESH = 12_000;
 /** The most rows in the lists. */
@@ -34,15 +37,11 @@ const waiting = (n) => (n > 0 ? count("board_waiting", n) : texts.board_waiting_
 // A test compares these with what the server writes.
 export { wait, waiting };
 
-/** A label in two parts: "RDEMO-000123" starts the same for everyone, so people look for the end. */
-export function parts(label) {
-  const at = label.lastIndexOf("-") + 1;
-  return [label.slice(0, at), label.slice(at)];
-}
+/** The number of a label, as it is called out, without what is the same for everyone: that of "RDEMO-A0012" is "A12". */
+export const short = (label) => label.slice(label.lastIndexOf("-") + 1).replace(/^(\D*)0+(?=\d)/, "$1");
 
 /** A label as it is spoken: "RDEMO-A0012" is "A 12". */
-export const spoken = (label) =>
-  parts(label)[1].replace(/^(\D*)0*(?=\d)/, (_, letters) => (letters ? `${letters} ` : ""));
+export const spoken = (label) => short(label).replace(/^(\D+)/, "$1 ");
 
 // Drawing
 
@@ -53,11 +52,32 @@ const say = (it, text) => {
 const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const copy = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 const page = part(document, "boards");
-const sections = new Map(queues.map((queue) => [queue, page.appendChild(copy("board"))]));
+const sections = new Map(queues.map((queue) => [queue, page.appendChild(frame(queue))]));
 
 const sound = new BoardSound(document.querySelector('[data-do="sound"]'), data.lang, texts);
 
+/** The part of the screen that a queue has. */
+function frame(queue) {
+  const section = copy("board");
+  section.dataset.queue = queue;
+  part(section, "logo").addEventListener("load", () => fit(section));
+  return section;
+}
+
+/** Each part with its logo and its QR code. Both are missing while the store is away. */
+function paint() {
+  [...sections.values()].forEach((section, i) => {
+    const { [i]: logo } = data.logos,
+      { [i]: code } = data.codes;
+    part(section, "logo").src = logo ?? "";
+    part(section, "logo").hidden = !logo;
+    part(section, "code").src = code?.picture ?? "";
+    say(part(section, "address"), code?.address ?? "");
+  });
+}
+
 function draw(board) {
+  away.delete(board.queue);
   const section = sections.get(board.queue);
   if (!section) return;
   const [now, ...others] = board.serving;
@@ -67,6 +87,8 @@ function draw(board) {
   say(part(section, "stopped"), stopped ?? (board.open ? "" : texts.closed_title));
   part(section, "stopped").hidden = !stopped && board.open;
   drawNow(section, now);
+  const join = part(section, "join");
+  join.hidden = Boolean(now || !board.open || board.status === "maintenance") || !part(section, "address").textContent;
   const past = board.called.filter(({ label }) => !shown.has(label));
   const rows = Math.max(2, MOST_ROWS - Math.min(2, past.length));
   drawList(section, "serving", others.slice(0, rows));
@@ -75,23 +97,18 @@ function draw(board) {
   say(part(section, "waiting"), waiting(board.queue_length));
   part(section, "wait-box").hidden = Boolean(stopped) || !board.open || !board.estimated_wait_range;
   say(part(section, "wait"), wait(board.estimated_wait_range));
+  document.body.classList.remove("blank");
   fit(section);
   hear(board);
+  appearances.set(board.queue, board.appearance);
 }
 
 function drawNow(section, now) {
-  const call = part(section, "call"),
-    [prefix, tail] = parts(now?.label ?? "");
-  const [zeros] = tail.match(/^0*(?=\d)/) ?? [""];
-  const shown = [prefix.replace(/-$/, ""), zeros, tail.slice(zeros.length)];
-  call.querySelectorAll(".prefix, .number span").forEach((it, i) => {
-    say(it, shown[i]);
-  });
-  call.style.setProperty("--letters", String(Math.max(4, tail.replace(/[^\d]/g, "WW").length)));
-  call.hidden = !now;
+  say(part(section, "number"), now ? short(now.label) : "");
+  say(part(section, "printed"), now?.label ?? "");
   say(part(section, "desk"), now?.desk ?? "");
+  for (const name of ["call", "caption", "printed-box"]) part(section, name).hidden = !now;
   part(section, "desk").hidden = !now?.desk;
-  part(section, "caption").hidden = !now;
   part(section, "nobody").hidden = Boolean(now);
 }
 
@@ -103,28 +120,20 @@ function drawList(section, name, rows) {
   list.replaceChildren(
     ...rows.map(({ label, desk }) => {
       const row = copy("row");
-      row.firstElementChild.textContent = label;
+      row.firstElementChild.textContent = short(label);
       row.lastElementChild.textContent = desk ?? "";
       return row;
     }),
   );
 }
 
-/** Hide the rows that do not fit: first those of earlier calls, then those at the desks. */
+/** Earlier calls are hidden before those at the desks. */
 function fit(section) {
-  const lists = section.querySelector(".lists");
-  const boxes = ["called", "serving"].map((name) => [part(section, `${name}-box`), [...part(section, name).children]]);
-  for (const [box, rows] of boxes) {
-    box.hidden = rows.length === 0;
-    for (const row of rows) row.hidden = false;
-  }
-  for (const [box, rows] of boxes) {
-    for (const row of rows.reverse()) {
-      if (lists.scrollHeight <= lists.clientHeight + 1) return;
-      row.hidden = true;
-      box.hidden = row === rows.at(-1);
-    }
-  }
+  fitRows(
+    section.querySelector(".lists"),
+    ["called", "serving"].map((name) => part(section, `${name}-box`)),
+  );
+  fitNumber(part(section, "call"));
 }
 
 // New calls
@@ -177,15 +186,22 @@ function callOut(board, { label, desk }) {
 
 // The connection
 
+/** When the server last said something, and when what is on the screen was last known to be so. */
+let heardAt = Date.now(),
+  knownAt = heardAt;
 let source,
   tries = 0,
-  heardAt = Date.now(),
-  awaySince = 0,
+  failedSince = 0,
   retry;
+/** The queues that the server cannot read now, and how each looked on its last board. */
+const away = new Set(),
+  appearances = new Map();
+let paintedAt = 0;
 
 function heard() {
   heardAt = Date.now();
-  awaySince = tries = 0;
+  if (!away.size) knownAt = heardAt;
+  failedSince = tries = 0;
   drawLink();
 }
 
@@ -198,12 +214,16 @@ function connect() {
   const on = (type, act) =>
     opened.addEventListener(type, (event) => {
       if (opened !== source) return;
-      heard();
       act(JSON.parse(event.data));
+      heard();
     });
   on("hello", ({ version }) => renew(version));
   on("board", draw);
   on("alive", () => {});
+  on("away", ({ queue }) => {
+    away.add(queue);
+    missed.add(queue);
+  });
   opened.onerror = () => {
     if (opened === source) again();
   };
@@ -231,11 +251,11 @@ async function ask() {
       if (!answer.ok) throw new Error(String(answer.status));
       draw(await answer.json());
     }
-    heardAt = Date.now();
-    awaySince = 0;
+    heardAt = knownAt = Date.now();
+    failedSince = 0;
     return true;
   } catch {
-    awaySince ||= Date.now();
+    failedSince ||= Date.now();
     for (const queue of queues) missed.add(queue);
     return false;
   } finally {
@@ -261,11 +281,40 @@ async function renew(version) {
   return false;
 }
 
+/** Take the colours, the logos and the codes from the page as it is now, if they have changed or were not known before.
+ *  A reload would do it too, but it turns the sound off in most browsers. */
+async function repaint() {
+  const drawn = new Map(data.boards.map((board) => [board.queue, board.appearance]));
+  const old = [...appearances].some(([queue, appearance]) => drawn.get(queue) !== appearance);
+  if (!old || Date.now() - paintedAt < REPAINT) return;
+  paintedAt = Date.now();
+  try {
+    const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(8_000) });
+    if (!answer.ok) return;
+    const newer = new DOMParser().parseFromString(await answer.text(), "text/html");
+    Object.assign(data, JSON.parse(newer.getElementById("fairline").textContent), { version: data.version });
+    document.querySelector("style").textContent = newer.querySelector("style").textContent;
+    paint();
+    for (const board of data.boards) draw(board);
+  } catch {
+    /* tried again a little later */
+  }
+}
+
 function drawLink() {
-  const now = Date.now();
-  const lost = now - heardAt > UNHEARD || (awaySince && now - awaySince > LOST);
-  say(part(document, "lost"), lost ? fill(texts.board_lost, { time: clock.format(heardAt) }) : "");
+  const now = Date.now(),
+    blank = document.body.classList.contains("blank");
+  const lost = blank || away.size || now - heardAt > UNHEARD || (failedSince && now - failedSince > LOST);
+  const outage = part(document, "outage");
+  say(part(document, "lost"), blank ? texts.board_trouble : fill(texts.board_lost, { time: clock.format(knownAt) }));
+  say(part(document, "lost-text"), blank ? texts.board_trouble_text : texts.board_lost_text);
+  const changes = outage.hidden === Boolean(lost);
+  outage.hidden = !lost;
   document.body.classList.toggle("away", Boolean(lost));
+  for (const section of sections.values()) {
+    say(part(section, "caption"), lost ? texts.board_called : texts.board_serving);
+    if (changes) fit(section);
+  }
 }
 
 /** Runs every second. If the machine slept, or the connection died silently, it connects again. */
@@ -273,6 +322,7 @@ function tick() {
   say(part(document, "clock"), clock.format(Date.now()));
   if (source && Date.now() - heardAt > SILENCE && retry === undefined) again();
   drawLink();
+  repaint();
 }
 
 /** There is no such queue yet, or the address is wrong: check now and then whether that is still so. */
@@ -285,7 +335,8 @@ async function checkAgain() {
 
 function begin() {
   page.dataset.count = String(queues.length);
-  for (const [queue, section] of sections) say(part(section, "name"), queue);
+  document.body.classList.add("blank");
+  paint();
   for (const board of data.boards) draw(board);
   sound.offer();
   tick();
