@@ -13,7 +13,9 @@ SCREEN = {"width": 1920, "height": 1080}
 
 def a_walk_in_line(venue: Venue, name: str = "City Hall", prefix: str = "CH", **settings: object) -> Queue:
     """A queue that staff call people from."""
-    return venue.queue(**{"name": name, "ticket_prefix": prefix, "heartbeat_timeout_seconds": 0, "target_url": ""} | settings)
+    return venue.queue(
+        **{"name": name, "ticket_prefix": prefix, "heartbeat_timeout_seconds": 0, "target_url": ""} | settings
+    )
 
 
 def board_of(queues: Sequence[Queue], query: str = "") -> str:

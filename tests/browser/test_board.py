@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -44,8 +46,8 @@ def board(page: Page, queue: Queue) -> Any:
 
 def calls(page: Page, label: str, desk: str) -> None:
     """The screen calls a number to a desk, soon."""
-    prefix, _, tail = label.partition("-")
-    expect(page.locator(".call")).to_have_text(f"{prefix}{tail}")
+    expect(page.locator(".call")).to_have_text(str(int(label.rpartition("-")[2])))
+    expect(page.locator(".printed")).to_have_text(f"Ticket {label}")
     expect(page.locator(".desk")).to_have_text(desk)
 
 
@@ -71,7 +73,7 @@ def test_a_call_a_recall_a_return_and_a_no_show_are_seen_within_a_second(venue: 
     calls(page, "RCH-000001", "Desk 1")
     queue.call(desk="Desk 2")
     calls(page, "RCH-000002", "Desk 2")
-    rows(page, "serving").to_have_text(["RCH-000001Desk 1"])
+    rows(page, "serving").to_have_text(["1Desk 1"])
     expect(page.get_by_text("4 people waiting")).to_be_visible()
     queue.act(1, "recall")
     calls(page, "RCH-000001", "Desk 1")
@@ -82,7 +84,7 @@ def test_a_call_a_recall_a_return_and_a_no_show_are_seen_within_a_second(venue: 
     queue.act(2, "no-show")
     expect(page.get_by_text("Please wait until your number is called")).to_be_visible()
     finish(queue, "Desk 4")
-    rows(page, "called").to_have_text(["RCH-000001Desk 4"])
+    rows(page, "called").to_have_text(["1Desk 4"])
     queue.set(status="paused")
     expect(page.get_by_text("The line is paused")).to_be_visible()
 
@@ -148,15 +150,15 @@ def test_two_queues_share_one_screen(venue: Venue, come: NewPerson) -> None:
     page.get_by_role("button", name="Ton einschalten").click()
     left.call(desk="Desk 1")
     right.call(desk="Desk 2")
-    expect(board(page, left).locator(".call")).to_have_text("RP000001")
-    expect(board(page, right).locator(".call")).to_have_text("RT000001")
+    expect(board(page, left).locator(".call")).to_have_text("1")
+    expect(board(page, right).locator(".call")).to_have_text("1")
     expect(board(page, right).locator(".line")).to_contain_text("2 Personen warten")
     assert spoken(page, 2) == [["Passports. Nummer 1, Desk 1", "de"], ["Taxes. Nummer 1, Desk 2", "de"]]
     streams = [request for request in someone.requests if request.url.endswith("/board/stream")]
     assert len(streams) == 1, "one connection for all queues of a screen"
 
 
-@pytest.mark.parametrize("scene", ["called", "quiet", "two"])
+@pytest.mark.parametrize("scene", ["called", "quiet", "two", "shop", "lost"])
 def test_a_board_keeps_nobody_out(venue: Venue, come: NewPerson, scene: str) -> None:
     page = BOARD_SCENES[scene](venue, come(bypass_csp=True, viewport=SCREEN), "")
     page.emulate_media(reduced_motion="reduce")
@@ -169,17 +171,108 @@ def test_a_board_keeps_nobody_out(venue: Venue, come: NewPerson, scene: str) -> 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
 
 
+def style_of(page: Page, selector: str, name: str) -> str:
+    """A computed style of the first such element."""
+    found: str = page.eval_on_selector(selector, "(it, name) => getComputedStyle(it)[name]", name)
+    return found
+
+
+def size(page: Page, selector: str) -> float:
+    """The size of the letters."""
+    return float(style_of(page, selector, "fontSize").removesuffix("px"))
+
+
 def test_the_number_called_can_be_read_across_the_room(venue: Venue, come: NewPerson) -> None:
     page = BOARD_SCENES["busy"](venue, come(viewport=SCREEN), "")
-
-    def size(selector: str) -> float:
-        found: float = page.eval_on_selector(selector, "it => parseFloat(getComputedStyle(it).fontSize)")
-        return found
-
     # On a 43-inch screen a pixel is half a millimetre; letters of 25 mm are read at five metres.
-    assert size(".number") > 250
-    assert size(".desk") > 100
-    assert min(size("li"), size(".line")) > 48
+    assert size(page, ".number") > 450
+    assert size(page, ".desk") > 100
+    assert min(size(page, "li"), size(page, ".line")) > 48
+
+
+def test_a_number_is_short_whatever_its_series(venue: Venue, come: NewPerson) -> None:
+    queue = a_walk_in_line(venue, series=["A", "1B"])
+    for series in ("A", "1B"):
+        queue.others(12, series=series)
+    page = come(viewport=SCREEN).tab(board_of([queue]))
+    queue.call(12)
+    expect(page.locator(".call")).to_have_text("A12")
+    queue.call()
+    expect(page.locator(".call")).to_have_text("1B1")
+    expect(page.locator(".printed")).to_have_text("Ticket RCH-1B0001")
+    assert page.evaluate("""async () => {
+        const {short, spoken} = await import(document.querySelector("script[type=module]").src);
+        return ["RCH-000120", "RCH-A0012", "R-1B0003", "RCH-000000"].map((label) => [short(label), spoken(label)]);
+    }""") == [["120", "120"], ["A12", "A 12"], ["1B3", "1B 3"], ["0", "0"]]
+
+
+def test_a_board_wears_the_colours_of_the_shop_and_follows_a_change(venue: Venue, come: NewPerson) -> None:
+    someone = come(viewport=SCREEN)
+    page = BOARD_SCENES["shop"](venue, someone, "")
+
+    assert style_of(page, ".now", "backgroundColor") == "rgb(242, 183, 5)"
+    assert style_of(page, ".number", "color") == "rgb(0, 0, 0)", "white could not be read on it"
+    assert style_of(page, "body", "backgroundColor") == "rgb(246, 239, 228)"
+    expect(page.locator(".logo")).to_be_visible()
+    loads: list[Page] = []
+    page.on("load", lambda loaded: loads.append(loaded))
+    queue = Queue(venue.server, venue.http, page.url.partition("/board/")[2].rstrip("?"))
+    queue.set(accent_colour="#0a3d2e", logo="")
+    eventually(lambda: style_of(page, ".now", "backgroundColor") == "rgb(10, 61, 46)", "the new colour")
+    assert style_of(page, ".number", "color") == "rgb(255, 255, 255)"
+    expect(page.locator(".logo")).to_be_hidden()
+    assert loads == [], "a reload would turn the sound off"
+    page.goto(f"{page.url}theme=contrast")
+    assert style_of(page, ".now", "backgroundColor") == "rgb(0, 0, 0)"
+
+
+def test_where_nobody_is_called_a_code_leads_to_the_form(venue: Venue, come: NewPerson) -> None:
+    queue = a_walk_in_line(venue)
+    page = come(viewport=SCREEN).tab(board_of([queue]))
+    code = page.locator(".join")
+    expect(code).to_contain_text("Scan to take a number")
+    expect(code).to_contain_text(queue.form_url.partition("://")[2])
+    assert page.eval_on_selector(".join img", "it => it.decode().then(() => it.naturalWidth)") > 0
+    queue.set(status="maintenance")
+    expect(code).to_be_hidden()
+    queue.set(status="active")
+    expect(code).to_be_visible()
+    queue.others(1)
+    queue.call()
+    expect(code).to_be_hidden()
+    queue.act(1, "no-show")
+    expect(code).to_be_visible()
+    queue.set(require_user_token=True)
+    expect(code).to_be_hidden()
+
+
+def test_an_outage_of_the_store_is_read_across_the_room(venue: Venue, come: NewPerson) -> None:
+    queue = a_walk_in_line(venue, accent_colour="#0a3d2e")
+    queue.others(2)
+    someone = come(viewport=SCREEN)
+    page = someone.tab(board_of([queue]))
+    queue.call(desk="Desk 1")
+    calls(page, "RCH-000001", "Desk 1")
+    store = venue.server.store_pid()
+    os.kill(store, signal.SIGSTOP)
+    try:
+        outage = page.get_by_role("alert")
+        expect(outage).to_contain_text("No connection since")
+        expect(outage).to_contain_text("Please ask at the desk")
+        assert min(size(page, ".outage"), size(page, ".since")) >= 48
+        assert size(page, ".number") < 300, "what was called before does not shout"
+        expect(page.locator(".line")).to_be_hidden()
+        fresh = someone.tab(board_of([queue]))
+        expect(fresh.get_by_role("alert")).to_contain_text("No connection yet")
+        assert queue.name not in fresh.inner_text("body"), "nobody in the room knows its id"
+    finally:
+        os.kill(store, signal.SIGCONT)
+    for screen in (page, fresh):
+        expect(screen.get_by_role("alert")).to_be_hidden()
+        calls(screen, "RCH-000001", "Desk 1")
+    eventually(
+        lambda: "10, 61, 46" in style_of(fresh, ".now", "backgroundColor"), "the colours come with the connection"
+    )
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -215,7 +308,7 @@ def test_without_a_stream_the_board_asks_by_itself(venue: Venue, come: NewPerson
     page = someone.tab(board_of([queue]))
     queue.call(desk="Desk 1")
     expect(page.locator(".desk")).to_have_text("Desk 1")
-    expect(page.locator(".lost")).to_have_text("")
+    expect(page.locator(".outage")).to_be_hidden()
 
 
 def test_a_new_version_of_the_server_is_taken_up_once(venue: Venue, come: NewPerson) -> None:
@@ -261,7 +354,7 @@ def test_a_restart_under_the_board_is_survived_with_the_truth(venue: Venue, come
     spoken(page, 1)
 
     venue.server.stop()
-    expect(page.locator(".lost")).to_contain_text("No connection since")
+    expect(page.locator(".outage")).to_contain_text("No connection since")
     calls(page, "RCH-000001", "Desk 1")  # what was known last stays
     venue.server.start()
     queue.act(1, "no-show")
@@ -269,7 +362,7 @@ def test_a_restart_under_the_board_is_survived_with_the_truth(venue: Venue, come
     queue.others(3)
     expect(page.locator(".desk")).to_have_text("Desk 2")
     expect(page.get_by_text("6 people waiting")).to_be_visible()
-    expect(page.locator(".lost")).to_have_text("")
+    expect(page.locator(".outage")).to_be_hidden()
     rows(page, "serving").to_have_count(0)
     assert [words for words, _ in spoken(page, 2)] == ["Number 1, Desk 1", "Number 2, Desk 2"]
     queue.call(desk="Desk 3")

@@ -38,10 +38,10 @@ const waiting = (n) => (n > 0 ? count("board_waiting", n) : texts.board_waiting_
 export { wait, waiting };
 
 /** The number of a label, as it is called out, without what is the same for everyone: that of "RDEMO-A0012" is "A12". */
-export const short = (label) => label.slice(label.lastIndexOf("-") + 1).replace(/^(\D*)0+(?=\d)/, "$1");
+export const short = (label) => label.slice(label.lastIndexOf("-") + 1).replace(/^(.*[A-Z])?0+(?=\d)/, "$1");
 
 /** A label as it is spoken: "RDEMO-A0012" is "A 12". */
-export const spoken = (label) => short(label).replace(/^(\D+)/, "$1 ");
+export const spoken = (label) => short(label).replace(/^.*[A-Z]/, "$& ");
 
 // Drawing
 
@@ -291,9 +291,10 @@ async function repaint() {
   try {
     const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(8_000) });
     if (!answer.ok) return;
-    const newer = new DOMParser().parseFromString(await answer.text(), "text/html");
-    Object.assign(data, JSON.parse(newer.getElementById("fairline").textContent), { version: data.version });
-    document.querySelector("style").textContent = newer.querySelector("style").textContent;
+    const newer = await answer.text();
+    const within = (start) => newer.split(start)[1].replace(/^[^>]*>/, "").split("</")[0];
+    Object.assign(data, JSON.parse(within('id="fairline"')), { version: data.version });
+    document.querySelector("style").textContent = within("<style");
     paint();
     for (const board of data.boards) draw(board);
   } catch {
