@@ -214,8 +214,8 @@ def test_a_board_wears_the_colours_of_the_shop_and_follows_a_change(venue: Venue
     assert style_of(page, ".number", "color") == "rgb(0, 0, 0)", "white could not be read on it"
     assert style_of(page, "body", "backgroundColor") == "rgb(246, 239, 228)"
     expect(page.locator(".logo")).to_be_visible()
-    loads: list[Page] = []
-    page.on("load", lambda loaded: loads.append(loaded))
+    loads: list[str] = []
+    page.on("load", lambda loaded: loads.append(loaded.url))
     queue = Queue(venue.server, venue.http, page.url.partition("/board/")[2].rstrip("?"))
     queue.set(accent_colour="#0a3d2e", logo="")
     eventually(lambda: style_of(page, ".now", "backgroundColor") == "rgb(10, 61, 46)", "the new colour")

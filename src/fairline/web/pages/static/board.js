@@ -292,7 +292,11 @@ async function repaint() {
     const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(8_000) });
     if (!answer.ok) return;
     const newer = await answer.text();
-    const within = (start) => newer.split(start)[1].replace(/^[^>]*>/, "").split("</")[0];
+    const within = (start) =>
+      newer
+        .split(start)[1]
+        .replace(/^[^>]*>/, "")
+        .split("</")[0];
     Object.assign(data, JSON.parse(within('id="fairline"')), { version: data.version });
     document.querySelector("style").textContent = within("<style");
     paint();
