@@ -41,6 +41,7 @@ from fairline.web.pages.routes import page_operations
 from fairline.web.pages.waiting import WaitingPages
 from fairline.web.server.asgi import Adapter, Scope, request_of, respond
 from fairline.web.server.assets import Assets
+from fairline.web.server.compression import compressed
 from fairline.web.server.cors import Cors
 from fairline.web.server.http import Request
 from fairline.web.server.operations import Operation
@@ -72,7 +73,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     if metrics is not None:
         rows += metrics_operations(MetricsPage(context.service, metrics))
     rows += description_operations(Docs(rows, assets, context.settings.public_url), assets)
-    return [context.origins.guarded(strict(row)) for row in rows]
+    return [context.origins.guarded(compressed(strict(row))) for row in rows]
 
 
 class AsgiApplication:

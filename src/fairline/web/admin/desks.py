@@ -11,6 +11,7 @@ from fairline.store import DeskState, DeskTallies, DeskTotals, Role
 from fairline.web.admin.operator_call import Call, OperatorCalls
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import Strict, moment
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 
@@ -121,6 +122,7 @@ class Desks(OperatorCalls):
                 "What each desk did, in total and by hour.",
                 self.stats,
                 {200: DeskStats},
+                compression=Compression.EACH,
             ),
         ]
 

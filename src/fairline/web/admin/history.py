@@ -13,6 +13,7 @@ from fairline.web.admin.queue_wire import AdminQueue
 from fairline.web.admin.queues import expected_version, queue_answer
 from fairline.web.admin.wire import Nothing, Version, limit_query
 from fairline.web.api.wire import moment
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation, Query
 
@@ -57,6 +58,7 @@ class History(OperatorCalls):
                 "Who changed which settings and when, newest first.",
                 self.all,
                 {200: RevisionList},
+                compression=Compression.EACH,
                 query=(
                     Query("before", Version, "only versions before this one: the cursor of the page before"),
                     limit_query(REVISIONS, USUAL_REVISIONS),

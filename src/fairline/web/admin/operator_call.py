@@ -21,6 +21,7 @@ from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import NO_STORE, Outcome, Pending, Request, Response, Running, Sent
 from fairline.web.server.operations import Operation, Query
 
@@ -127,6 +128,7 @@ class Operators:
         headers: tuple[str, ...] = (),
         also: tuple[str, ...] = (),
         streams: bool = False,
+        compression: Compression = Compression.NEVER,
     ) -> Operation:
         """One operation, such as 'GET /queues/{queue}', for keys of this role and above. An operation that may answer
         with a stream runs on the fast path, which ends its streams when the server stops."""
@@ -154,6 +156,7 @@ class Operators:
             headers=headers,
             also=also,
             role=role,
+            compression=compression,
         )
 
 

@@ -17,6 +17,7 @@ from fairline.store import Configured, Role
 from fairline.web.admin.operator_call import BASE, DONE, Call, OperatorCalls, Operators
 from fairline.web.admin.queue_wire import AdminQueue, NewQueue, QueueChanges, QueueList, Say, Stock, UserTokenKey
 from fairline.web.pages.drawing import Drawing
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Headers, Response, private
 from fairline.web.server.operations import Operation
 
@@ -38,7 +39,14 @@ class Queues(OperatorCalls):
         one = {200: AdminQueue}
         changed, invalid = ("settings_changed", "invalid_settings"), ("invalid_settings",)
         return [
-            self._row(Role.VIEWER, "GET /queues", "All queues with their settings.", self.all, {200: QueueList}),
+            self._row(
+                Role.VIEWER,
+                "GET /queues",
+                "All queues with their settings.",
+                self.all,
+                {200: QueueList},
+                compression=Compression.EACH,
+            ),
             self._row(
                 Role.ADMIN,
                 "POST /queues",
@@ -48,7 +56,14 @@ class Queues(OperatorCalls):
                 takes=NewQueue,
                 problems=("queue_exists", *invalid),
             ),
-            self._row(Role.VIEWER, "GET /queues/{queue}", "One queue with its settings.", self.one, one),
+            self._row(
+                Role.VIEWER,
+                "GET /queues/{queue}",
+                "One queue with its settings.",
+                self.one,
+                one,
+                compression=Compression.EACH,
+            ),
             self._row(
                 Role.OPERATOR,
                 "PATCH /queues/{queue}",

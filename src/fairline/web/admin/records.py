@@ -22,6 +22,7 @@ from fairline.web.admin.streams import (
     wants_stream,
 )
 from fairline.web.admin.wire import Cursor, limit_query
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Connection, Response, Sent, Takeover, encode, private
 from fairline.web.server.operations import Operation, Query
 from fairline.web.streams.open_streams import HEADERS, KEEP_ALIVE_SECONDS
@@ -48,6 +49,7 @@ class Records(OperatorCalls):
                 "The statistics of a queue by hour.",
                 self.hourly,
                 {200: HourList},
+                compression=Compression.EACH,
             ),
             self._row(
                 Role.VIEWER,

@@ -14,6 +14,7 @@ from fairline.web.admin.report_csv import CSV, csv_by_desk, csv_by_hour, downloa
 from fairline.web.admin.report_page import HTML, ReportPage
 from fairline.web.admin.report_span import day_in_query, hours_in_query
 from fairline.web.admin.report_wire import ReportAnswer, report_answer
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation, Query
 
@@ -38,6 +39,7 @@ class Reports(OperatorCalls):
                 "The report of an event, in total and by hour: as JSON, as CSV, or as a page to print.",
                 self.report,
                 {200: ReportAnswer},
+                compression=Compression.EACH,
                 query=(
                     Query(
                         "day",

@@ -19,6 +19,7 @@ from fairline.store import Point, Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import moment
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation, Query
 
@@ -139,6 +140,7 @@ class Series(OperatorCalls):
                 "The statistics of a queue over the last hour, six hours or day.",
                 self.series,
                 {200: SeriesAnswer},
+                compression=Compression.EACH,
                 query=(
                     Query(
                         "range", Range, "how far back: 60 points of one minute, 72 of five minutes, or 96 of fifteen"

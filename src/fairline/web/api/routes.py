@@ -31,6 +31,7 @@ from fairline.web.api.wire import (
 from fairline.web.description.page import HTML, Docs
 from fairline.web.metrics.page import MEDIA, MetricsPage
 from fairline.web.server.assets import Assets
+from fairline.web.server.compression import Compression
 from fairline.web.server.operations import (
     EVENT_STREAM,
     JOIN_REFUSALS,
@@ -226,6 +227,7 @@ def board_operations(boards: Boards) -> list[Operation]:
             "GET /api/v1/queues/{queue}/board",
             "The board of a queue: labels and desks, the same for everyone.",
             group="public",
+            compression=Compression.EACH,
             slow=boards.board,
             answers={200: BoardAnswer},
             problems=("queue_not_found",),
@@ -245,14 +247,20 @@ def board_operations(boards: Boards) -> list[Operation]:
 def metrics_operations(page: MetricsPage) -> list[Operation]:
     """The call of Prometheus."""
     about = "Metrics for Prometheus: of all queues, and of all workers of this server."
-    return [_server("GET /metrics", about, slow=page.metrics, media=MEDIA)]
+    return [_server("GET /metrics", about, slow=page.metrics, media=MEDIA, compression=Compression.EACH)]
 
 
 def description_operations(docs: Docs, assets: Assets) -> list[Operation]:
     """The description of all calls, and the static files of the pages."""
     openapi = {200: dict[str, Any]}
     return [
-        _server("GET /docs", "This page.", slow=docs.page, media=HTML, any_query=True),
-        _server("GET /openapi.json", "All calls as OpenAPI 3.1.", slow=docs.openapi, answers=openapi),
+        _server("GET /docs", "This page.", slow=docs.page, media=HTML, any_query=True, compression=Compression.ONCE),
+        _server(
+            "GET /openapi.json",
+            "All calls as OpenAPI 3.1.",
+            slow=docs.openapi,
+            answers=openapi,
+            compression=Compression.ONCE,
+        ),
         _server("GET /static/{name}", "The files of the pages.", slow=assets.file, media="text/css", any_query=True),
     ]

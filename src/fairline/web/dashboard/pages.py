@@ -42,6 +42,7 @@ from fairline.web.dashboard.script_words import words_used
 from fairline.web.description.page import HTML
 from fairline.web.pages.languages import Language, Words, catalogue, staff_language
 from fairline.web.server.assets import Assets
+from fairline.web.server.compression import Compression
 from fairline.web.server.http import Headers, Request, Response, cookie
 from fairline.web.server.operations import Operation
 from fairline.web.server.preferred_language import chosen
@@ -258,6 +259,7 @@ def dashboard_operations(pages: DashboardPages) -> list[Operation]:
             f"GET {found.path}",
             f"The dashboard: {found.title.lower()}. Without a session, the sign-in form.",
             slow=show,
+            compression=Compression.EACH,
             problems=("queue_not_found",) if "{queue}" in found.path else (),
         )
 

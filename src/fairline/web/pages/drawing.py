@@ -125,6 +125,8 @@ class Drawing:
             "nonce": nonce,
             "colours": Markup(style(settings)) if settings else "",
             "css": self._assets.url("waiting.css"),
+            # Someone who comes for the first time has no style sheet yet: it saves them a round trip.
+            "inline_css": Markup(self._assets.text("waiting.css")) if content.state == "joining" else "",
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
             "format_script": self._assets.url("format.js"),

@@ -15,6 +15,7 @@ from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
 from fairline.web.pages.qr_codes import COLOUR, LARGEST, SMALLEST, USUAL
 from fairline.web.pages.waiting import WaitingPages
+from fairline.web.server.compression import Compression
 from fairline.web.server.operations import JOIN_REFUSALS, TOKEN_COOKIE, UNNAMED, Operation, Query
 
 _Colour = Annotated[str, Meta(pattern=f"^({COLOUR.pattern})?$")]
@@ -38,6 +39,7 @@ def page_operations(
             "GET /",
             "What this server is, for a browser; 404 for a program.",
             slow=home.show,
+            compression=Compression.EACH,
             problems=("not_found",),
             store=False,
         ),
@@ -45,6 +47,7 @@ def page_operations(
             "GET /board/{queues}",
             "The board: the screen at the desks, of one queue or several.",
             slow=board.show,
+            compression=Compression.EACH,
             query=(_LANGUAGE, Query("theme", str, "`light`, `dark` or `contrast`; otherwise the browser's")),
             problems=("queue_not_found", "invalid_request"),
         ),
@@ -61,6 +64,7 @@ def _waiting(waiting: WaitingPages) -> list[Operation]:
             "GET /q/{queue}",
             "The waiting page. In a walk-in line, a visitor without a number is redirected to the form.",
             slow=waiting.show,
+            compression=Compression.FOR_STRANGERS,
             answers={200: str, 303: None},
             query=(_LANGUAGE, _USER, Query("move", str, "shows the code that moves the number to another device")),
             sends={303: {"Location": "The form, or the page of the queue that the ticket was transferred to."}},
@@ -111,6 +115,7 @@ def _joining(joining: JoinPages) -> list[Operation]:
             "GET /join/{queue}",
             "The form for taking a number.",
             slow=joining.show,
+            compression=Compression.FOR_STRANGERS,
             answers={200: str, 303: None},
             sends={303: ticket},
             query=(_LANGUAGE, _USER),
@@ -135,6 +140,7 @@ def _joining(joining: JoinPages) -> list[Operation]:
             "GET /join/{queue}/qr.svg",
             "The address of the form as a QR code.",
             slow=joining.code,
+            compression=Compression.EACH,
             media="image/svg+xml",
             any_query=False,
             query=(
@@ -155,6 +161,7 @@ def _joining(joining: JoinPages) -> list[Operation]:
             "GET /join/{queue}/poster",
             "A poster to print: the name, the QR code and what to do.",
             slow=joining.poster,
+            compression=Compression.EACH,
             query=(Query("lang", str, "one or more languages, such as `de,fr`; otherwise the browser's"),),
             problems=("queue_not_found",),
         ),

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 import fairline
 from fairline.errors import NotFound
+from fairline.web.server.compression import GZIP, VARIES, accepts_gzip
 from fairline.web.server.http import Headers, Request, Response
 
 _MEDIA = {
@@ -19,7 +20,6 @@ _MEDIA = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
 }
-_ALWAYS: Headers = ((b"vary", b"Accept-Encoding"),)
 #: How a script imports another one. Those of the dashboard import each other by their plain addresses, which the import
 #: map of its pages resolves; other pages have no import map.
 _IMPORT = re.compile(rb'(?<= from "\./)(?!admin)[\w-]+\.js(?=";)')
@@ -27,6 +27,8 @@ _IMPORT = re.compile(rb'(?<= from "\./)(?!admin)[\w-]+\.js(?=";)')
 _AT_ONCE = re.compile(r' from "\./([\w-]+\.js)";')
 #: How a style sheet takes in another one. A page loads one sheet: the text of the other one is put in its place.
 _TAKEN_IN = re.compile(rb'@import "\./([\w-]+\.css)";')
+#: A comment that has its lines to itself: it is for those who read the source, and a quarter of what a script weighs.
+_COMMENT = re.compile(rb"^[ \t]*(?:/\*(?:[^*]|\*(?!/))*\*/|//.*)[ \t]*\n", re.MULTILINE)
 #: An address with the digest of the content in it never answers anything else.
 _FOR_EVER: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
 #: The content of an address without a digest may change with the next version.
@@ -43,16 +45,21 @@ class Asset(Struct, frozen=True):
 
 
 class Assets:
-    """All static files, read and compressed once."""
+    """All static files, read and compressed once, without the comments in them."""
 
     def __init__(self) -> None:
         folder = files("fairline.web.pages") / "static"
-        self._contents = contents = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+        sources = {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+        self._contents = contents = {name: _COMMENT.sub(b"", source) for name, source in sources.items()}
         self._files = {name: _asset(name, _with_imports(name, contents)) for name in contents}
 
     def url(self, name: str) -> str:
         """The address of a file."""
         return f"/static/{name}?v={self._files[name].digest}"
+
+    def text(self, name: str) -> str:
+        """The content of a file, for a page that has it in itself."""
+        return self._files[name].content.decode()
 
     def modules(self, beginning: str) -> dict[str, str]:
         """An import map: from the plain addresses by which scripts import each other to those with a digest."""
@@ -80,9 +87,9 @@ class Assets:
         asset = self._files.get(name)
         if asset is None:
             raise NotFound(f"There is no file {name[:80]!r}.")
-        headers = _ALWAYS + (_FOR_EVER if request.args.get("v") == asset.digest else _FOR_NOW)
-        if b"gzip" in (request.header(b"accept-encoding") or b""):
-            return Response(200, asset.packed, asset.media, (*headers, (b"content-encoding", b"gzip")))
+        headers = (VARIES,) + (_FOR_EVER if request.args.get("v") == asset.digest else _FOR_NOW)
+        if accepts_gzip(request):
+            return Response(200, asset.packed, asset.media, (*headers, GZIP))
         return Response(200, asset.content, asset.media, headers)
 
 

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from fairline.domain.queue import ID_PATTERN
 from fairline.store import Role
+from fairline.web.server.compression import Compression
 from fairline.web.server.fast_path import Route, Routed
 from fairline.web.server.http import Handler, SlowHandler
 
@@ -79,6 +80,8 @@ class Operation(Struct, frozen=True):
     """The role of the admin key it needs."""
     store: bool = True
     """Whether it needs the store, which may be unavailable."""
+    compression: Compression = Compression.NEVER
+    """Whether its answers are compressed: never, where one body may have a secret and the text of a stranger."""
     refuses_with: int | None = None
     """The one status of all its refusals, where it has one."""
     sends: dict[int, dict[str, str]] = {}
