@@ -25,7 +25,12 @@ FOREIGN: list[dict[str, str]] = [
 ]
 #: What a form can be sent as.
 FORMS = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
-MANUAL = {"admission": "manual", "join_limit_per_ip": 0, "target_url": "https://shop.test/"}
+MANUAL = {
+    "admission": "manual",
+    "join_limit_per_ip": 0,
+    "heartbeat_timeout_seconds": 0,
+    "target_url": "https://shop.test/",
+}
 NAMED = "https://shop.example"
 PUBLIC = "https://wait.example"
 
@@ -132,6 +137,30 @@ def test_an_old_browser_that_names_no_origin_sends_no_form_to_the_api(visitor: V
     assert visitor.stands()["ticket"] == visitor.ticket
 
 
+def test_an_old_browser_that_names_a_page_alone_is_believed_about_that(server: RunningServer, visitor: Visitor) -> None:
+    """Without Origin and Sec-Fetch-Site, a Referer says which page sent the form."""
+    queue, form = visitor.queue, {"content-type": FORMS[1], "accept": "text/html"}
+    for page in (
+        "http://elsewhere.test/a",
+        f"http://elsewhere.test/{server.base_url}",
+        f"{server.base_url}1/",
+        "x",
+        "",
+    ):
+        for path, body in (
+            (f"/q/{queue}", "do=leave"),
+            (f"/join/{queue}", "name=Mallory"),
+            (f"/api/v1/queues/{queue}/join", ""),
+            (f"/api/v1/leave?queue={queue}", '{"final":true}'),
+        ):
+            answer = visitor.post(path, body, referer=page, **form)
+            assert "set-cookie" not in answer.headers, (path, page)
+        assert visitor.stands()["status"] == "waiting", page
+    assert visitor.stands()["ticket"] == visitor.ticket
+    answer = visitor.post(f"/q/{queue}", "do=leave", referer=f"{server.base_url}/q/{queue}?lang=de", **form)
+    assert (answer.status_code, visitor.stands()["status"]) == (303, "expired")
+
+
 def test_the_server_s_own_pages_and_programs_go_on_as_before(server: RunningServer, visitor: Visitor) -> None:
     queue = visitor.queue
     own: list[dict[str, str]] = [
@@ -188,6 +217,8 @@ def test_whose_page_it_is_behind_a_proxy(house: RunningServer) -> None:
     rows: list[tuple[dict[str, str], bool]] = [
         ({"origin": NAMED}, True),
         ({"origin": NAMED, "sec-fetch-site": "cross-site"}, True),
+        ({"referer": f"{NAMED}/shoes"}, True),
+        ({"referer": f"{NAMED}.elsewhere.test/shoes"}, False),
         ({"origin": ORIGIN}, False),
         ({"origin": f"{NAMED}.elsewhere.test"}, False),
         ({"origin": NAMED.replace("https", "http")}, False),

@@ -69,7 +69,8 @@ class Good(Struct):
 
 @pytest.fixture
 def good(server: RunningServer, make_queue: MakeQueue, operator: httpx.Client) -> Good:
-    queue = make_queue(admission="manual", join_limit_per_ip=0, target_url="https://shop.test/")
+    lasting = {"heartbeat_timeout_seconds": 0, "claim_seconds": 86_400}  # however long all the forgeries take
+    queue = make_queue(admission="manual", join_limit_per_ip=0, target_url="https://shop.test/", **lasting)
     inside, waiting = (httpx.post(f"{server.base_url}/api/v1/queues/{queue}/join").json() for _ in range(2))
     operator.post(f"/api/v1/admin/queues/{queue}/call-next").raise_for_status()
     proof = {"authorization": f"Bearer {inside['token']}"}

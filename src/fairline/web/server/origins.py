@@ -26,16 +26,16 @@ class Origins:
     def __init__(self, settings: ServerSettings, proxies: TrustedProxies) -> None:
         self._proxies = proxies
         self._public = settings.public_url.partition("://")[2].partition("/")[0]
-        self._named = {origin.encode() for origin in settings.cors_origins} - {b"*"}
+        self._named = set(settings.cors_origins) - {"*"}
 
     def is_own(self, request: Request) -> bool:
         """Whether a request comes from a page of this server, or from no page at all. The browser tells us: with
         Sec-Fetch-Site, for which it compares the origins itself, so that it is right behind any proxy; or else with
-        Origin, which it sends with every POST."""
+        Origin, which it sends with every POST; or else, if it is very old, with Referer."""
         site = request.header(b"sec-fetch-site")
         if site == b"same-origin":
             return True
-        origin = request.text(b"origin")
+        origin = _page_origin(request)
         return site in (None, b"none") if origin is None else self._is_here(origin, request)
 
     def guarded(self, row: Operation) -> Operation:
@@ -47,14 +47,14 @@ class Origins:
         return msgspec.structs.replace(row, fast=fast, slow=slow)
 
     def _may_use_cookies(self, request: Request) -> bool:
-        """Whether the cookies of an API call count. Old browsers do not tell us which page sends a form, but a form
-        cannot send JSON."""
-        if request.header(b"origin") is None and request.header(b"sec-fetch-site") is None:
+        """Whether the cookies of an API call count. Old browsers do not always tell us which page sends a form, but a
+        form cannot send JSON."""
+        if request.header(b"sec-fetch-site") is None and _page_origin(request) is None:
             return not request.body or _is_json(request)
         return self._is_own_or_named(request)
 
     def _is_own_or_named(self, request: Request) -> bool:
-        return request.header(b"origin") in self._named or self.is_own(request)
+        return _page_origin(request) in self._named or self.is_own(request)
 
     def _is_here(self, origin: str, request: Request) -> bool:
         scheme, _, name = origin.partition("://")
@@ -62,6 +62,16 @@ class Origins:
             return False
         hosts = (self._public, request.text(b"host"), self._proxies.host(request))
         return any(name == host.lower().removesuffix(DEFAULT_PORTS.get(scheme, "")) for host in hosts if host)
+
+
+def _page_origin(request: Request) -> str | None:
+    """The origin of the page that makes a call, as its browser says. Browsers without Origin send a Referer with forms;
+    it says nothing of a GET, to which links from anywhere may lead."""
+    origin = request.text(b"origin")
+    if origin is not None or request.method in ("GET", "HEAD") or request.header(b"sec-fetch-site") is not None:
+        return origin
+    referer = request.text(b"referer")
+    return None if referer is None else "/".join(referer.split("/", 3)[:3])
 
 
 def _is_json(request: Request) -> bool:
