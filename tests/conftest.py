@@ -22,6 +22,7 @@ from fairline.errors import FairlineError
 from fairline.store import Store, open_store
 from fairline.store.postgres import client as postgres_client
 from tests.backends import BACKENDS, START, FakeClock, Servers, Valkey
+from tests.shared import SHARED
 
 # How long an example takes says something about the machine, and nothing about us.
 settings.register_profile(
@@ -51,28 +52,39 @@ AKIN = {"cluster", "redis", "postgres15"}
 ON_ALL_SERVERS = {"cluster": {"test_all_servers"}, "redis": {"test_all_servers"}}
 
 
-#: What takes minutes begins first, so that the three processes end at about the same time.
-LONGEST = (
+#: What takes minutes begins first, so that the processes end at about the same time. What shares servers stands
+#: together: they end when a process goes on to another folder.
+FIRST = (
+    "docs",
     "cli/test_commands",
+    "cli",
     "browser",
-    "domain/test_preview",
-    "web/description/test_openapi",
+    "package",
+    "deploy",
+    "shop",
     "site/test_rush",
+    "site",
+    "web/description/test_openapi",
     "web/test_outages",
     "web/streams/test_streams",
-    "store/test_contract_workers",
+    "web/metrics",
+    "web",
+    "gate",
+    "attack",
+    "process",
+    "keeper",
+    "domain/test_preview",
     "store/test_model",
-    "cli",
-    "web/metrics/test_metrics",
-    "site",
+    "store/test_contract_workers",
     "store/test_postgres_schema",
     "store/embedded",
+    "store",
 )
 TESTS = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest first, and leave out what takes too long, unless it is asked for: the whole must be known within
+    """Put what is long first, and leave out what takes too long, unless it is asked for: the whole must be known within
     minutes."""
     items.sort(key=_turn)
     if os.environ.get("FAIRLINE_LONG"):
@@ -86,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _turn(item: pytest.Item) -> int:
     path = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
-    return next((turn for turn, part in enumerate(LONGEST) if path.startswith(part)), len(LONGEST))
+    return next((turn for turn, part in enumerate(FIRST) if path.startswith(part)), len(FIRST))
 
 
 def _is_long(item: pytest.Item) -> bool:
@@ -94,6 +106,23 @@ def _is_long(item: pytest.Item) -> bool:
     backend = called.params.get("backend") if called else None
     elsewhere = backend in AKIN and item.path.stem not in ON_ALL_SERVERS.get(backend, ())
     return elsewhere or item.get_closest_marker("long") is not None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What the tests of a folder share ends with the last of them that this process has."""
+    if nextitem is None or _folder(nextitem) != _folder(item):
+        SHARED.end()
+
+
+def pytest_sessionfinish() -> None:
+    """So it does where the last one never comes."""
+    SHARED.end()
+
+
+def _folder(item: pytest.Item) -> str:
+    """The one below `tests` that a test is in."""
+    return item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
 
 
 @pytest.fixture(scope="session")

@@ -9,18 +9,20 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 
-from tests.web.running import RunningServer
+from tests.shared import SHARED, remove_queues
+from tests.web.running import RunningServer, running_server
 
 STORES = ("embedded", pytest.param("embedded-postgres", marks=pytest.mark.long))
 
 MakeQueue: TypeAlias = Callable[..., str]
 
 
-@pytest.fixture(scope="session", params=STORES)
+@pytest.fixture(scope="module", params=STORES)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("attacked"), store=request.param)
+    folder, store = tmp_path_factory, request.param
+    running = SHARED.get(("attacked", store), lambda: running_server(folder.mktemp("attacked"), store=store))
     yield running
-    running.stop()
+    remove_queues(running)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""One server with two workers and one site for the session, one browser for a module; each person has a profile.
+"""One server with two workers and one site for the folder, one browser for a module; each person has a profile.
 
 The browser is not for the whole session: as long as it is open, it has an event loop running in the main thread, in
 which no test of another folder could run its own.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.desks import WALK_IN, Cookies, Sit, sign_in, sit_down
 from tests.browser.venue import Person, Queue, Site, Venue, person
+from tests.shared import SHARED, remove_queues
 from tests.web.conftest import STORES
 from tests.web.running import RunningServer
 
@@ -98,26 +99,18 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="session")
-def houses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[RunningServer, Site]]]:
-    """One server and site for each store, started when first wanted."""
-    with ExitStack() as stack:
-
-        @cache
-        def house(store: str) -> tuple[RunningServer, Site]:
-            return stack.enter_context(a_house(tmp_path_factory.mktemp("house"), store))
-
-        yield house
-
-
 @pytest.fixture(scope="module")
 def venue(
-    request: pytest.FixtureRequest, browser: Browser, houses: Callable[[str], tuple[RunningServer, Site]]
+    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Venue]:
-    """A test that ends the server leaves it ready."""
-    found = Venue(*houses(request.param), browser)
+    """A server and site, shared by the modules. A test that ends the server leaves it ready; its queues go with the
+    module."""
+    folder, store = tmp_path_factory, request.param
+    server, site = SHARED.get(("house", store), lambda: a_house(folder.mktemp("house"), store))
+    found = Venue(server, site, browser)
     with found.http:
         yield found
+    remove_queues(server)
 
 
 @pytest.fixture

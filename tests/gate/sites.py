@@ -60,7 +60,16 @@ class Fairline:
         usual = {"id": name, "admission_rate": 1000, "join_limit_per_ip": 0, "target_url": "http://shop.test/"}
         answer = self.admin.post("/queues", json=usual | settings)
         assert answer.status_code == 201, answer.text
-        return name
+        return str(answer.json()["id"])
+
+    def queues(self) -> set[str]:
+        """All queues that are there."""
+        return {queue["id"] for queue in self.admin.get("/queues").raise_for_status().json()["queues"]}
+
+    def keep_only(self, kept: set[str]) -> None:
+        """Delete the other queues."""
+        for name in self.queues() - kept:
+            self.admin.delete(f"/queues/{name}").raise_for_status()
 
     def change(self, queue: str, **settings: Any) -> None:
         assert self.admin.patch(f"/queues/{queue}", json=settings).status_code == 200

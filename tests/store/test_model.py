@@ -19,7 +19,7 @@ LONG = bool(os.environ.get("FAIRLINE_LONG"))
 
 @pytest.mark.timeout(0)
 def test_the_store_never_differs_from_the_model(backend: str, beside: Callable[[], StoreBesideModel]) -> None:
-    examples = (1000 if LONG else 60) if "unix" in backend else (200 if LONG else 15)
+    examples = (1000 if LONG else 40) if "unix" in backend else (200 if LONG else 12)
     run_state_machine_as_test(
         beside,  # type: ignore[arg-type]
         settings=settings(

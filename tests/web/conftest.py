@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.web.running import RunningServer
+from tests.shared import SHARED, remove_queues
+from tests.web.running import RunningServer, running_server
 from tests.web.walk_in import WalkIn
 
 #: Where it matters which store there is: what people, staff and operators do goes all the way down.
@@ -38,28 +37,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         stores: tuple[Any, ...] = STORES if module in ON_EVERY_STORE else STORES[:1]
         if module in ON_EVERY_STORE_IF_LONG:
             stores = (STORES[0], pytest.param(STORES[1], marks=pytest.mark.long))
-        metafunc.parametrize("server", stores, indirect=True, scope="session")
+        metafunc.parametrize("server", stores, indirect=True, scope="module")
 
 
-@pytest.fixture(scope="session")
-def servers_by_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RunningServer]]:
-    """One server with two workers for each store, started when it is first wanted, and there for the session: modules
-    take turns between the stores."""
-    with ExitStack() as stack:
-
-        @cache
-        def running(store: str) -> RunningServer:
-            started = RunningServer(tmp_path_factory.mktemp("server"), store=store)
-            stack.callback(started.stop)
-            return started
-
-        yield running
-
-
-@pytest.fixture(scope="session")
-def server(request: pytest.FixtureRequest, servers_by_store: Callable[[str], RunningServer]) -> RunningServer:
-    """A test that kills parts of it, or restarts it, leaves it ready."""
-    return servers_by_store(request.param)
+@pytest.fixture(scope="module")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with two workers, shared by the modules. A test that kills parts of it, or restarts it, leaves it ready;
+    its queues go with the module."""
+    folder, store = tmp_path_factory, request.param
+    running = SHARED.get(("web", store), lambda: running_server(folder.mktemp("server"), store=store))
+    yield running
+    remove_queues(running)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,16 @@ class RunningServer:
         if len(pids) == self._workers and (pid := ready_worker(self.host, self.port)):
             self._ready.add(pid)
         return self._ready.issuperset(pids) and len(pids) == self._workers
+
+
+@contextmanager
+def running_server(folder: Path, **options: Any) -> Iterator[RunningServer]:
+    """A server that ends with the block."""
+    server = RunningServer(folder, **options)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _command(pid: int) -> bytes:

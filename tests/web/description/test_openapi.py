@@ -22,7 +22,7 @@ from tests.web.description.wild import ROWS, STREAMS, Amount, Wild, a_wild_serve
 from tests.web.running import RunningServer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def document(server: RunningServer) -> dict[str, Any]:
     answer = httpx.get(f"{server.base_url}/openapi.json")
     assert answer.headers["content-type"] == "application/json"
