@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fairline.caches import MOST, SHARES, BoundedCache, cached, size_in_bytes
+from fairline.domain.ticket import Person
 from fairline.domain.tokens import OTHERS_REMEMBERED, REMEMBERED, Keyring, TicketClaims
+from fairline.store.valkey.record import pack_person
 from fairline.web.server.head import Head
 
 SECRET = b"a secret of the tests, long enough"
@@ -105,6 +107,14 @@ def test_tokens_take_no_more_than_their_share() -> None:
                 signer.check(signer.sign(claims), now)
         assert found[0] < SHARES["ticket tokens"] * 1.05
         signer._verified.clear()
+
+
+def test_user_agents_that_are_packed_take_no_more_than_their_share() -> None:
+    with taken() as found:
+        for number in range(6_000):
+            pack_person(Person(address="00" * 12, user_agent=f"{number:08d}" + "\U0001f600" * 292))
+    assert found[0] < SHARES["user agents"] * 1.05
+    assert found[0] > SHARES["user agents"] * 0.3, "nothing is remembered"
 
 
 HEADS: list[tuple[bytes, list[tuple[bytes, bytes]]]] = [

@@ -18,7 +18,7 @@ MB = 1_000_000
 MOST = 32 * MB
 #: The share of each kind of entry.
 SHARES = {
-    "heads": 14 * MB,
+    "heads": 13 * MB,
     "ticket tokens": 5 * MB,
     "session tokens": 3 * MB,
     "other tokens": 2 * MB,
@@ -27,6 +27,7 @@ SHARES = {
     "digests": 1 * MB,
     "errands": 1 * MB,
     "codes": 2 * MB,
+    "user agents": 1 * MB,
 }
 #: The bytes of an entry in addition to its key and value: a slot in a dict that is about half full.
 ENTRY = 150

@@ -11,6 +11,7 @@ LONG = Amount(10_000, 60)
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1500)
 def test_every_call_answers_as_described_whatever_is_sent(tmp_path_factory: pytest.TempPathFactory) -> None:
     with a_wild_server(tmp_path_factory.mktemp("described")) as wild:
         for row in ROWS:

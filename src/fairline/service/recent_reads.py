@@ -18,7 +18,7 @@ from fairline.service.fairline import Fairline
 
 T = TypeVar("T")
 
-#: The most queues in the cache; the least recently used ones are removed first.
+#: The most queues in the cache; the least recently used ones, and those that are too old, are removed first.
 MOST = 1000
 
 
@@ -52,6 +52,13 @@ class RecentReads(Generic[T]):
             content = await self._read(queue)
             entry = _Entry(version, time.monotonic(), content)
         self._entries[queue] = entry
-        while len(self._entries) > self._most:
-            self._entries.popitem(last=False)
+        self._forget()
         return [entry.content] * len(calls)
+
+    def _forget(self) -> None:
+        """Remove the entries for which nobody has asked for so long that they must be read again anyway."""
+        oldest = time.monotonic() - self._seconds
+        while self._entries and (
+            len(self._entries) > self._most or next(iter(self._entries.values())).read_at < oldest
+        ):
+            self._entries.popitem(last=False)

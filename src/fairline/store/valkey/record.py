@@ -8,12 +8,12 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
 
+from fairline.caches import SHARES, cached
 from fairline.domain.order import SPAN
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import WAITING, Came, Person, Reason, Status, Ticket, TicketStatus, Went
@@ -49,10 +49,12 @@ _AGENTS = b"".join(
 )
 
 
-@lru_cache(maxsize=4096)
-def _pack_agent(agent: str) -> bytes:
+def _packed_agent(agent: str) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -12, zdict=_AGENTS)
     return packer.compress(agent.encode()) + packer.flush()
+
+
+_pack_agent = cached(SHARES["user agents"], _packed_agent)
 
 
 def _unpack_agent(packed: bytes) -> str:
