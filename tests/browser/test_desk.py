@@ -173,15 +173,15 @@ def test_the_desk_says_what_people_came_for(venue: Venue, sit: Sit) -> None:
 def test_who_is_added_gets_notices_in_their_language(office: Queue, sit: Sit) -> None:
     page = sit(office, locale="fr-CH")
     page.keyboard.press("a")
-    expect(page.get_by_label("Language of notices")).to_have_value("fr")
+    expect(page.get_by_label("Langue des avis")).to_have_value("fr")
     page.get_by_label("E-mail").fill("emilie@example.com")
     page.locator('dialog [data-do="confirm"]').click()
-    said(page).to_contain_text("is in line, at position 7")
+    said(page).to_contain_text("est dans la file, en position 7")
     assert [office.newest()[field] for field in ("email", "language")] == ["emilie@example.com", "fr"]
     page.keyboard.press("a")
-    page.get_by_label("Language of notices").select_option(label="한국어")
+    page.get_by_label("Langue des avis").select_option(label="한국어")
     page.locator('dialog [data-do="confirm"]').click()
-    said(page).to_contain_text("is in line, at position 8")
+    said(page).to_contain_text("est dans la file, en position 8")
     assert office.newest()["language"] == "ko"
 
 

@@ -56,7 +56,7 @@ def test_events_come_as_they_happen_and_can_be_filtered(night: Night, come: Come
     shown(page, "event-filter").select_option("Done and left")
     expect(mine).to_have_count(0)
     night.api.post(f"/queues/{SALE}/tickets/{joined['ticket']}/cancel")
-    expect(mine).to_contain_text("left: cancelled")
+    expect(mine).to_contain_text("left: removed by staff")
 
 
 def test_health_names_the_workers_and_the_store(come: Come) -> None:

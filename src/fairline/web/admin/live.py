@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-import msgspec
 import structlog
 
 from fairline.aio.grouping import Grouping
@@ -18,7 +17,7 @@ from fairline.service.fairline import PAGE, Fairline
 from fairline.store import Role
 from fairline.web.admin.live_wire import Glance, GlanceList, QueueNow
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
-from fairline.web.admin.record_wire import EventAnswer, StatsAnswer
+from fairline.web.admin.record_wire import EventAnswer, StatsAnswer, labels_of
 from fairline.web.admin.streams import AWAY_SECONDS, OpenStream, StillAllowed, still_allowed, wants_stream
 from fairline.web.server.http import Connection, Sent, Takeover, encode, private
 from fairline.web.server.operations import Operation
@@ -211,12 +210,8 @@ class LiveQueue(LiveQueues):
 
     async def _frames(self, events: list[Event]) -> list[bytes]:
         """Each event with the label of its ticket, while the ticket is stored."""
-        numbers = sorted({event.ticket for event in events if event.ticket is not None})
-        labels = await self._service.labels(self._queue, numbers) if numbers else {}
-        return [
-            _frame("event", {**msgspec.to_builtins(EventAnswer.of(event)), "label": labels.get(event.ticket or 0)})
-            for event in events
-        ]
+        labels = await labels_of(self._service, self._queue, events)
+        return [_frame("event", EventAnswer.of(event, labels)) for event in events]
 
 
 def _frame(name: str, content: Any) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from fairline.domain.estimate import Forecast
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import Admission, QueueSettings, QueueStatus
 from fairline.service.join_calendar import refused_now
@@ -30,6 +31,8 @@ class Glance(Struct, frozen=True, kw_only=True):
     waiting: int
     admitted: int
     active: int
+    estimated_wait_seconds: int | None
+    """The wait of someone who joins now."""
     stock: int | None
     stock_left: int | None
     message: str
@@ -37,6 +40,7 @@ class Glance(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> Glance:
         """A queue with its snapshot, as an answer."""
+        wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
         return cls(
             id=queue,
             name=settings.name or queue,
@@ -51,6 +55,7 @@ class Glance(Struct, frozen=True, kw_only=True):
             waiting=snapshot.waiting,
             admitted=snapshot.admitted,
             active=snapshot.active,
+            estimated_wait_seconds=round(wait.seconds) if wait else None,
             stock=settings.stock,
             stock_left=snapshot.stock_left(settings.stock),
             message=settings.message,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Reason
+from fairline.service.fairline import Fairline
 from fairline.store import Estimates, Hour, Stats, Totals
 from fairline.web.admin.wire import rounded, when
 from fairline.web.api.wire import moment
@@ -149,12 +151,23 @@ class EventAnswer(Struct, frozen=True, kw_only=True):
     type: EventType
     at: datetime
     ticket: int | None
+    label: str | None
+    """The label of the ticket, while the ticket is stored."""
     detail: str | None
 
     @classmethod
-    def of(cls, event: Event) -> EventAnswer:
-        """An event of the store as an answer."""
-        return cls(id=event.id, type=event.type, at=moment(event.at), ticket=event.ticket, detail=event.detail)
+    def of(cls, event: Event, labels: Mapping[int, str]) -> EventAnswer:
+        """An event of the store as an answer, with the label of its ticket."""
+        label = labels.get(event.ticket or 0)
+        return cls(
+            id=event.id, type=event.type, at=moment(event.at), ticket=event.ticket, label=label, detail=event.detail
+        )
+
+
+async def labels_of(service: Fairline, queue: QueueId, events: Sequence[Event]) -> dict[int, str]:
+    """The labels of the tickets in some events, by number."""
+    numbers = sorted({event.ticket for event in events if event.ticket is not None})
+    return await service.labels(queue, numbers) if numbers else {}
 
 
 class EventList(Struct, frozen=True):

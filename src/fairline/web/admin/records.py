@@ -6,13 +6,12 @@ import asyncio
 
 import structlog
 
-from fairline.domain.events import Event
 from fairline.domain.queue import QueueId
 from fairline.errors import StoreError
 from fairline.service.fairline import PAGE, Fairline
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls
-from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer
+from fairline.web.admin.record_wire import EventAnswer, EventList, HourAnswer, HourList, StatsAnswer, labels_of
 from fairline.web.admin.streams import (
     AWAY_SECONDS,
     POLL_SECONDS,
@@ -86,7 +85,9 @@ class Records(OperatorCalls):
             after = await self._service.last_event(queue)
         events = await self._service.events(queue, after, limit)
         if not streams:
-            return private(200, EventList([*map(EventAnswer.of, events)], events[-1].id if events else after))
+            labels = await labels_of(self._service, queue, events)
+            found = [EventAnswer.of(event, labels) for event in events]
+            return private(200, EventList(found, events[-1].id if events else after))
 
         return Takeover(
             LiveEvents(self._service, queue, after, still_allowed(self._operators, call, Role.VIEWER)), HEADERS
@@ -111,13 +112,14 @@ class LiveEvents(OpenStream):
                 events = await self._service.events(self._queue, self._after, PAGE)
                 if events or clock() - wrote_at >= KEEP_ALIVE_SECONDS:
                     await self._still_allowed()
+                labels = await labels_of(self._service, self._queue, events)
             except StoreError as error:
                 log.warning("events.store_away", queue=self._queue, error=error.message)
                 await asyncio.sleep(AWAY_SECONDS)
                 continue
             if events:
                 self._after = events[-1].id
-                connection.write(b"".join(map(_frame, events)))
+                connection.write(b"".join(_frame(EventAnswer.of(event, labels)) for event in events))
                 wrote_at = clock()
             elif clock() - wrote_at >= KEEP_ALIVE_SECONDS:
                 connection.write(b":\n\n")
@@ -127,6 +129,5 @@ class LiveEvents(OpenStream):
             await self._wait_for_reader(connection)
 
 
-def _frame(event: Event) -> bytes:
-    data = encode(EventAnswer.of(event))
-    return b"id: %s\nevent: %s\ndata: %s\n\n" % (event.id.encode(), event.type.encode(), data)
+def _frame(event: EventAnswer) -> bytes:
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (event.id.encode(), event.type.encode(), encode(event))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -13,7 +14,7 @@ from msgspec import Struct
 from fairline.domain.preview import Outlook, Why
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
-from fairline.errors import InvalidRequest
+from fairline.errors import InvalidRequest, QueueNotFound
 from fairline.service.recent_reads import RecentReads
 from fairline.store import Point, Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -89,6 +90,13 @@ class SeriesAnswer(Struct, frozen=True):
     points: list[PointAnswer]
 
 
+class WaitingAnswer(Struct, frozen=True):
+    """How many people waited in each queue at the end of every minute of the last hour, by the queue's id."""
+
+    step_seconds: int
+    queues: dict[str, list[int]]
+
+
 class OutlookAnswer(Struct, frozen=True, kw_only=True):
     """How the line will clear: the wait of the last person in it, or why that cannot be estimated."""
 
@@ -149,6 +157,13 @@ class Series(OperatorCalls):
             ),
             self._row(
                 Role.VIEWER,
+                "GET /stats/waiting",
+                "How many people waited in each queue, minute by minute over the last hour.",
+                self.waiting,
+                {200: WaitingAnswer},
+            ),
+            self._row(
+                Role.VIEWER,
                 "GET /queues/{queue}/preview",
                 "What a change of settings would do to the line, without making it.",
                 self.preview,
@@ -168,6 +183,20 @@ class Series(OperatorCalls):
     async def _read(self, span: Range, queue: QueueId) -> SeriesAnswer:
         step, points = STEPS[span]
         return SeriesAnswer(60 * step, [*map(PointAnswer.of, await self._service.series(queue, step, points))])
+
+    async def waiting(self, _call: Call) -> Response:
+        """The line of every queue: what a list of queues draws beside each of them."""
+        queues = await self._service.queues()
+        found = await asyncio.gather(*map(self._waiting, queues))
+        answers = {queue: line for queue, line in zip(queues, found, strict=True) if line is not None}
+        return private(200, WaitingAnswer(60 * STEPS[Range.HOUR][0], answers))
+
+    async def _waiting(self, queue: QueueId) -> list[int] | None:
+        try:
+            series = await self._series[Range.HOUR].get(queue)
+        except QueueNotFound:
+            return None  # deleted since the names were read
+        return [point.waiting for point in series.points]
 
     async def preview(self, call: Call) -> Response:
         """The wait of the last person in line, with the current and with the changed settings."""

@@ -1,16 +1,24 @@
 // The operators' API, with the session cookie in place of a key, and one stream of live events.
 
+import { known, lang, t } from "./admin-text.js";
+
 const BASE = "/api/v1/admin";
 
 export const page = JSON.parse(document.getElementById("fairline").textContent);
 const ORDER = ["viewer", "operator", "admin"];
 export const may = (role) => ORDER.indexOf(page.staff?.role) >= ORDER.indexOf(role);
-export const why = (role) => `Your key has the role ${page.staff?.role}; this needs the role ${role}.`;
+export const why = (role) => t("needs_role", { role: t(`role_${page.staff?.role}`), needed: t(`role_${role}`) });
+
+/** What the server says of a refusal is in English. In the other languages the frequent ones have words here. */
+function saying({ code, detail, title }) {
+  if (lang !== "en" && known(`problem_${code}`)) return t(`problem_${code}`);
+  return detail ?? title ?? t("no_answer");
+}
 
 /** The server refused a call, or did not answer. */
 export class Refused extends Error {
   constructor(status, problem) {
-    super(problem.detail ?? problem.title ?? "The server did not answer. Check the connection and try again.");
+    super(saying(problem));
     this.status = status;
     this.code = problem.code ?? "unreachable";
     this.field = problem.field;
@@ -44,7 +52,7 @@ export async function call(method, path, body, headers = {}) {
   try {
     data = text ? JSON.parse(text) : null;
   } catch {
-    data = { detail: "The server's answer was not JSON." };
+    data = { detail: t("not_json") };
   }
   if (!answer.ok) {
     if (answer.status === 401) for (const listener of listeners) listener();

@@ -2,7 +2,8 @@
 
 import { get, may, post } from "./admin-api.js";
 import { confirm, h, show, toast, write } from "./admin-dom.js";
-import { duration, number } from "./admin-words.js";
+import { count, number, t } from "./admin-text.js";
+import { duration } from "./admin-words.js";
 
 const LONGEST = 2000;
 
@@ -24,19 +25,19 @@ export class Message {
   constructor(queue) {
     this.queue = queue;
     this.shown = h("p", { class: "shown", "data-show": "message-now", hidden: true });
-    this.none = h("p", { class: "note" }, "No message is shown.");
+    this.none = h("p", { class: "note" }, t("no_message"));
     this.text = h("textarea", {
       id: "message-text",
       maxlength: LONGEST,
       rows: 2,
-      placeholder: "Doors open at eight. Thank you for waiting.",
+      placeholder: t("message_example"),
       "data-needs": "operator",
     });
     this.send = runs(
       h(
         "button",
         { type: "button", class: "button", "data-do": "send-message", "data-needs": "operator" },
-        "Show to everyone",
+        t("show_to_all"),
       ),
       () => this.say(this.text.value.trim()),
     );
@@ -44,7 +45,7 @@ export class Message {
       h(
         "button",
         { type: "button", class: "button quiet", "data-do": "clear-message", "data-needs": "operator", hidden: true },
-        "Remove",
+        t("remove_message"),
       ),
       () => this.say(""),
     );
@@ -52,10 +53,10 @@ export class Message {
       h(
         "div",
         { class: "stack" },
-        h("p", { class: "label" }, "Shown now"),
+        h("p", { class: "label" }, t("shown_now")),
         this.shown,
         this.none,
-        h("label", { for: "message-text" }, "New message"),
+        h("label", { for: "message-text" }, t("new_message")),
         this.text,
         h("div", { class: "row" }, this.send, this.clear),
       ),
@@ -69,7 +70,7 @@ export class Message {
   async say(text) {
     await post(this.queue.path("/message"), { text });
     if (text) this.text.value = "";
-    toast(text ? "Everyone in line sees it now." : "Message removed.");
+    toast(text ? t("message_shown") : t("message_removed"));
   }
 
   update({ queue }) {
@@ -89,26 +90,22 @@ export class Stock {
       min: 0,
       max: 1_000_000_000,
       step: 1,
-      placeholder: "Unlimited",
+      placeholder: t("unlimited"),
       "data-needs": "operator",
     });
     this.send = runs(
-      h("button", { type: "button", class: "button quiet", "data-do": "set-stock", "data-needs": "operator" }, "Set"),
+      h(
+        "button",
+        { type: "button", class: "button quiet", "data-do": "set-stock", "data-needs": "operator" },
+        t("set"),
+      ),
       async () => {
         if (!this.total.reportValidity()) return; // what is not a number reads as empty, and empty means unlimited
         const text = this.total.value.trim();
-        if (
-          text === "" &&
-          !(await confirm(
-            "Sell an unlimited number?",
-            "People are let in even when the stock would be sold out.",
-            "Set to unlimited",
-          ))
-        )
-          return;
+        if (text === "" && !(await confirm(t("unlimited_ask"), t("unlimited_text"), t("unlimited_set")))) return;
         await post(this.queue.path("/stock"), { total: text === "" ? null : Number(text) });
         this.total.value = "";
-        toast(text === "" ? "The stock is unlimited now." : `${number(Number(text))} to sell in total.`);
+        toast(text === "" ? t("stock_unlimited") : t("stock_set", { n: number(Number(text)) }));
       },
     );
     show("stock").append(
@@ -116,7 +113,7 @@ export class Stock {
         "div",
         { class: "stack" },
         this.facts,
-        h("label", { for: "stock-total" }, "Total to sell, including what is sold"),
+        h("label", { for: "stock-total" }, t("stock_total")),
         h("div", { class: "row" }, h("span", { class: "grow" }, this.total), this.send),
       ),
     );
@@ -126,14 +123,14 @@ export class Stock {
     const facts =
       queue.stock === null
         ? [
-            ["Total", "Unlimited"],
-            ["Sold", number(stats.completed)],
+            [t("total"), t("unlimited")],
+            [t("sold"), number(stats.completed)],
           ]
         : [
-            ["Total", number(queue.stock)],
-            ["Sold", number(stats.completed)],
-            ["Reserved for people inside", number(stats.admitted + stats.active)],
-            ["Left", number(queue.stock_left)],
+            [t("total"), number(queue.stock)],
+            [t("sold"), number(stats.completed)],
+            [t("reserved"), number(stats.admitted + stats.active)],
+            [t("stock_left"), number(queue.stock_left)],
           ];
     const text = JSON.stringify(facts);
     if (text === this.before) return;
@@ -157,7 +154,7 @@ export class Health {
       this.draw(await get("/health"));
     } catch (error) {
       if (error.status !== 401)
-        this.element.replaceChildren(h("p", { class: "wrong" }, `Couldn't load: ${error.message}`));
+        this.element.replaceChildren(h("p", { class: "wrong" }, t("not_loaded", { why: error.message })));
     }
   }
 
@@ -173,36 +170,32 @@ export class Health {
         "dl",
         { class: "pair", "data-show": "health-facts" },
         h("dt", {}, names[store.kind] ?? store.kind),
-        h("dd", {}, tone(store.round_trip_ms > 250, `answers in ${number(store.round_trip_ms)} ms`)),
-        h("dt", {}, "Serving people"),
-        h("dd", {}, tone(!web.length, `${number(web.length)} ${web.length === 1 ? "worker" : "workers"}`)),
-        h("dt", {}, "Admission"),
+        h("dd", {}, tone(store.round_trip_ms > 250, t("answers_in", { n: number(store.round_trip_ms) }))),
+        h("dt", {}, t("serving_people")),
+        h("dd", {}, tone(!web.length, count("workers", web.length))),
+        h("dt", {}, t("admission")),
         h(
           "dd",
           {},
           tone(
             late,
             kept === null
-              ? "never"
+              ? t("never")
               : late
-                ? `silent for ${duration(kept, true)}`
-                : `${number(keepers.length)} ${keepers.length === 1 ? "keeper" : "keepers"}`,
+                ? t("silent_for", { span: duration(kept, true) })
+                : count("keepers", keepers.length),
           ),
         ),
       ),
       ...(silent.length
-        ? [h("p", { class: "wrong" }, `No recent heartbeat from: ${silent.map((worker) => worker.name).join(", ")}`)]
+        ? [h("p", { class: "wrong" }, t("no_heartbeat", { who: silent.map((worker) => worker.name).join(", ") }))]
         : []),
       ...(store.cautions.length && may("operator")
         ? [
             h(
               "details",
               {},
-              h(
-                "summary",
-                { class: "note" },
-                `${number(store.cautions.length)} to check in the set-up of the database`,
-              ),
+              h("summary", { class: "note" }, count("to_check", store.cautions.length)),
               h(
                 "ul",
                 { class: "stack" },

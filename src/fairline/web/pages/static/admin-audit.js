@@ -2,7 +2,8 @@
 
 import { get } from "./admin-api.js";
 import { h, show, tableCard } from "./admin-dom.js";
-import { dateTime, number, value } from "./admin-words.js";
+import { known, number, t } from "./admin-text.js";
+import { dateTime, value } from "./admin-words.js";
 
 const content = show("content");
 const found = [];
@@ -11,8 +12,8 @@ let only = "";
 export async function start() {
   const input = h("input", {
     type: "search",
-    placeholder: "All queues",
-    "aria-label": "Filter by queue ID",
+    placeholder: t("key_queues"),
+    "aria-label": t("filter_by_queue"),
     onchange: () => {
       only = input.value.trim();
       found.length = 0;
@@ -30,22 +31,24 @@ async function load(before) {
     found.push(...entries);
     content.replaceChildren(
       tableCard(
-        "Audit log",
-        ["When", "Who", "What", "Where", "More"],
+        t("audit_log"),
+        [t("when"), t("who"), t("what"), t("where"), t("details")],
         found.map((entry) => [
           dateTime(entry.at),
           h(
             "span",
             { title: entry.key.id },
             `${entry.key.name || entry.key.id} `,
-            h("span", { class: "role" }, entry.key.role),
+            h("span", { class: "role" }, t(`role_${entry.key.role}`)),
           ),
           words(entry.action),
           where(entry),
           detail(entry.detail),
         ]),
-        "No entries yet.",
-        cursor ? h("button", { type: "button", class: "button quiet", onclick: () => load(cursor) }, "Show more") : "",
+        t("no_entries"),
+        cursor
+          ? h("button", { type: "button", class: "button quiet", onclick: () => load(cursor) }, t("show_more"))
+          : "",
       ),
     );
   } catch (error) {
@@ -54,36 +57,11 @@ async function load(before) {
   content.removeAttribute("aria-busy");
 }
 
-const ACTIONS = {
-  "queue.set_up": "Created the queue",
-  "queue.configured": "Changed settings",
-  "queue.restored": "Restored earlier settings",
-  "queue.deleted": "Removed the queue",
-  "queue.created": "Put someone in line",
-  "queue.called": "Called people",
-  "queue.status_changed": "Changed a ticket",
-  "queue.prioritised": "Moved someone up",
-  "pass.issued": "Issued a priority pass",
-  "pass.withdrawn": "Withdrew a priority pass",
-  "key.created": "Created a key",
-  "key.removed": "Revoked a key",
-  "keys.rotated": "Rotated the signing keys",
-  "queue.stepped_back": "Let others go first",
-  "queue.transferred": "Transferred someone to another queue",
-  "desk.opened": "Opened a desk",
-  "desk.closed": "Closed a desk",
-  "webhook.created": "Created a webhook",
-  "webhook.changed": "Changed a webhook",
-  "webhook.removed": "Removed a webhook",
-  "webhook.tested": "Tested a webhook",
-  "webhook.replayed": "Resent dead letters",
-  "mail.tested": "Sent a test e-mail",
-  "mail.replayed": "Resent undelivered e-mails",
-  "queue.user_token_key": "Read the key for user tokens",
-  "kiosk.created": "Created a kiosk link",
-  "dashboard.signed_in": "Signed in to the dashboard",
+/** What was done. Its name in the log has a dot, that of its words has none. */
+const words = (action) => {
+  const name = action.replaceAll(".", "_");
+  return known(`did_${name}`) ? t(`did_${name}`) : name.replaceAll("_", " ");
 };
-const words = (action) => ACTIONS[action] ?? action.replaceAll(/[._]/g, " ");
 const where = (entry) =>
   entry.queue
     ? h(
@@ -93,10 +71,16 @@ const where = (entry) =>
         entry.ticket ? ` #${number(entry.ticket)}` : "",
       )
     : "–";
+/** What more the log has; nothing of what is not set. */
 const detail = (more) =>
   Object.entries(more)
-    .filter(([name]) => name !== "version")
-    .map(
-      ([name, listed]) => `${name.replaceAll("_", " ")}: ${Array.isArray(listed) ? listed.join(", ") : value(listed)}`,
-    )
+    .filter(([name, found]) => name !== "version" && found !== null && found !== "")
+    .map(([name, found]) => {
+      const text = Array.isArray(found)
+        ? found.join(", ")
+        : known(`audit_${found}`)
+          ? t(`audit_${found}`)
+          : value(found);
+      return `${known(`audit_${name}`) ? t(`audit_${name}`) : name.replaceAll("_", " ")}: ${text}`;
+    })
     .join(" · ");

@@ -1,6 +1,7 @@
 // Charts: lines over time with axes, a crosshair that shows the values, and the same numbers as a table.
 
 import { h, svg, write } from "./admin-dom.js";
+import { t } from "./admin-text.js";
 import { timeOfDay } from "./admin-words.js";
 
 const LEFT = 46,
@@ -83,10 +84,10 @@ export class Chart {
     this.sheet = h(
       "details",
       { ontoggle: () => this.fill() },
-      h("summary", {}, "As a table"),
+      h("summary", {}, t("as_table")),
       h(
         "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": `${title}: table` },
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": t("table_of", { title }) },
         h(
           "table",
           { class: "table" },
@@ -96,7 +97,7 @@ export class Chart {
             h(
               "tr",
               {},
-              h("th", { scope: "col" }, "From"),
+              h("th", { scope: "col" }, t("from_time")),
               ...lines.map((line) => h("th", { scope: "col", class: "end" }, line.label)),
             ),
           ),

@@ -3,9 +3,10 @@
 import { get } from "./admin-api.js";
 import { Chart, timeScale } from "./admin-chart.js";
 import { h, show } from "./admin-dom.js";
-import { duration, number } from "./admin-words.js";
+import { locale, number, t } from "./admin-text.js";
+import { duration } from "./admin-words.js";
 
-const RANGES = { hour: "1 h", six_hours: "6 h", day: "24 h" };
+const RANGES = { hour: t("span_h", { h: 1 }), six_hours: t("span_h", { h: 6 }), day: t("span_h", { h: 24 }) };
 const AGAIN_SECONDS = 5;
 
 export class Charts {
@@ -15,34 +16,34 @@ export class Charts {
     const rate = (name) => (point) => ((point[name] ?? null) === null ? null : point[name] * this.perMinute);
     this.charts = [
       new Chart({
-        title: "In line and inside",
+        title: t("chart_people"),
         format: number,
         short: compact,
-        empty: "No people in this period.",
+        empty: t("chart_no_people"),
         lines: [
-          { label: "Waiting", tone: "one", area: true, of: (point) => point.waiting },
-          { label: "Inside", tone: "two", of: (point) => point.inside },
+          { label: t("figure_waiting"), tone: "one", area: true, of: (point) => point.waiting },
+          { label: t("figure_inside"), tone: "two", of: (point) => point.inside },
         ],
       }),
       new Chart({
-        title: "People a minute",
+        title: t("people_a_minute"),
         format: number,
         short: compact,
-        empty: "Nobody joined or was let in.",
+        empty: t("chart_nobody_moved"),
         lines: [
-          { label: "Joined", tone: "one", of: rate("joined") },
-          { label: "Let in", tone: "two", area: true, of: rate("admitted") },
+          { label: t("column_joined"), tone: "one", of: rate("joined") },
+          { label: t("let_in"), tone: "two", area: true, of: rate("admitted") },
         ],
       }),
       new Chart({
-        title: "Wait",
+        title: t("wait"),
         format: (value) => duration(value, true),
         short: (value) => (value === 0 ? "0" : duration(value, true)),
         scaleOf: timeScale,
-        empty: "Nobody was let in.",
+        empty: t("chart_nobody_let_in"),
         lines: [
-          { label: "Median", tone: "one", of: (point) => point.wait_p50_seconds },
-          { label: "90th percentile", tone: "three", of: (point) => point.wait_p90_seconds },
+          { label: t("median"), tone: "one", of: (point) => point.wait_p50_seconds },
+          { label: t("percentile_90"), tone: "three", of: (point) => point.wait_p90_seconds },
         ],
       }),
     ];
@@ -115,5 +116,5 @@ export class Charts {
   }
 }
 
-const thousands = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+const thousands = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
 const compact = (value) => thousands.format(value);

@@ -5,6 +5,7 @@ import { newKey } from "./admin-desk-press.js";
 import { joinedWords } from "./admin-desk-words.js";
 import { ask } from "./admin-dom.js";
 import { joinBody, joinFields } from "./admin-join.js";
+import { t } from "./admin-text.js";
 
 export function add(desk) {
   if (!may("operator")) return;
@@ -12,17 +13,17 @@ export function add(desk) {
     { series = [], series_texts: texts } = desk.floor ?? {};
   const seriesField = {
     name: "series",
-    label: "Series",
+    label: t("series"),
     choices: series.map((each) => [each, [each, texts?.[each]].filter(Boolean).join(": ")]),
     value: series[0],
   };
   const fields = joinFields(page.languages, ...(series.length > 1 ? [seriesField] : []));
-  ask("Add someone", fields, "Put in line", (values) => join(desk, joinBody(values), key));
+  ask(t("add_someone"), fields, t("put_in_line"), (values) => join(desk, joinBody(values), key));
 }
 
 /** A mistake in what was typed is shown in the form. If the network fails, the page keeps trying and says so. */
 async function join(desk, body, key) {
-  const sent = desk.presses.send({ title: "Add someone", path: "/join", body, key });
+  const sent = desk.presses.send({ title: t("add_someone"), path: "/join", body, key });
   const unanswered = new Promise((close) => {
     desk.noAnswer = close;
   });

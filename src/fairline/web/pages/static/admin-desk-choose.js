@@ -3,7 +3,7 @@
 import { get } from "./admin-api.js";
 import { name } from "./admin-desk-people.js";
 import { ask } from "./admin-dom.js";
-import { number } from "./admin-words.js";
+import { count, t } from "./admin-text.js";
 
 const choose = (title, field, action, send) =>
   ask(title, [field], action, async (values) => {
@@ -12,18 +12,18 @@ const choose = (title, field, action, send) =>
 
 export const chooseLevel = (ticket, send) =>
   choose(
-    `Move up: ${name(ticket)}`,
+    t("move_up_who", { who: name(ticket) }),
     {
       name: "level",
-      label: "Level",
+      label: t("level_field"),
       choices: [
-        ["1", "Level 1"],
-        ["2", "Level 2"],
-        ["3", "Level 3: ahead of everyone below"],
+        ["1", t("level", { level: 1 })],
+        ["2", t("level", { level: 2 })],
+        ["3", t("level_highest")],
       ],
       value: "1",
     },
-    "Move up",
+    t("move_up"),
     ({ level }) => send({ level: Number(level) }),
   );
 
@@ -32,13 +32,13 @@ export async function chooseQueue(desk, ticket, send) {
     const { queues } = await get("/queues");
     const others = queues
       .filter((queue) => queue.id !== desk.queue)
-      .map((queue) => [queue.id, `${queue.name || queue.id}, ${number(queue.waiting)} waiting`]);
-    if (!others.length) desk.say("There is no other queue to transfer anyone to.", "bad");
+      .map((queue) => [queue.id, `${queue.name || queue.id} · ${count("crowd", queue.waiting)}`]);
+    if (!others.length) desk.say(t("no_other_queue"), "bad");
     else
       choose(
-        `Transfer: ${name(ticket)}`,
-        { name: "queue", label: "To which queue", choices: others, value: others[0][0] },
-        "Transfer",
+        t("transfer_who", { who: name(ticket) }),
+        { name: "queue", label: t("to_which_queue"), choices: others, value: others[0][0] },
+        t("transfer"),
         ({ queue }) => send({ queue }),
       );
   } catch (error) {

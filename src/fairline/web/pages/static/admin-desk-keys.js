@@ -2,22 +2,23 @@
 
 import { add } from "./admin-desk-add.js";
 import { listShortcuts, shortcut } from "./admin-frame.js";
+import { t } from "./admin-text.js";
 
 const SHORTCUTS = [
-  ["n", "Call next"],
-  ["r", "Recall"],
-  ["s", "Serve: they have come"],
-  ["d", "Done"],
-  ["f", "Done, and call the next"],
-  ["x", "No-show"],
-  ["u", "Undo the last no-show"],
-  ["b", "Back in line, at the old place"],
-  ["h", "Hold"],
-  ["t", "Transfer to another queue"],
-  ["a", "Add someone"],
-  ["?", "This list"],
-  ["g q", "All queues"],
-  ["Esc", "Close"],
+  ["n", t("call_next")],
+  ["r", t("recall")],
+  ["s", t("key_serve")],
+  ["d", t("done")],
+  ["f", t("key_done_next")],
+  ["x", t("no_show")],
+  ["u", t("key_undo")],
+  ["b", t("key_return")],
+  ["h", t("hold")],
+  ["t", t("key_transfer")],
+  ["a", t("add_someone")],
+  ["?", t("key_list")],
+  ["g q", t("key_queues")],
+  ["Esc", t("close")],
 ];
 
 export function listenToKeys(desk) {
@@ -31,7 +32,7 @@ export function listenToKeys(desk) {
     on(key, () => {
       const ticket = where.map(first).find(Boolean);
       if (ticket) desk.act(action, ticket);
-      else desk.say(`Nobody at your desk is ${where.includes("called") ? "called" : "being served"}.`);
+      else desk.say(where.includes("called") ? t("nobody_called_here") : t("nobody_served_here"));
     });
   on("n", () => desk.callNext());
   act("r", "recall", "called");
@@ -47,6 +48,6 @@ export function listenToKeys(desk) {
     const missed = desk.floor?.missed ?? [],
       ticket = missed.find((each) => desk.mine.has(each)) ?? missed[0];
     if (ticket) desk.act("reinstate", ticket);
-    else desk.say("There is no no-show to undo today.");
+    else desk.say(t("no_no_show"));
   });
 }

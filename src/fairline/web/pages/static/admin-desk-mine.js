@@ -2,6 +2,7 @@
 
 import { may } from "./admin-api.js";
 import { badge, h, show } from "./admin-dom.js";
+import { t } from "./admin-text.js";
 
 export class MyDesk {
   constructor(queue, on) {
@@ -28,8 +29,7 @@ export class MyDesk {
   }
 
   draw() {
-    if (!may("operator"))
-      this.element.replaceChildren(h("p", { class: "note" }, "View only: your key cannot call people."));
+    if (!may("operator")) this.element.replaceChildren(h("p", { class: "note" }, t("desk_view_only")));
     else if (this.choosing) this.choose(this.last);
     else this.show(this.last);
   }
@@ -45,12 +45,12 @@ export class MyDesk {
           { class: "desk-name", "data-show": "desk-name" },
           this.name,
           " ",
-          badge(open ? { label: "Open", tone: "good" } : { label: "Closed", tone: "" }),
+          badge(open ? { label: t("desk_open"), tone: "good" } : { label: t("desk_closed"), tone: "" }),
         ),
         h(
           "button",
           { type: "button", class: "button quiet", "data-do": "change-desk", onclick: () => this.change() },
-          "Change",
+          t("change_desk"),
         ),
         h(
           "button",
@@ -61,7 +61,7 @@ export class MyDesk {
             "data-press": true,
             onclick: () => this.on.set(!open),
           },
-          open ? "Close desk" : "Open desk",
+          open ? t("close_desk") : t("open_desk"),
         ),
       ),
     );
@@ -70,9 +70,9 @@ export class MyDesk {
   choose({ named_desks, desks }) {
     const known = named_desks.length ? named_desks : desks.map((desk) => desk.name),
       open = new Set(desks.filter((desk) => desk.open).map((desk) => desk.name));
-    const typed = h("input", { id: "desk-typed", maxlength: 60, placeholder: "Desk 1", autocomplete: "off" });
+    const typed = h("input", { id: "desk-typed", maxlength: 60, placeholder: t("desk_example"), autocomplete: "off" });
     this.element.replaceChildren(
-      h("h2", {}, "Which desk is yours?"),
+      h("h2", {}, t("which_desk")),
       h(
         "div",
         { class: "desk-choices" },
@@ -81,7 +81,7 @@ export class MyDesk {
             "button",
             { type: "button", class: "button quiet", "data-desk": name, onclick: () => this.take(name) },
             name,
-            open.has(name) ? badge({ label: "Open", tone: "good" }) : null,
+            open.has(name) ? badge({ label: t("desk_open"), tone: "good" }) : null,
           ),
         ),
       ),
@@ -96,15 +96,15 @@ export class MyDesk {
                 this.take(typed.value.trim());
               },
             },
-            h("label", { for: "desk-typed" }, known.length ? "Or another name" : "Its name, as people see it"),
+            h("label", { for: "desk-typed" }, known.length ? t("other_desk") : t("desk_name")),
             h("span", { class: "grow" }, typed),
-            h("button", { class: "button", "data-do": "take-desk" }, "Use"),
+            h("button", { class: "button", "data-do": "take-desk" }, t("use_desk")),
           ),
       this.name
         ? h(
             "button",
             { type: "button", class: "button quiet", onclick: () => this.take(this.name) },
-            `Stay at ${this.name}`,
+            t("stay_at", { desk: this.name }),
           )
         : "",
     );

@@ -2,53 +2,73 @@
 
 import { may } from "./admin-api.js";
 import { badge, h, isolated, write } from "./admin-dom.js";
+import { count, number, t } from "./admin-text.js";
 import { duration } from "./admin-words.js";
 
-/** What staff can do: the label, the key on the keyboard, the path of the call, and what to say afterwards. */
+const at = (ticket) => ({ who: name(ticket), n: number(ticket.position) });
+/** Someone who was sent back to the line is called to the same desk again. */
+const again = (_, before) => ({ act: "call", with: { desk: before.desk } });
+
+/** What staff can do: the label, the key on the keyboard, the path of the call, what to say afterwards, and how it is
+ *  undone. */
 export const ACTS = {
-  call: { label: "Call", said: (t) => `${name(t)} was called to ${t.desk}.` },
-  recall: { label: "Recall", key: "R", said: (t) => `${name(t)} was called again.` },
-  start: { label: "Serve", key: "S", main: true, said: (t) => `${name(t)} is being served.` },
-  complete: { label: "Done", key: "D", said: (t) => `${name(t)} is done.` },
-  done_next: { label: "Done and next", key: "F", main: true },
+  call: {
+    label: t("call"),
+    said: (who) => t("said_called_to", { who: name(who), desk: who.desk }),
+    undo: () => ({ act: "return" }),
+  },
+  recall: { label: t("recall"), key: "R", said: (who) => t("said_recalled", { who: name(who) }) },
+  start: { label: t("serve"), key: "S", main: true, said: (who) => t("said_served", { who: name(who) }) },
+  complete: { label: t("done"), key: "D", said: (who) => t("said_done", { who: name(who) }) },
+  done_next: { label: t("done_next"), key: "F", main: true },
   no_show: {
-    label: "No-show",
+    label: t("no_show"),
     key: "X",
     path: "no-show",
     tone: "bad",
-    said: (t) => `${name(t)} is a no-show. Press U to undo.`,
+    said: (who) => t("said_no_show", { who: name(who) }),
+    undo: () => ({ act: "reinstate" }),
   },
   return: {
-    label: "Return",
+    label: t("return"),
     key: "B",
-    said: (t) => `${name(t)} is back at the old place${t.position ? `, number ${t.position} in line` : ""}.`,
+    said: (who) => (who.position ? t("said_returned_at", at(who)) : t("said_returned", { who: name(who) })),
+    undo: again,
   },
-  hold: { label: "Hold", key: "H", said: (t) => `${name(t)} is on hold.` },
+  hold: {
+    label: t("hold"),
+    key: "H",
+    said: (who) => t("said_on_hold", { who: name(who) }),
+    undo: () => ({ act: "release" }),
+  },
   release: {
-    label: "Back in line",
-    said: (t) => `${name(t)} is back in line${t.position ? `, at position ${t.position}` : ""}.`,
+    label: t("back_in_line_button"),
+    said: (who) => (who.position ? t("said_released_at", at(who)) : t("said_released", { who: name(who) })),
+    undo: () => ({ act: "hold" }),
   },
   reinstate: {
-    label: "Undo",
+    label: t("undo"),
     key: "U",
-    said: (t) => `${name(t)} came after all, and is called to ${t.desk ?? "the desk"} again.`,
+    said: (who) =>
+      who.desk ? t("said_reinstated_to", { who: name(who), desk: who.desk }) : t("said_reinstated", { who: name(who) }),
   },
   step_back: {
-    label: "Let next go first",
+    label: t("let_next_first"),
     path: "step-back",
-    body: (t) => ({ places: 1, ...(t.position && { position: t.position }) }),
-    said: (t) => `${name(t)} lets the next person go first, and is at position ${t.position}.`,
+    body: (who) => ({ places: 1, ...(who.position && { position: who.position }) }),
+    said: (who) => t("said_stepped_back", at(who)),
   },
-  prioritise: { label: "Move up", said: (t) => `${name(t)} was moved up to position ${t.position}.` },
+  prioritise: { label: t("move_up"), said: (who) => t("said_moved_up", at(who)) },
   transfer: {
-    label: "Transfer",
+    label: t("transfer"),
     key: "T",
-    said: (t) => `${name(t)} was transferred${newTicket(t.transferred_to)}.`,
+    said: (who) =>
+      who.transferred_to
+        ? t("said_transferred_to", { who: name(who), queue: who.transferred_to.queue, label: who.transferred_to.label })
+        : t("said_transferred", { who: name(who) }),
   },
-  cancel: { label: "Remove", tone: "bad", said: (t) => `${name(t)} was removed from the line.` },
+  cancel: { label: t("remove"), tone: "bad", said: (who) => t("said_removed", { who: name(who) }) },
 };
-
-const newTicket = (ticket) => (ticket ? ` to ${ticket.queue}, as ${ticket.label}` : "");
 
 /** What can be done with a ticket, by where it is: buttons in the row, and those behind "More". */
 const AT_HAND = { line: ["call"], on_hold: ["release"], missed: ["reinstate"], called: [], serving: [] };
@@ -129,12 +149,12 @@ export function card(ticket, about, press) {
       class: `card person ${where}`,
       "data-ticket": ticket.ticket,
       "data-where": where,
-      "aria-label": `At my desk: ${name(ticket)}`,
+      "aria-label": t("at_my_desk", { who: name(ticket) }),
     },
     h(
       "div",
       { class: "person-head" },
-      badge(where === "called" ? { label: "Called", tone: "warn" } : { label: "Serving", tone: "good" }),
+      badge(where === "called" ? { label: t("called"), tone: "warn" } : { label: t("serving"), tone: "good" }),
       h("span", { class: "clock", "data-since": where === "called" ? ticket.admitted_at : ticket.started_at }),
     ),
     bigLabel(ticket.label),
@@ -145,16 +165,16 @@ export function card(ticket, about, press) {
         title: ticket.name,
         onclick: (event) => event.currentTarget.classList.toggle("clipped"),
       },
-      ticket.name ? h("bdi", {}, ticket.name) : "No name",
+      ticket.name ? h("bdi", {}, ticket.name) : t("no_name"),
     ),
     h(
       "p",
       { class: "note" },
       [
         about,
-        ticket.party_size > 1 ? `${ticket.party_size} people` : "1 person",
-        `waited ${duration(waited, true)}`,
-        ticket.priority ? `level ${ticket.priority}` : null,
+        count("people", ticket.party_size),
+        t("waited", { span: duration(waited, true) }),
+        ticket.priority ? t("level", { level: ticket.priority }) : null,
       ]
         .filter(Boolean)
         .join(" · "),
@@ -174,6 +194,8 @@ export function card(ticket, about, press) {
       : null,
   );
 }
+
+const atDesk = (where, desk) => (where === "called" ? t("called_to", { desk }) : t("served_at", { desk }));
 
 /** A person in a list. The less common actions are behind "More". */
 export function row(ticket, about, press, more) {
@@ -197,14 +219,14 @@ export function row(ticket, about, press, more) {
           "aria-controls": extra.id,
           onclick: () => more(ticket.ticket),
         },
-        "More",
-        h("span", { class: "hidden" }, ` for ${name(ticket)}`),
+        t("more"),
+        h("span", { class: "hidden" }, ` ${name(ticket)}`),
       )
     : null;
   const facts = [
     about,
-    ticket.party_size > 1 ? `${ticket.party_size} people` : null,
-    ticket.priority ? `level ${ticket.priority}` : null,
+    ticket.party_size > 1 ? count("people", ticket.party_size) : null,
+    ticket.priority ? t("level", { level: ticket.priority }) : null,
   ]
     .filter(Boolean)
     .join(" · ");
@@ -227,7 +249,7 @@ export function row(ticket, about, press, more) {
         "div",
         { class: "since" },
         where === "called" || where === "serving"
-          ? h("span", { class: "at" }, `${where === "called" ? "called to" : "served at"} ${ticket.desk ?? "no desk"}`)
+          ? h("span", { class: "at" }, atDesk(where, ticket.desk ?? t("no_desk")))
           : h("span", { "data-ago": at }),
       ),
       h("div", { class: "row-acts" }, ...acts.map((act) => button(act, ticket, press)), toggle),
@@ -247,7 +269,7 @@ export function tick(root, now, positions, claimSeconds, deadlines) {
   for (const element of root.querySelectorAll("[data-left]")) {
     const due = deadlines.get(Number(element.closest("[data-ticket]").dataset.ticket));
     const left = (new Date(due) - now) / 1000;
-    write(element, left > 0 ? `${watch(left)} left to come` : "Time is up: marked as a no-show in a moment");
+    write(element, left > 0 ? t("left_to_come", { time: watch(left) }) : t("time_is_up"));
     const percent = Math.min(100, Math.max(0, (100 * left) / claimSeconds));
     element.previousSibling.firstChild.style.width = `${percent.toFixed(1)}%`;
     element.parentElement.classList.toggle("late", left < Math.min(30, claimSeconds / 4));
@@ -255,4 +277,8 @@ export function tick(root, now, positions, claimSeconds, deadlines) {
 }
 
 const span = (seconds) =>
-  seconds < 60 ? "just now" : seconds < 3600 ? `${Math.floor(seconds / 60)} min` : duration(seconds, true);
+  seconds < 60
+    ? t("just_now")
+    : seconds < 3600
+      ? t("span_min", { m: Math.floor(seconds / 60) })
+      : duration(seconds, true);

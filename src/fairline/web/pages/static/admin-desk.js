@@ -9,10 +9,11 @@ import { KeyedList } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick } from "./admin-desk-people.js";
 import { changeable, newKey, Presses } from "./admin-desk-press.js";
-import { calledWords, joinedWords, outcome } from "./admin-desk-words.js";
+import { calledWords, joinedWords, outcome, undoing } from "./admin-desk-words.js";
 import { banner, confirm, h, show, write } from "./admin-dom.js";
 import { connection, guard } from "./admin-frame.js";
-import { number, queueBadge } from "./admin-words.js";
+import { count, number, t } from "./admin-text.js";
+import { dayWords, queueBadge } from "./admin-words.js";
 
 const SOME = 50;
 const MANY = 500;
@@ -67,6 +68,7 @@ class Desk {
     });
     document.querySelector('[data-do="add"]').addEventListener("click", () => add(this));
     listenToKeys(this);
+    for (const option of document.querySelectorAll("[data-day]")) option.textContent = dayWords(option.value);
     setInterval(() => this.tick(), 500);
     new Live(queuePath(this.queue, "/live"), {
       now: () => {
@@ -77,12 +79,7 @@ class Desk {
       state: (state, more) => {
         connection(state, more);
         if (state === "ended" && more === "queue_not_found")
-          banner(
-            "gone",
-            "This queue was removed, with all its tickets.",
-            "bad",
-            h("a", { href: "/admin" }, "Back to the queues"),
-          );
+          banner("gone", t("queue_removed"), "bad", h("a", { href: "/admin" }, t("back_to_queues")));
       },
     });
     this.read();
@@ -126,7 +123,7 @@ class Desk {
     this.offset = new Date(floor.at) - Date.now();
     this.mine.update(floor);
     this.draw();
-    if (late) this.say(`${name(late)} did not come in time and is a no-show. Press U to undo.`);
+    if (late) this.say(t("said_late", { who: name(late) }), "", this.undoButton({ act: "reinstate" }, late));
   }
 
   /** Show tickets as the answer to a press has them, without waiting for the next reading. */
@@ -162,16 +159,20 @@ class Desk {
     const first = floor.line[0];
     write(
       show("next-who"),
-      first ? `${name(first)}${first.party_size > 1 ? `, ${first.party_size} people` : ""}` : "Nobody is waiting",
+      first
+        ? [name(first), first.party_size > 1 ? count("people", first.party_size) : null].filter(Boolean).join(" · ")
+        : t("crowd_none"),
     );
-    write(show("waiting"), floor.waiting ? number(floor.waiting) : "Nobody is waiting");
+    write(show("waiting"), floor.waiting ? number(floor.waiting) : t("crowd_none"));
     write(show("on-hold-count"), number(floor.on_hold_count));
+    write(show("missed-count"), number(floor.missed.length));
+    this.root.classList.toggle("at-work", this.lists.mine.shown.size > 0);
     this.status(floor);
     guard(this.root);
     this.mark();
     this.tick();
     if (inside && document.activeElement === document.body) this.next.focus();
-    document.title = `${number(floor.waiting)} waiting · ${floor.name} · Fairline`;
+    document.title = `${count("crowd", floor.waiting)} · ${floor.name} · Fairline`;
   }
 
   section(where, tickets) {
@@ -190,8 +191,8 @@ class Desk {
     banner(
       "status",
       {
-        paused: "Paused: people can join, but nobody can be called.",
-        maintenance: "Maintenance: nobody can join, and nobody can be called.",
+        paused: t("desk_paused"),
+        maintenance: t("desk_maintenance"),
       }[status] ?? null,
     );
   }
@@ -216,7 +217,7 @@ class Desk {
     this.next.disabled = !may("operator");
     this.next.setAttribute("aria-disabled", String(busy || this.resting || !this.mine.name));
     this.root.classList.toggle("busy", busy);
-    write(show("next-word"), busy && this.presses.now.title === "Call next" ? "Calling …" : "Call next");
+    write(show("next-word"), busy && this.presses.now.path === "/call-next" ? t("calling") : t("call_next"));
   }
 
   /** Show all actions of one row, and hide those of every other row; with null, hide all. */
@@ -240,14 +241,14 @@ class Desk {
   }
 
   trouble(press, error, tries) {
-    const why = error.code === "store_unavailable" ? "Database unavailable" : "No answer from the server";
+    const what = press.title;
     this.say(
-      `${why}: we don't know yet whether “${press.title}” was done. Trying again; it is never done twice.`,
+      error.code === "store_unavailable" ? t("unsure_database", { what }) : t("unsure_server", { what }),
       "bad",
       h(
         "button",
         { type: "button", class: "button quiet", "data-do": "stop", onclick: () => this.presses.stop() },
-        "Stop trying",
+        t("stop_trying"),
       ),
     );
     if (tries === 0) this.noAnswer?.();
@@ -255,23 +256,20 @@ class Desk {
 
   // Pressing
 
-  /** Send a press and say what it did. Returns the tickets it changed, or null if nothing was done. */
-  async press(press, tell, again = false) {
+  /** Send a press and say what it did, with the button that undoes it, if `undo` makes one. Returns the tickets it changed, or null if nothing was done. */
+  async press(press, tell, undo, again = false) {
     const sent = this.presses.send(press, again);
     try {
       const answer = await sent;
       if (!answer) return null;
       if (answer.stopped) {
-        this.say(
-          `Stopped trying. The line shows whether “${press.title}” was done when the connection is back.`,
-          "bad",
-        );
+        this.say(t("stopped_trying", { what: press.title }), "bad");
         this.read();
         return null;
       }
       const tickets = answer.data.tickets ?? (press.ticket || press.act ? [answer.data] : []);
       this.moved(tickets);
-      this.say(tell(answer.data));
+      this.say(tell(answer.data), "", undo?.(answer.data) ?? "");
       return tickets;
     } catch (error) {
       this.epoch += 1;
@@ -285,13 +283,14 @@ class Desk {
   async callNext(meant = false) {
     if (!may("operator") || this.presses.now) return;
     if (!this.mine.name) {
-      this.say("Choose your desk first.", "bad");
+      this.say(t("choose_desk_first"), "bad");
       this.mine.focus();
       return;
     }
     if (this.resting && !meant) return;
+    if (!(await this.mayCallAnother())) return;
     await this.press(
-      { title: "Call next", path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() },
+      { title: t("call_next"), path: "/call-next", body: { count: 1, desk: this.mine.name }, key: newKey() },
       calledWords,
     );
     this.resting = true;
@@ -302,7 +301,37 @@ class Desk {
     }, DOUBLE_TAP_MS);
   }
 
-  async act(act, ticket) {
+  /** A desk that still has someone called asks before it calls another person. */
+  async mayCallAnother() {
+    const called = this.floor?.called.find((ticket) => this.mine.has(ticket));
+    if (!called) return true;
+    const who = name(called);
+    return confirm(
+      t("call_another"),
+      t("call_another_text", { who }),
+      t("call_another_button"),
+      "",
+      t("wait_for_them"),
+    );
+  }
+
+  /** The button in a message that takes back what the message reports. */
+  undoButton({ act, with: values }, ticket) {
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "button quiet",
+        "data-do": "undo",
+        "data-press": true,
+        onclick: () => this.act(act, ticket, values),
+      },
+      t("undo"),
+    );
+  }
+
+  /** With `values` nothing is asked: they are the body of the call. */
+  async act(act, ticket, values) {
     if (!may("operator") || this.presses.now) return;
     this.toggle(null);
     if (act === "done_next") {
@@ -313,7 +342,7 @@ class Desk {
     const send = (values) =>
       this.press(
         {
-          title: `${ACTS[act].label}: ${name(ticket)}`,
+          title: t("act_on", { act: ACTS[act].label, who: name(ticket) }),
           act,
           path: `/tickets/${ticket.ticket}/${path}`,
           body: values,
@@ -321,24 +350,26 @@ class Desk {
           seen: changeable(ticket),
         },
         (now) => outcome(act, now),
+        (now) => {
+          const undo = undoing(act, now, ticket);
+          return undo && this.undoButton(undo, now);
+        },
       );
+    if (values) return send(values);
     if (act === "call") {
       if (!this.mine.name) {
-        this.say("Choose your desk first.", "bad");
+        this.say(t("choose_desk_first"), "bad");
         this.mine.focus();
         return;
       }
+      if (!(await this.mayCallAnother())) return;
       return send({ desk: this.mine.name });
     }
     if (act === "prioritise") return chooseLevel(ticket, send);
     if (act === "transfer") return chooseQueue(this, ticket, send);
     if (
       act === "cancel" &&
-      !(await confirm(
-        `Remove ${name(ticket)} from the line?`,
-        "The ticket ends, and the person loses their place.",
-        "Remove",
-      ))
+      !(await confirm(t("remove_who", { who: name(ticket) }), t("remove_text"), t("remove"), "bad", t("keep")))
     )
       return;
     return send(body?.(ticket) ?? {});
@@ -346,11 +377,11 @@ class Desk {
 
   setDesk(open) {
     return this.press(
-      { title: open ? "Open my desk" : "Close my desk", path: "/desks", body: { name: this.mine.name, open } },
+      { title: open ? t("open_desk") : t("close_desk"), path: "/desks", body: { name: this.mine.name, open } },
       ({ desks }) => {
         this.floor = { ...this.floor, desks };
         this.mine.update(this.floor);
-        return open ? `${this.mine.name} is open.` : `${this.mine.name} is closed.`;
+        return open ? t("said_desk_open", { desk: this.mine.name }) : t("said_desk_closed", { desk: this.mine.name });
       },
     );
   }
@@ -359,7 +390,7 @@ class Desk {
   async goOn() {
     const left = this.presses.left();
     if (!left) return;
-    if (left.late) this.say(`“${left.title}” had no answer before this page was closed. Check the lists below.`, "bad");
+    if (left.late) this.say(t("unanswered", { what: left.title }), "bad");
     else
       await this.press(
         left,
@@ -370,7 +401,8 @@ class Desk {
               ? joinedWords(data)
               : left.act
                 ? outcome(left.act, data)
-                : "Done.",
+                : t("done"),
+        undefined,
         true,
       );
   }

@@ -1,5 +1,7 @@
 // Helpers that make and find elements. Text is always set as text: nothing that people wrote becomes markup.
 
+import { t } from "./admin-text.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Make an element from its attributes, its `on` handlers and its children, which are elements or text. */
@@ -42,11 +44,13 @@ export function debounce(seconds, call) {
   };
 }
 
-/** A short message at the foot of the page. Screen readers say it too. */
-export function toast(text, tone = "") {
-  const element = h("p", { class: `toast ${tone}` }, text);
-  show("toasts").append(element);
-  setTimeout(() => element.remove(), tone === "bad" ? 9000 : 4000);
+/** A short message at the foot of the page, with a button that takes back what it reports. Screen readers say it too. */
+export function toast(text, tone = "", button = null) {
+  const element = h("p", { class: `toast ${tone}` }, text, button);
+  button?.addEventListener("click", () => element.remove());
+  // A dialog makes all that is outside of it unreachable, so that a button would be, too.
+  (document.querySelector("dialog[open] .toasts") ?? show("toasts")).append(element);
+  setTimeout(() => element.remove(), button || tone === "bad" ? 9000 : 4000);
 }
 
 /** A banner across the page. It stays until `text` is null. */
@@ -78,8 +82,9 @@ export function dialog(label, build, kind = "") {
   return element;
 }
 
-/** Ask before an action that cannot be undone. Resolves to whether it was confirmed. */
-export function confirm(title, text, action, tone = "bad") {
+/** Ask before an action. Both buttons are named by what they do; `keep` is the one that does nothing. Resolves to whether
+ *  it was confirmed. */
+export function confirm(title, text, action, tone = "bad", keep = t("cancel")) {
   return new Promise((answer) => {
     let sure = false;
     const asked = dialog(title, (close) => [
@@ -88,7 +93,7 @@ export function confirm(title, text, action, tone = "bad") {
       h(
         "div",
         { class: "tools" },
-        h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
+        h("button", { type: "button", class: "button quiet", "data-do": "keep", onclick: close }, keep),
         h(
           "button",
           {
@@ -142,7 +147,7 @@ export function ask(title, fields, action, send, note = "") {
       h(
         "div",
         { class: "tools" },
-        h("button", { type: "button", class: "button quiet", onclick: close }, "Cancel"),
+        h("button", { type: "button", class: "button quiet", onclick: close }, t("cancel")),
         button,
       ),
     );
@@ -200,16 +205,16 @@ export function secret(title, text, note) {
             const button = event.target;
             try {
               await navigator.clipboard.writeText(text); // not there without https
-              button.textContent = "Copied";
+              button.textContent = t("copied");
             } catch {
               getSelection().selectAllChildren(button.closest(".in").querySelector(".secret"));
-              button.textContent = "Selected: please copy it yourself";
+              button.textContent = t("copy_yourself");
             }
           },
         },
-        "Copy",
+        t("copy"),
       ),
-      h("button", { type: "button", class: "button", onclick: close }, "Done"),
+      h("button", { type: "button", class: "button", onclick: close }, t("done")),
     ),
   ]);
 }
@@ -229,7 +234,7 @@ export function table(label, columns, rows, empty) {
         h(
           "tr",
           {},
-          ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, "Actions"))),
+          ...columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "hidden" }, t("actions")))),
         ),
       ),
       h(

@@ -1,8 +1,9 @@
 // The list of events, live and in words.
 
 import { get } from "./admin-api.js";
-import { h, show } from "./admin-dom.js";
-import { eventWords, KINDS, kindOf, number, timeExact } from "./admin-words.js";
+import { h, show, write } from "./admin-dom.js";
+import { count, number, t } from "./admin-text.js";
+import { eventWords, KINDS, kindOf, timeExact } from "./admin-words.js";
 
 const KEPT = 400;
 const SHOWN = 120;
@@ -16,8 +17,10 @@ export class Events {
     this.pauseButton = document.querySelector('[data-do="pause-events"]');
     this.all = [];
     this.pending = 0;
+    this.lines = new Map();
+    this.nothing = h("li", {}, h("span"), h("span"), h("span", { class: "note" }, t("no_events")));
     this.filter.append(
-      h("option", { value: "" }, "Everything"),
+      h("option", { value: "" }, t("everything")),
       ...Object.entries(KINDS).map(([kind, { label }]) => h("option", { value: kind }, label)),
     );
     this.filter.addEventListener("change", () => this.draw());
@@ -70,7 +73,7 @@ export class Events {
   scheduleDraw() {
     if (this.pauseButton.getAttribute("aria-pressed") === "true") {
       this.pending += 1;
-      this.pauseButton.textContent = `Show ${number(this.pending)} new`;
+      write(this.pauseButton, t("show_new", { n: number(this.pending) }));
       return;
     }
     this.timer ??= requestAnimationFrame(() => {
@@ -82,40 +85,35 @@ export class Events {
   togglePause() {
     const paused = this.pauseButton.getAttribute("aria-pressed") === "true";
     this.pauseButton.setAttribute("aria-pressed", String(!paused));
-    this.pauseButton.textContent = "Pause list";
+    write(this.pauseButton, t("pause_list"));
     this.pending = 0;
     if (paused) this.draw();
   }
 
+  /** An event that is shown already keeps its element: the focus stays on its ticket, and a selection in its text. */
   draw() {
     const kind = this.filter.value;
     const found = this.all.filter((event) => !kind || kindOf(event.type) === kind).slice(0, SHOWN);
-    this.list.replaceChildren(
-      ...(found.length
-        ? found.map((event) => this.line(event))
-        : [
-            h(
-              "li",
-              {},
-              h("span"),
-              h("span"),
-              h("span", { class: "note" }, "No recent events. New events appear here automatically."),
-            ),
-          ]),
-    );
+    const lines = new Map(found.map((event) => [event.id, this.lines.get(event.id) ?? this.line(event)]));
+    for (const [id, line] of this.lines) if (!lines.has(id)) this.drop(line);
+    this.lines = lines;
+    this.nothing.remove();
+    if (!lines.size) this.list.append(this.nothing);
+    [...lines.values()].forEach((line, i) => {
+      if (this.list.children[i] !== line) this.list.insertBefore(line, this.list.children[i] ?? null);
+    });
+  }
+
+  /** Remove a line. If it has the focus, the list gets it. */
+  drop(line) {
+    if (line.contains(document.activeElement)) this.list.focus({ preventScroll: true });
+    line.remove();
   }
 
   line(event) {
-    const words =
-      event.type === "left_out"
-        ? `Too many to list: ${number(event.detail)} or more events were left out`
-        : eventWords(event);
+    const words = event.type === "left_out" ? count("left_out", event.detail) : eventWords(event);
     const who = event.ticket
-      ? h(
-          "button",
-          { type: "button", onclick: () => this.open(event.ticket) },
-          event.label ?? this.queue.label(event.ticket),
-        )
+      ? h("button", { type: "button", onclick: () => this.open(event.ticket) }, event.label ?? `#${event.ticket}`)
       : null;
     return h(
       "li",

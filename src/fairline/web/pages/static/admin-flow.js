@@ -2,19 +2,12 @@
 
 import { call, get, may } from "./admin-api.js";
 import { debounce, h, show, toast } from "./admin-dom.js";
-import { dateTime, duration, number, timeOfDay } from "./admin-words.js";
+import { number, t } from "./admin-text.js";
+import { dateTime, duration, timeOfDay } from "./admin-words.js";
 
 const STEPS = 1000;
-const WHY = {
-  nobody_waits: "Nobody is waiting.",
-  not_active: "The queue is not open, so we can't say when the line moves.",
-  stock_unknown: "The stock is not known yet. Nobody is let in until it is.",
-  stock_short: "There is not enough left for the last person in line.",
-  not_called_yet: "Staff have not called anyone recently, so we can't say when the line moves.",
-  rate_zero: "At this rate nobody is let in.",
-  stays_unknown: "They do not all fit inside, and nobody has left yet: we can't say how long the last person waits.",
-};
-
+/** Stands where the wait is written, in bold. */
+const MARK = "\u0000";
 /** The time of day, with the date if it is more than 20 hours away. */
 const nearTime = (at) => (new Date(at) - Date.now() < 72_000_000 ? timeOfDay(at) : dateTime(at));
 
@@ -55,7 +48,7 @@ class Slider {
       min: least,
       max: greatest,
       step: "any",
-      "aria-label": `${label}, exactly`,
+      "aria-label": t("exactly", { label }),
       "data-exact": name,
       "data-needs": "operator",
       oninput: () => this.exact.value !== "" && this.set(Number(this.exact.value), this.exact),
@@ -107,25 +100,25 @@ export class Flow {
       this.mark();
       this.ask();
     };
-    this.rate = new Slider("rate", "Let in", "a minute", 0, 6_000_000, changed);
-    this.capacity = new Slider("room", "Capacity inside", "people", 1, 10_000_000, changed);
+    this.rate = new Slider("rate", t("let_in"), t("a_minute"), 0, 6_000_000, changed);
+    this.capacity = new Slider("room", t("capacity_inside"), t("people_unit"), 1, 10_000_000, changed);
     this.said = h("p", { class: "then", "data-show": "preview" }, "–");
     this.more = h("p", { class: "note" });
     this.box = h("div", { class: "preview", "aria-live": "polite" }, this.said, this.more);
     this.apply = h(
       "button",
       { type: "button", class: "button", "data-do": "apply-flow", onclick: () => this.send() },
-      "Apply",
+      t("apply"),
     );
     this.cancel = h(
       "button",
       { type: "button", class: "button quiet", "data-do": "cancel-flow", onclick: () => this.back() },
-      "Cancel",
+      t("cancel"),
     );
     this.tools = h("div", { class: "flow-tools", hidden: true }, this.cancel, this.apply);
     this.element = show("flow");
     this.element.append(this.rate.element, this.capacity.element, this.box, this.tools);
-    if (!may("operator")) this.element.append(h("p", { class: "note" }, "View only: your key cannot change this."));
+    if (!may("operator")) this.element.append(h("p", { class: "note" }, t("flow_view_only")));
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && this.back());
     setInterval(() => {
       if (!document.hidden && this.now && !this.dirty) this.ask();
@@ -181,41 +174,45 @@ export class Flow {
       const preview = await get(this.queue.path(`/preview?${asked}`));
       this.say(preview.now, preview.then);
     } catch (error) {
-      this.said.textContent = error.status === 422 ? error.message : "Couldn't load the preview.";
+      this.said.textContent = error.status === 422 ? error.message : t("preview_not_loaded");
       this.more.textContent = "";
     }
   }
 
   /** "At 300 a minute the last person waits about 12 minutes, now 31." */
   say(now, then) {
-    const dirty = this.dirty,
+    const { dirty } = this,
       wait = then.last_wait_seconds;
     this.more.textContent = "";
-    if (!this.now.waiting) {
-      this.said.textContent = dirty ? "Nobody is waiting. This will apply to people who join." : "Nobody is waiting.";
-    } else if (wait === null) {
-      this.said.textContent = WHY[then.why] ?? "Not enough data yet.";
-    } else {
-      const at = this.now.manual
-        ? "At the current pace of calls"
-        : `At ${number(Math.round(this.rate.amount * 10) / 10)} a minute`;
-      const withCapacity =
-        dirty && this.capacity.amount !== this.now.capacity ? ` with capacity for ${number(this.capacity.amount)}` : "";
-      this.said.replaceChildren(
-        `${at}${withCapacity} the last person waits about `,
-        h("b", {}, duration(wait)),
-        dirty && now.last_wait_seconds !== null ? `, now ${duration(now.last_wait_seconds)}.` : ".",
-      );
-      const range = then.last_wait_range
-        ? `Most likely ${duration(then.last_wait_range[0], true)} to ${duration(then.last_wait_range[1], true)}`
-        : "";
-      const clears = then.clears_at ? `the current line clears by ${nearTime(then.clears_at)}` : "";
-      const note =
-        dirty && this.now.full && this.rate.amount > this.now.rate && this.capacity.amount <= this.now.capacity
-          ? "It is full inside: capacity, not the rate, is the limit. "
-          : "";
-      this.more.textContent = note + [range, clears].filter(Boolean).join("; ") + (range || clears ? "." : "");
+    if (!this.now.waiting) this.said.textContent = dirty ? t("flow_nobody_yet") : t("flow_nobody");
+    else if (wait === null) this.said.textContent = then.why ? t(`flow_why_${then.why}`) : t("not_enough_data");
+    else {
+      const before = dirty && now.last_wait_seconds !== null ? duration(now.last_wait_seconds) : null;
+      const values = { at: this.pace(dirty), wait: MARK, now: before };
+      const [start, end] = (before ? t("flow_wait_now", values) : t("flow_wait", values)).split(MARK);
+      this.said.replaceChildren(start, h("b", {}, duration(wait)), end);
+      this.more.textContent = this.detail(then);
     }
+  }
+
+  pace(dirty) {
+    const at = this.now.manual
+      ? t("flow_at_pace")
+      : t("flow_at_rate", { n: number(Math.round(this.rate.amount * 10) / 10) });
+    return dirty && this.capacity.amount !== this.now.capacity
+      ? t("flow_with_capacity", { at, n: number(this.capacity.amount) })
+      : at;
+  }
+
+  detail({ last_wait_range: range, clears_at: clears }) {
+    const full = this.dirty && this.now.full && this.rate.amount > this.now.rate;
+    return [
+      full && this.capacity.amount <= this.now.capacity ? t("flow_full") : "",
+      range ? t("flow_likely", { from: duration(range[0], true), to: duration(range[1], true) }) : "",
+      clears ? t("flow_clears", { time: nearTime(clears) }) : "",
+    ]
+      .filter(Boolean)
+      .join(" ");
   }
 
   async send() {
@@ -229,7 +226,7 @@ export class Flow {
       this.now.rate = data.admission_rate * 60;
       this.now.capacity = data.max_active;
       this.back();
-      toast("Applied. You can restore the old values from the history.");
+      toast(t("applied"));
     } catch (error) {
       toast(error.message, "bad");
     }

@@ -2,35 +2,32 @@
 
 import { may, onSignedOut, why } from "./admin-api.js";
 import { banner, dialog, h, show, write } from "./admin-dom.js";
+import { t } from "./admin-text.js";
 import { timeExact } from "./admin-words.js";
 
 let listed = [
-  ["?", "This list"],
-  ["g q", "All queues"],
-  ["/", "Search for a person"],
-  ["1 … 5", "Tabs of a queue: now, people, settings, history, passes"],
-  ["p", "Pause, resume or open"],
-  ["n", "Call next"],
-  ["r", "Go to the rate"],
-  ["m", "Message to everyone"],
-  ["Esc", "Close or cancel"],
+  ["?", t("key_list")],
+  ["g q", t("key_queues")],
+  ["/", t("key_search")],
+  ["1 … 5", t("key_tabs")],
+  ["p", t("key_pause")],
+  ["n", t("call_next")],
+  ["r", t("key_rate")],
+  ["m", t("message_to_all")],
+  ["Esc", t("key_escape")],
 ];
 
 /** Show the state of the page's stream. */
 export function connection(state, more) {
   const link = show("link");
   link.dataset.state = state;
-  if (state === "live") write(link, "Up to date");
-  if (state === "lost") write(link, `Disconnected since ${timeExact(more.since)}`);
-  if (state === "ended") write(link, "Ended");
+  if (state === "live") write(link, t("up_to_date"));
+  if (state === "lost") write(link, t("disconnected_since", { time: timeExact(more.since) }));
+  if (state === "ended") write(link, t("stream_ended"));
   document.body.classList.toggle("stale", state !== "live");
   if (state === "lost" && Date.now() - more.since > 2500) {
-    const what = more.what === "store" ? "Database unavailable" : "No connection to the server";
-    banner(
-      "link",
-      `${what} since ${timeExact(more.since)}. The numbers are from then. Nobody loses a place. Reconnecting …`,
-      "bad",
-    );
+    const time = timeExact(more.since);
+    banner("link", more.what === "store" ? t("lost_database", { time }) : t("lost_server", { time }), "bad");
   } else banner("link", null);
 }
 
@@ -65,14 +62,14 @@ function press(event) {
 }
 
 function help() {
-  dialog("Keyboard shortcuts", (close) => [
-    h("h2", {}, "Keyboard shortcuts"),
+  dialog(t("shortcuts"), (close) => [
+    h("h2", {}, t("shortcuts")),
     h(
       "dl",
       { class: "pair start" },
       ...listed.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)]),
     ),
-    h("div", { class: "tools" }, h("button", { type: "button", class: "button", onclick: close }, "Close")),
+    h("div", { class: "tools" }, h("button", { type: "button", class: "button", onclick: close }, t("close"))),
   ]);
 }
 
@@ -80,9 +77,9 @@ function signedOut() {
   connection("ended");
   banner(
     "signed-out",
-    "You are signed out: the session has ended, or the key was revoked.",
+    t("signed_out"),
     "bad",
-    h("a", { href: location.pathname + location.hash }, "Sign in again"),
+    h("a", { href: location.pathname + location.search + location.hash }, t("sign_in_again")),
   );
 }
 

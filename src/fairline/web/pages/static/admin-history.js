@@ -3,19 +3,20 @@
 import { get, post } from "./admin-api.js";
 import { badge, confirm, h, table, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
+import { t } from "./admin-text.js";
 import { dateTime, value } from "./admin-words.js";
 
 export class History {
   constructor(queue, panel) {
     this.queue = queue;
     this.panel = panel;
-    this.body = h("div", {}, h("p", { class: "note" }, "Loading …"));
+    this.body = h("div", {}, h("p", { class: "note" }, t("loading")));
     this.more = h(
       "button",
       { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) },
-      "Show more",
+      t("show_more"),
     );
-    panel.append(h("section", { class: "card", "aria-label": "History of the settings" }, this.body, this.more));
+    panel.append(h("section", { class: "card", "aria-label": t("history_of_settings") }, this.body, this.more));
   }
 
   opened() {
@@ -44,7 +45,7 @@ export class History {
         made = revision.version === this.revisions.at(-1).version && this.cursor === null;
       const changes =
         revision.changes === null
-          ? [h("p", { class: "note" }, "The details of this change have been deleted.")]
+          ? [h("p", { class: "note" }, t("change_deleted"))]
           : Object.entries(revision.changes).map(([name, { from, to }]) =>
               h(
                 "p",
@@ -66,9 +67,9 @@ export class History {
                   class: "button small",
                   "data-do": "undo",
                   "data-needs": "operator",
-                  onclick: () => this.restore(older, "Undo the last change?"),
+                  onclick: () => this.restore(older, t("undo_last_ask")),
                 },
-                "Undo",
+                t("undo"),
               )
             : null
           : h(
@@ -78,9 +79,9 @@ export class History {
                 class: "button small quiet",
                 "data-do": "restore",
                 "data-needs": "operator",
-                onclick: () => this.restore(revision, "Restore these settings?"),
+                onclick: () => this.restore(revision, t("restore_ask")),
               },
-              "Restore this version",
+              t("restore_version"),
             );
       return [
         dateTime(revision.at),
@@ -88,38 +89,22 @@ export class History {
         h(
           "div",
           {},
-          made
-            ? h(
-                "p",
-                { class: "note" },
-                changes.length
-                  ? "Created, with these settings changed from the defaults:"
-                  : "Created, with the default settings.",
-              )
-            : null,
-          ...(changes.length || made ? changes : [h("p", { class: "note" }, "Nothing changed.")]),
+          made ? h("p", { class: "note" }, changes.length ? t("created_with") : t("created_default")) : null,
+          ...(changes.length || made ? changes : [h("p", { class: "note" }, t("nothing_changed"))]),
         ),
-        undo ?? (i === 0 ? badge({ label: "Current", tone: "good" }) : ""),
+        undo ?? (i === 0 ? badge({ label: t("current"), tone: "good" }) : ""),
       ];
     });
-    this.body.replaceChildren(table("Changes", ["When", "By", "What", ""], rows, "No changes yet."));
+    this.body.replaceChildren(table(t("changes"), [t("when"), t("by"), t("what"), ""], rows, t("no_changes")));
     guard(this.body);
   }
 
   async restore({ version, at }, question) {
-    if (
-      !(await confirm(
-        question,
-        `All settings go back to the version of ${dateTime(at)}. This is a change like any other, and can be undone.`,
-        "Restore",
-        "",
-      ))
-    )
-      return;
+    if (!(await confirm(question, t("restore_text", { at: dateTime(at) }), t("restore"), ""))) return;
     try {
       // The version on the page is the one to replace: if someone changed it meanwhile, the server refuses.
       await post(this.queue.path(`/history/${version}/restore`), {}, { "If-Match": `"${this.revisions[0].version}"` });
-      toast(`Restored the version of ${dateTime(at)}.`);
+      toast(t("restored", { at: dateTime(at) }));
       await this.load();
     } catch (error) {
       toast(error.message, "bad");

@@ -1,19 +1,20 @@
 // The form by which staff put someone in line, at the desk and in the list of people.
 
+import { t } from "./admin-text.js";
 import { LEVELS, languageField } from "./admin-words.js";
 
 /** The fields of the form; `more` come after the number of people. */
 export const joinFields = (languages, ...more) => [
-  { name: "name", label: "Name", longest: 100 },
-  { name: "phone", label: "Phone", kind: "tel" },
-  { name: "email", label: "E-mail", kind: "email" },
+  { name: "name", label: t("form_name"), longest: 100 },
+  { name: "phone", label: t("phone"), kind: "tel" },
+  { name: "email", label: t("email"), kind: "email" },
   languageField(languages),
-  { name: "party_size", label: "People", kind: "number", min: 1, max: 1000, value: 1 },
+  { name: "party_size", label: t("people_field"), kind: "number", min: 1, max: 1000, value: 1 },
   ...more,
   {
     name: "priority",
-    label: "Priority",
-    choices: [["0", "None"], ...LEVELS],
+    label: t("priority"),
+    choices: [["0", t("none")], ...LEVELS],
     value: "0",
   },
 ];

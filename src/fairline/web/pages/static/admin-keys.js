@@ -2,18 +2,19 @@
 
 import { get, page, post, remove } from "./admin-api.js";
 import { ask, badge, confirm, h, secret, show, tableCard, toast } from "./admin-dom.js";
+import { t } from "./admin-text.js";
 import { dateTime } from "./admin-words.js";
 
 const ROLES = [
-  ["viewer", "Viewer: sees everything, changes nothing"],
-  ["operator", "Operator: runs queues and acts on people"],
-  ["admin", "Admin: also creates queues, keys and webhooks"],
+  ["viewer", t("viewer_about")],
+  ["operator", t("operator_about")],
+  ["admin", t("admin_about")],
 ];
 const content = show("content");
 
 export function start() {
   show("tools").append(
-    h("button", { type: "button", class: "button", "data-do": "create-key", onclick: create }, "New key"),
+    h("button", { type: "button", class: "button", "data-do": "create-key", onclick: create }, t("new_key")),
   );
   load();
 }
@@ -23,20 +24,23 @@ async function load() {
     const { keys } = await get("/keys");
     content.replaceChildren(
       tableCard(
-        "Keys",
-        ["Name", "Role", "ID", "Created", ""],
+        t("page_keys"),
+        [t("form_name"), t("role"), t("id"), t("created_at"), ""],
         keys.map((key) => [
-          h("span", {}, key.name || "–", key.id === page.staff.id ? " (yours)" : ""),
-          badge({ label: key.role, tone: key.role === "admin" ? "warn" : key.role === "operator" ? "info" : "" }),
+          h("span", {}, key.name || "–", key.id === page.staff.id ? ` (${t("your_key")})` : ""),
+          badge({
+            label: t(`role_${key.role}`),
+            tone: key.role === "admin" ? "warn" : key.role === "operator" ? "info" : "",
+          }),
           h("code", {}, key.id),
           dateTime(key.created_at),
           h(
             "button",
             { type: "button", class: "button small quiet bad", "data-key": key.id, onclick: () => take(key) },
-            "Revoke",
+            t("revoke"),
           ),
         ]),
-        "There are no keys.",
+        t("no_keys"),
       ),
     );
   } catch (error) {
@@ -47,37 +51,27 @@ async function load() {
 
 function create() {
   ask(
-    "New key",
+    t("new_key"),
     [
-      { name: "name", label: "Who or what it is for", longest: 100, required: true },
-      { name: "role", label: "Role", choices: ROLES, value: "viewer" },
+      { name: "name", label: t("key_for"), longest: 100, required: true },
+      { name: "role", label: t("role"), choices: ROLES, value: "viewer" },
     ],
-    "Create",
+    t("create"),
     async (values) => {
       const created = await post("/keys", values);
-      secret(
-        `Key for ${created.name || created.id}`,
-        created.key,
-        "Pass it on safely. It is shown only once; the server keeps only a hash of it.",
-      );
+      secret(t("key_of", { who: created.name || created.id }), created.key, t("key_once"));
       load();
     },
   );
 }
 
 async function take(key) {
-  const own = key.id === page.staff.id ? " You are signed in with this key, so you will be signed out." : "";
-  if (
-    !(await confirm(
-      `Revoke the key of ${key.name || key.id}?`,
-      `It stops working at once, and everyone signed in with it is signed out.${own}`,
-      "Revoke",
-    ))
-  )
+  const own = key.id === page.staff.id ? ` ${t("own_key")}` : "";
+  if (!(await confirm(t("revoke_key_ask", { who: key.name || key.id }), `${t("revoke_key_text")}${own}`, t("revoke"))))
     return;
   try {
     await remove(`/keys/${encodeURIComponent(key.id)}`);
-    toast("Revoked.");
+    toast(t("revoked"));
     load();
   } catch (error) {
     toast(error.message, "bad");

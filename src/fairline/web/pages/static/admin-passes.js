@@ -3,7 +3,8 @@
 import { get, post, remove } from "./admin-api.js";
 import { ask, confirm, h, secret, table, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
-import { dateTime, LEVELS, number } from "./admin-words.js";
+import { number, t } from "./admin-text.js";
+import { dateTime, LEVELS } from "./admin-words.js";
 
 export class Passes {
   constructor(queue, panel) {
@@ -14,11 +15,7 @@ export class Passes {
       h(
         "div",
         { class: "bar" },
-        h(
-          "p",
-          { class: "note grow" },
-          "A person who joins with a pass moves ahead, as far as the queue's settings allow.",
-        ),
+        h("p", { class: "note grow" }, t("passes_lead")),
         h(
           "button",
           {
@@ -28,10 +25,10 @@ export class Passes {
             "data-needs": "operator",
             onclick: () => this.issue(),
           },
-          "Issue a pass",
+          t("issue_pass"),
         ),
       ),
-      h("section", { class: "card", "aria-label": "Passes" }, this.body),
+      h("section", { class: "card", "aria-label": t("tab_passes") }, this.body),
     );
   }
 
@@ -44,12 +41,12 @@ export class Passes {
       const { passes } = await get(this.queue.path("/passes"));
       this.body.replaceChildren(
         table(
-          "Passes",
-          ["Pass", "Level", "Used", "Expires", ""],
+          t("tab_passes"),
+          [t("pass"), t("level_field"), t("used"), t("expires"), ""],
           passes.map((pass) => [
             h("code", {}, pass.id),
             number(pass.level),
-            `${number(pass.used)} of ${number(pass.uses)}`,
+            t("used_of", { n: number(pass.used), all: number(pass.uses) }),
             dateTime(pass.expires_at),
             h(
               "button",
@@ -59,10 +56,10 @@ export class Passes {
                 "data-needs": "operator",
                 onclick: () => this.withdraw(pass),
               },
-              "Withdraw",
+              t("withdraw"),
             ),
           ]),
-          "There are no valid passes.",
+          t("no_passes"),
         ),
       );
       guard(this.body);
@@ -73,17 +70,17 @@ export class Passes {
 
   issue() {
     ask(
-      "Issue a pass",
+      t("issue_pass"),
       [
         {
           name: "level",
-          label: "Level",
+          label: t("level_field"),
           choices: LEVELS,
           value: "2",
         },
         {
           name: "uses",
-          label: "Number of uses",
+          label: t("uses"),
           kind: "number",
           min: 1,
           max: 1_000_000,
@@ -92,7 +89,7 @@ export class Passes {
         },
         {
           name: "hours",
-          label: "Valid for (hours)",
+          label: t("valid_hours"),
           kind: "number",
           min: 1,
           max: 8760,
@@ -100,31 +97,24 @@ export class Passes {
           required: true,
         },
       ],
-      "Issue",
+      t("issue"),
       async ({ level, uses, hours }) => {
         const issued = await post(this.queue.path("/passes"), {
           level: Number(level),
           uses,
           expires_in_seconds: hours * 3600,
         });
-        secret("The pass", issued.pass, "Give it to the person who should move ahead. It is shown only once.");
+        secret(t("the_pass"), issued.pass, t("pass_once"));
         this.load();
       },
     );
   }
 
   async withdraw(pass) {
-    if (
-      !(await confirm(
-        "Withdraw this pass?",
-        "It stops working at once. People who have used it keep their places.",
-        "Withdraw",
-      ))
-    )
-      return;
+    if (!(await confirm(t("withdraw_ask"), t("withdraw_text"), t("withdraw")))) return;
     try {
       await remove(this.queue.path(`/passes/${encodeURIComponent(pass.id)}`));
-      toast("Withdrawn.");
+      toast(t("withdrawn"));
       this.load();
     } catch (error) {
       toast(error.message, "bad");

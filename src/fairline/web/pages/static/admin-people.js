@@ -4,46 +4,76 @@ import { get, page, post } from "./admin-api.js";
 import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { joinBody, joinFields } from "./admin-join.js";
-import { ago, dateTime, LEVELS, number, plural, REASON, STATE } from "./admin-words.js";
+import { count, number, t } from "./admin-text.js";
+import { ago, dateTime, LEVELS, reasonWords, STATE } from "./admin-words.js";
 
 const PAGE = 50;
-const STATES = [["", "Everyone"], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
+const STATES = [["", t("everyone")], ...Object.entries(STATE).map(([state, { label }]) => [state, label])];
 
 /** What staff can do with a ticket, in the order shown. An action with `ends` ends the ticket: the page asks first. */
 const ACTS = {
-  call: { label: "Call", main: true, fields: [{ name: "desk", label: "Desk, for example Desk 2", longest: 60 }] },
-  start: { label: "Has come in", main: true },
-  complete: { label: "Done", main: true, ends: "The visit ends, and the next person can come in at once." },
-  recall: { label: "Call again" },
-  return: { label: "Back in line" },
-  hold: { label: "Hold" },
-  release: { label: "Back in line", main: true },
-  reinstate: { label: "Came after all", main: true },
+  call: { label: t("call"), main: true, fields: [{ name: "desk", label: t("desk_field"), longest: 60 }] },
+  start: { label: t("has_come_in"), main: true },
+  complete: { label: t("done"), main: true, title: (who) => t("done_who", { who }), ends: t("done_text") },
+  recall: { label: t("call_again") },
+  return: { label: t("back_in_line_button") },
+  hold: { label: t("hold") },
+  release: { label: t("back_in_line_button"), main: true },
+  reinstate: { label: t("came_after_all"), main: true },
   prioritise: {
-    label: "Move up",
-    fields: [{ name: "level", label: "Level", choices: LEVELS, value: "1" }],
+    label: t("move_up"),
+    title: (who) => t("move_up_who", { who }),
+    fields: [{ name: "level", label: t("level_field"), choices: LEVELS, value: "1" }],
   },
   no_show: {
-    label: "Did not show up",
+    label: t("no_show"),
+    title: (who) => t("no_show_who", { who }),
     path: "no-show",
-    ends: "The ticket ends, and the next person can come in.",
+    ends: t("no_show_text"),
   },
-  cancel: { label: "Remove from the line", ends: "The ticket ends, and the person loses their place." },
-  terminate: { label: "End the session", ends: "The session ends now, and the next person can come in." },
+  cancel: { label: t("remove"), title: (who) => t("remove_who", { who }), ends: t("remove_text"), keep: t("keep") },
+  terminate: {
+    label: t("end_session"),
+    title: (who) => t("end_session_who", { who }),
+    ends: t("end_session_text"),
+    keep: t("keep"),
+  },
   revoke: {
-    label: "Revoke",
-    ends: "The ticket and its session token stop working at once and for good.",
-    fields: [{ name: "reason", label: "Reason, for the record", required: true, longest: 200 }],
+    label: t("revoke"),
+    title: (who) => t("revoke_who", { who }),
+    ends: t("revoke_text"),
+    fields: [{ name: "reason", label: t("revoke_reason"), required: true, longest: 200 }],
   },
 };
 
-const ON_HOLD = { label: "On hold", tone: "warn" };
+const COLUMNS = [
+  ["ticket", t("column_ticket")],
+  ["state", t("column_state")],
+  ["position", t("column_position")],
+  ["name", t("form_name")],
+  ["joined", t("column_joined")],
+  ["seen", t("column_seen")],
+  ["until", t("column_until")],
+];
+const ON_HOLD = { label: t("on_hold"), tone: "warn" };
 const stateOf = (ticket) => (ticket.on_hold ? ON_HOLD : STATE[ticket.status]);
 
 /** Whether an action is possible for a ticket as it is now. The server checks again. */
 const can = (ticket, name) =>
   page.actions[ticket.on_hold ? "on_hold" : ticket.status].includes(name) &&
   (name !== "reinstate" || page.reinstated.includes(ticket.reason));
+
+/** What takes an action back, from the message that reports it. */
+const UNDO = { no_show: "reinstate", hold: "release", release: "hold", call: "return" };
+const undoOf = (name, before, done, undo) => {
+  const back = UNDO[name];
+  if (!back || !can(done, back) || (name === "hold" && before.status !== "waiting")) return null;
+  return h(
+    "button",
+    { type: "button", class: "button small quiet", "data-do": "undo", onclick: () => undo(back) },
+    t("undo"),
+  );
+};
 
 export class People {
   constructor(queue, panel) {
@@ -52,13 +82,13 @@ export class People {
     this.search = h("input", {
       type: "search",
       id: "search",
-      placeholder: "Ticket, name, phone or user ID",
-      "aria-label": "Search for a person",
+      placeholder: t("search_hint"),
+      "aria-label": t("key_search"),
       oninput: debounce(0.25, () => this.load()),
     });
     this.state = h(
       "select",
-      { "aria-label": "State", onchange: () => this.load() },
+      { "aria-label": t("column_state"), onchange: () => this.load() },
       ...STATES.map(([value, label]) => h("option", { value }, label)),
     );
     this.rows = h("tbody");
@@ -66,22 +96,12 @@ export class People {
     this.more = h(
       "button",
       { type: "button", class: "button quiet", hidden: true, onclick: () => this.load(this.cursor) },
-      "Show more",
+      t("show_more"),
     );
     this.table = h(
       "table",
-      { class: "table fold", "aria-label": "People" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          ...["Ticket", "State", "Position", "Name", "Joined", "Last seen", "Until"].map((name) =>
-            h("th", { scope: "col" }, name),
-          ),
-        ),
-      ),
+      { class: "table fold", "aria-label": t("tab_people") },
+      h("thead", {}, h("tr", {}, ...COLUMNS.map(([, name]) => h("th", { scope: "col" }, name)))),
       this.rows,
     );
     panel.append(
@@ -99,7 +119,7 @@ export class People {
             "data-needs": "operator",
             onclick: () => this.join(),
           },
-          "Put someone in line",
+          t("put_someone_in_line"),
         ),
         h(
           "button",
@@ -110,12 +130,12 @@ export class People {
             "data-needs": "operator",
             onclick: () => this.callNext(),
           },
-          "Call next",
+          t("call_next"),
         ),
       ),
       h(
         "section",
-        { class: "card", "aria-label": "People found" },
+        { class: "card", "aria-label": t("people_found") },
         this.summary,
         h("div", { class: "over" }, this.table),
         this.more,
@@ -151,10 +171,12 @@ export class People {
       const many = this.rows.children.length;
       this.table.hidden = !many;
       this.summary.textContent = many
-        ? `${plural(many, "person", "people")}${found.cursor ? ", and more" : ""}`
+        ? found.cursor
+          ? count("people_and_more", many)
+          : count("people", many)
         : query.has("search")
-          ? "No match. Try a ticket number, or part of a name, phone number or user ID."
-          : "No people.";
+          ? t("no_match")
+          : t("no_people");
     } catch (error) {
       this.summary.textContent = error.message;
     }
@@ -163,42 +185,43 @@ export class People {
   row(ticket) {
     const open = () => this.open(ticket.ticket);
     const cells = [
-      [
-        "Ticket",
-        h(
-          "button",
-          {
-            type: "button",
-            class: "open",
-            "data-ticket": ticket.ticket,
-            onclick: (event) => {
-              event.stopPropagation();
-              open();
-            },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "open",
+          "data-ticket": ticket.ticket,
+          onclick: (event) => {
+            event.stopPropagation();
+            open();
           },
-          ticket.label,
-        ),
-      ],
-      ["State", badge(stateOf(ticket))],
-      ["Position", ticket.position ? number(ticket.position) : "–"],
-      ["Name", ticket.name ?? ticket.user_id ?? "–"],
-      ["Joined", ago(ticket.joined_at)],
-      ["Last seen", ticket.last_seen ? ago(ticket.last_seen) : "–"],
-      ["Until", ticket.ended_at ? (REASON[ticket.reason] ?? "done") : ticket.deadline ? ago(ticket.deadline) : "–"],
+        },
+        ticket.label,
+      ),
+      badge(stateOf(ticket)),
+      ticket.position ? number(ticket.position) : "–",
+      ticket.name ?? ticket.user_id ?? "–",
+      ago(ticket.joined_at),
+      ticket.last_seen ? ago(ticket.last_seen) : "–",
+      ticket.ended_at ? reasonWords(ticket.reason) : ticket.deadline ? ago(ticket.deadline) : "–",
     ];
     return h(
       "tr",
       { "data-open": true, onclick: open },
-      ...cells.map(([label, cell]) => h("td", { "data-label": label }, cell)),
+      ...cells.map((cell, i) => h("td", { "data-column": COLUMNS[i][0], "data-label": COLUMNS[i][1] }, cell)),
     );
   }
 
   /** Open a dialog with everything known about a ticket, and what can be done with it. */
   open(number_) {
-    const body = h("div", {}, h("p", { class: "note" }, "Loading …"));
+    const body = h("div", {}, h("p", { class: "note" }, t("loading")));
     this.side = dialog(
-      "One person",
-      (close) => [h("button", { type: "button", class: "button quiet small close", onclick: close }, "Close"), body],
+      t("one_person"),
+      (close) => [
+        h("button", { type: "button", class: "button quiet small close", onclick: close }, t("close")),
+        body,
+        h("div", { class: "toasts", role: "status" }),
+      ],
       "side",
     );
     this.side.dataset.person = number_;
@@ -210,35 +233,35 @@ export class People {
       this.draw(await get(this.queue.path(`/tickets/${number_}`)), body);
     } catch (error) {
       body.replaceChildren(
-        h("h2", {}, this.queue.label(number_)),
-        h("p", { class: "note" }, error.status === 404 ? "This record has been deleted." : error.message),
+        h("h2", {}, `#${number_}`),
+        h("p", { class: "note" }, error.status === 404 ? t("record_deleted") : error.message),
       );
     }
   }
 
   draw(ticket, body) {
     const facts = [
-      ["Position", ticket.position && number(ticket.position)],
-      ["Reason", ticket.reason && REASON[ticket.reason]],
-      ["Revoked because", ticket.revoked_reason],
-      ["Name", ticket.name],
-      ["Phone", ticket.phone],
-      ["E-mail", ticket.email],
-      ["User ID", ticket.user_id],
-      ["People", ticket.party_size > 1 && number(ticket.party_size)],
-      ["Priority", ticket.priority ? `level ${ticket.priority}` : null],
-      ["Desk", ticket.desk],
-      ["Transferred to", ticket.transferred_to && `${ticket.transferred_to.label} in ${ticket.transferred_to.queue}`],
-      ["Joined", dateTime(ticket.joined_at)],
-      ["Let in", ticket.admitted_at && dateTime(ticket.admitted_at)],
-      ["Came in", ticket.started_at && dateTime(ticket.started_at)],
-      ["Ended", ticket.ended_at && dateTime(ticket.ended_at)],
-      [ticket.ended_at ? "Record kept until" : "Expires", ticket.deadline && dateTime(ticket.deadline)],
-      ["Last seen", ticket.last_seen && ago(ticket.last_seen)],
-      ["Page views", ticket.page_views ? number(ticket.page_views) : null],
-      ["Browser", ticket.user_agent],
-      ["IP address (hashed)", ticket.address],
-      ["More", ticket.metadata && JSON.stringify(ticket.metadata)],
+      [t("column_position"), ticket.position && number(ticket.position)],
+      [t("reason"), ticket.reason && reasonWords(ticket.reason)],
+      [t("revoked_because"), ticket.revoked_reason],
+      [t("form_name"), ticket.name],
+      [t("phone"), ticket.phone],
+      [t("email"), ticket.email],
+      [t("user_id"), ticket.user_id],
+      [t("people_field"), ticket.party_size > 1 && number(ticket.party_size)],
+      [t("priority"), ticket.priority ? t("level", { level: ticket.priority }) : null],
+      [t("page_desk"), ticket.desk],
+      [t("transferred_to"), ticket.transferred_to && `${ticket.transferred_to.queue}: ${ticket.transferred_to.label}`],
+      [t("column_joined"), dateTime(ticket.joined_at)],
+      [t("let_in"), ticket.admitted_at && dateTime(ticket.admitted_at)],
+      [t("came_in"), ticket.started_at && dateTime(ticket.started_at)],
+      [t("ended"), ticket.ended_at && dateTime(ticket.ended_at)],
+      [ticket.ended_at ? t("record_kept_until") : t("expires"), ticket.deadline && dateTime(ticket.deadline)],
+      [t("column_seen"), ticket.last_seen && ago(ticket.last_seen)],
+      [t("page_views"), ticket.page_views ? number(ticket.page_views) : null],
+      [t("browser"), ticket.user_agent],
+      [t("address_hashed"), ticket.address],
+      [t("more_facts"), ticket.metadata && JSON.stringify(ticket.metadata)],
     ].filter(([, value]) => value);
     const acts = Object.entries(ACTS).filter(([name]) => can(ticket, name));
     body.replaceChildren(
@@ -261,14 +284,14 @@ export class People {
                 act.label,
               ),
             )
-          : [h("p", { class: "note" }, "The visit is over: there is nothing more to do.")]),
+          : [h("p", { class: "note" }, t("visit_is_over"))]),
       ),
       h("dl", { class: "pair start" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     );
     guard(body);
   }
 
-  async act(name, act, ticket, body) {
+  async act(name, act, ticket, body, undoing = false) {
     const send = async (values = {}) => {
       if (values.level) values.level = Number(values.level);
       const done =
@@ -276,11 +299,16 @@ export class People {
           ? await post(this.queue.path("/revoke"), { ticket: ticket.ticket, ...values })
           : await post(this.queue.path(`/tickets/${ticket.ticket}/${act.path ?? name}`), values);
       this.draw(done, body);
-      toast(`${ticket.label}: ${stateOf(done).label.toLowerCase()}.`);
+      toast(
+        `${ticket.label}: ${stateOf(done).label}`,
+        "",
+        undoOf(name, ticket, done, (act_) => this.act(act_, ACTS[act_], done, body, true)),
+      );
       this.load();
     };
-    if (act.fields) return ask(`${act.label}: ${ticket.label}`, act.fields, act.label, send, act.ends ?? "");
-    if (act.ends && !(await confirm(`${act.label}: ${ticket.label}?`, act.ends, act.label))) return undefined;
+    const title = act.title?.(ticket.label) ?? t("act_on", { act: act.label, who: ticket.label });
+    if (act.fields) return ask(title, act.fields, act.label, send, act.ends ?? "");
+    if (act.ends && !undoing && !(await confirm(title, act.ends, act.label, "bad", act.keep))) return undefined;
     try {
       return await send();
     } catch (error) {
@@ -292,37 +320,45 @@ export class People {
   callNext() {
     const key = crypto.randomUUID?.() ?? String(Math.random());
     return ask(
-      "Call next",
+      t("call_next"),
       [
-        { name: "count", label: "How many", kind: "number", min: 1, max: 100, value: 1, required: true },
-        { name: "desk", label: "Desk, for example Desk 2", longest: 60, value: this.desk },
+        { name: "count", label: t("how_many"), kind: "number", min: 1, max: 100, value: 1, required: true },
+        { name: "desk", label: t("desk_field"), longest: 60, value: this.desk },
       ],
-      "Call",
-      async ({ count, desk }) => {
+      t("call"),
+      async ({ count: many, desk }) => {
         this.desk = desk;
-        const { tickets } = await post(this.queue.path("/call-next"), { count, desk }, { "Idempotency-Key": key });
+        const { tickets } = await post(
+          this.queue.path("/call-next"),
+          { count: many, desk },
+          { "Idempotency-Key": key },
+        );
         toast(
           tickets.length
-            ? `Called: ${tickets.map((ticket) => ticket.label).join(", ")}`
-            : "Nobody was called: nobody is waiting, or it is full inside.",
+            ? t("called_people", { who: tickets.map((ticket) => ticket.label).join(", ") })
+            : t("nobody_called"),
         );
         this.load();
       },
-      "Calls the next in line. Capacity and stock limits apply; the rate limit doesn't.",
+      t("call_next_note"),
     );
   }
 
   join() {
     return ask(
-      "Put someone in line",
+      t("put_someone_in_line"),
       joinFields(page.languages),
-      "Put in line",
+      t("put_in_line"),
       async (values) => {
         const joined = await post(this.queue.path("/join"), joinBody(values));
-        toast(`${joined.label} is in line${joined.position ? `, at position ${number(joined.position)}` : ""}.`);
+        toast(
+          joined.position
+            ? t("joined_at", { who: joined.label, n: number(joined.position) })
+            : t("joined_line", { who: joined.label }),
+        );
         this.load();
       },
-      "The limits on joining do not apply to staff.",
+      t("no_limits"),
     );
   }
 }

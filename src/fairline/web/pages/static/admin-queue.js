@@ -11,7 +11,8 @@ import { History } from "./admin-history.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
 import { Settings } from "./admin-settings.js";
-import { ago, number, plural, queueBadge, REASON } from "./admin-words.js";
+import { count, number, t } from "./admin-text.js";
+import { ago, queueBadge, reasonWords } from "./admin-words.js";
 
 const TABS = ["now", "people", "settings", "history", "passes"];
 
@@ -21,11 +22,6 @@ class Queue {
     this.id = id;
     this.now = null;
     this.parts = [];
-  }
-
-  /** The label of a ticket, as its holder sees it. */
-  label(ticket) {
-    return this.now ? `R${this.now.queue.ticket_prefix}-${String(ticket).padStart(6, "0")}` : `#${ticket}`;
   }
 
   path(rest = "") {
@@ -109,31 +105,36 @@ class Figures {
     write(show("gone"), number(stats.expired));
     write(
       show("waiting-under"),
-      `${plural(stats.joins_per_minute, "join")} a minute · peak ${number(stats.peak_waiting)}`,
+      `${count("joins_a_minute", stats.joins_per_minute)} · ${t("peak", { n: number(stats.peak_waiting) })}`,
     );
-    write(show("inside-under"), `of ${number(queue.max_active)} · ${number(stats.admitted)} on the way`);
+    const onTheWay = t("on_the_way", { n: number(stats.admitted) });
+    // At desks nobody counts how many fit inside.
+    const inside_ =
+      queue.admission === "manual" ? onTheWay : `${t("of_n", { n: number(queue.max_active) })} · ${onTheWay}`;
+    write(show("inside-under"), inside_);
+    this.bar.hidden = queue.admission === "manual";
     const reasons = Object.entries(stats.expired_by_reason)
-      .filter(([, count]) => count)
+      .filter(([, n]) => n)
       .sort((a, b) => b[1] - a[1])
       .slice(0, 2);
     write(
       show("gone-under"),
-      reasons.map(([reason, count]) => `${number(count)} ${REASON[reason]}`).join(" · ") || "nobody yet",
+      reasons.map(([reason, n]) => `${number(n)} ${reasonWords(reason)}`).join(" · ") || t("nobody_yet"),
     );
     const share = Math.min(1, inside / queue.max_active);
     this.meter.style.width = `${(share * 100).toFixed(1)}%`;
     this.bar.classList.toggle("full", share >= 1);
     this.last = stats;
     this.lately(stats);
-    document.title = `${number(stats.waiting)} waiting · ${queue.name} · Fairline`;
+    document.title = `${count("crowd", stats.waiting)} · ${queue.name} · Fairline`;
   }
 
   lately(stats) {
     write(
       show("done-under"),
       stats.last_admission_at
-        ? `${number(stats.admissions_per_minute)} let in a minute · last ${ago(stats.last_admission_at)}`
-        : "nobody let in yet",
+        ? t("let_in_lately", { n: number(stats.admissions_per_minute), ago: ago(stats.last_admission_at) })
+        : t("nobody_let_in"),
     );
   }
 }
@@ -156,43 +157,42 @@ class Controls {
     shown.hidden = false;
     shown.className = `badge ${tone}`;
     write(shown, label);
-    write(this.pause, queue.status === "active" ? "Pause" : queue.status === "paused" ? "Resume" : "Open");
+    write(this.pause, queue.status === "active" ? t("pause") : queue.status === "paused" ? t("resume") : t("open"));
     this.close.hidden = queue.status === "maintenance";
     banner(
       "status",
-      queue.status === "paused"
-        ? "Paused: people can join, but nobody is let in."
-        : queue.status === "maintenance"
-          ? "Maintenance: nobody can join, and nobody is let in. People in line keep their places."
-          : null,
+      queue.status === "paused" ? t("queue_paused") : queue.status === "maintenance" ? t("queue_maintenance") : null,
     );
   }
 
   async turn(status) {
-    const line = `${plural(this.queue.now?.stats.waiting ?? 0, "person", "people")} in line`;
-    const comes = this.queue.now?.queue.admission === "manual" ? "you can call the next" : "people are let in";
+    const line = count("in_line", this.queue.now?.stats.waiting ?? 0);
+    const called = this.queue.now?.queue.admission === "manual";
     const ask = {
-      "maintenance active": ["Open the queue?", `People can join again, and ${comes}. ${line}.`, "Open", ""],
-      "paused active": ["Resume?", `From now on ${comes} again. ${line}.`, "Resume", ""],
-      paused: [
-        "Pause the queue?",
-        `Nobody is let in until you resume. ${line} keep their places, and others can still join.`,
-        "Pause",
+      "maintenance active": [
+        t("open_title"),
+        called ? t("open_text_called", { line }) : t("open_text", { line }),
+        t("open"),
         "",
       ],
+      "paused active": [
+        t("resume_title"),
+        called ? t("resume_text_called", { line }) : t("resume_text", { line }),
+        t("resume"),
+        "",
+      ],
+      paused: [t("pause_title"), t("pause_text", { line }), t("pause"), "", t("keep_open")],
       maintenance: [
-        "Close for maintenance?",
-        `Nobody can join, and nobody is let in. ${line} keep their places.`,
-        "Close",
+        t("maintenance_ask"),
+        t("maintenance_ask_text", { line }),
+        t("maintenance_start"),
         "bad",
+        t("keep_as_is"),
       ],
     };
     if (!(await confirm(...(ask[status] ?? ask[`${this.status} ${status}`])))) return;
     try {
-      await this.queue.change(
-        { status },
-        { active: "The queue is open.", paused: "Paused.", maintenance: "Closed for maintenance." }[status],
-      );
+      await this.queue.change({ status }, t(`now_${status}`));
     } catch (error) {
       toast(error.message, "bad");
     }
@@ -246,9 +246,9 @@ async function gone() {
     h(
       "div",
       { class: "empty" },
-      h("h1", {}, "This queue was removed"),
-      h("p", {}, "All its tickets were removed with it. The audit log shows who removed it."),
-      h("a", { class: "button", href: "/admin" }, "Back to the queues"),
+      h("h1", {}, t("queue_removed_title")),
+      h("p", {}, t("queue_removed_text")),
+      h("a", { class: "button", href: "/admin" }, t("back_to_queues")),
     ),
   );
   main.focus();

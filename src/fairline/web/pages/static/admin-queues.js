@@ -1,148 +1,184 @@
-// The list of all queues.
+// The list of all queues: one is found by its name or id, and the busiest are at the top.
 
 import { get, Live, post, queuePath } from "./admin-api.js";
 import { spark } from "./admin-chart.js";
-import { ask, badge, h, show, toast } from "./admin-dom.js";
-import { connection, guard } from "./admin-frame.js";
-import { number, plural, queueBadge } from "./admin-words.js";
+import { KeyedList } from "./admin-desk-list.js";
+import { ask, badge, h, show, toast, write } from "./admin-dom.js";
+import { connection } from "./admin-frame.js";
+import { count, locale, number, t } from "./admin-text.js";
+import { duration, queueBadge } from "./admin-words.js";
 
-const cards = show("cards");
-const sparks = new Map();
-const drawn = new Map();
+/** From so many queues on, they are rows, and can be searched. */
+const MANY = 7;
+const SPARKS_SECONDS = 60;
+/** Queues that change places with every person who joins could not be read. They keep their order this long. */
+const ORDER_SECONDS = 10;
+
+const ORDERS = {
+  busiest: (one, other) => other.waiting - one.waiting,
+  wait: (one, other) => (other.estimated_wait_seconds ?? -1) - (one.estimated_wait_seconds ?? -1),
+  name: () => 0,
+};
+const PLACE = "fairline-queue-order";
+
+const cards = show("cards"),
+  search = show("search"),
+  order = show("sort");
+const list = new KeyedList(cards, card, JSON.stringify, (queue) => queue.id);
+const empty = h("div", { class: "empty" }, h("h2", {}, t("no_queues")), h("p", {}, t("no_queues_text")));
+let queues = [],
+  lines = {},
+  ranks = new Map(),
+  rankedAt = 0;
 
 export function start() {
   document.querySelector('[data-do="create"]').addEventListener("click", create);
+  order.value = remembered();
+  search.addEventListener("input", draw);
+  order.addEventListener("change", () => {
+    remember(order.value);
+    rank();
+    draw();
+  });
   new Live("/live", {
-    now: ({ queues }) => draw(queues),
+    now: (data) => {
+      const fresh = queues.map(({ id }) => id).join() !== data.queues.map(({ id }) => id).join();
+      queues = data.queues;
+      if (fresh) loadLines();
+      if (fresh || Date.now() - rankedAt > ORDER_SECONDS * 1000) rank();
+      draw();
+    },
     state: (state, more) => {
       connection(state, more);
       cards.classList.toggle("stale", state !== "live");
     },
   });
   setInterval(() => {
-    if (!document.hidden) for (const id of drawn.keys()) load(id);
-  }, 60_000);
+    if (!document.hidden) loadLines();
+  }, SPARKS_SECONDS * 1000);
 }
 
-function draw(queues) {
+/** Give every queue its place in the list. Nobody moves while a queue has the focus. */
+function rank() {
+  if (ranks.size === queues.length && cards.contains(document.activeElement)) return;
+  const named = [...queues].sort((one, other) => one.name.localeCompare(other.name, locale));
+  ranks = new Map(named.sort(ORDERS[order.value]).map(({ id }, i) => [id, i]));
+  rankedAt = Date.now();
+}
+
+function draw() {
   cards.removeAttribute("aria-busy");
-  const there = new Set(queues.map((queue) => queue.id));
-  for (const [id, card] of drawn)
-    if (!there.has(id)) {
-      card.remove();
-      drawn.delete(id);
-    }
-  cards.querySelector(".empty")?.remove();
-  if (!queues.length)
-    cards.append(
-      h(
-        "div",
-        { class: "empty" },
-        h("h2", {}, "No queues yet"),
-        h(
-          "p",
-          {},
-          "A queue lets people wait for a website or a desk. Create the first one; its settings can be changed later.",
-        ),
-      ),
-    );
-  for (const queue of queues) {
-    const fresh = !drawn.has(queue.id);
-    if (fresh) {
-      const card = h("a", {
-        class: "card",
-        href: `/admin${queuePath(queue.id)}${queue.admission === "manual" ? "/desk" : ""}`,
-        "data-queue": queue.id,
-      });
-      drawn.set(queue.id, card);
-      cards.append(card);
-      load(queue.id);
-    }
-    fill(drawn.get(queue.id), queue);
-  }
-  guard(cards);
+  const many = queues.length >= MANY,
+    wanted = search.value.trim().toLowerCase();
+  const found = queues
+    .filter(({ id, name }) => !many || `${name} ${id}`.toLowerCase().includes(wanted))
+    .sort((one, other) => ranks.get(one.id) - ranks.get(other.id));
+  show("find").hidden = !many;
+  cards.classList.toggle("compact", many);
+  const said = show("found");
+  said.hidden = !many || !wanted;
+  write(said, wanted ? count("queues_found", found.length) : "");
+  list.draw(found);
+  if (queues.length) empty.remove();
+  else cards.append(empty);
 }
 
-function fill(card, queue) {
-  const facts = JSON.stringify(queue);
-  if (card.dataset.facts === facts) return;
-  card.dataset.facts = facts;
-  const line = card.querySelector("svg");
-  card.replaceChildren(
+function card(queue) {
+  const called = queue.admission === "manual";
+  const wait = queue.estimated_wait_seconds;
+  return h(
+    "a",
+    { class: "card", href: `/admin${queuePath(queue.id)}${called ? "/desk" : ""}`, "data-queue": queue.id },
     h(
       "div",
       { class: "card-body" },
-      h("h2", {}, h("span", {}, queue.name), badge(queueBadge(queue))),
+      h("h2", {}, h("bdi", {}, queue.name), badge(queueBadge(queue))),
       h("code", {}, queue.id),
       h(
         "dl",
         { class: "trio" },
-        figure("Waiting", queue.waiting),
-        ...(queue.admission === "manual"
-          ? [figure("Called", queue.admitted), figure("Being served", queue.active)]
+        figure(t("figure_waiting"), number(queue.waiting)),
+        ...(called
+          ? [figure(t("called"), number(queue.admitted)), figure(t("being_served"), number(queue.active))]
           : [
-              figure("Inside", queue.admitted + queue.active, `of ${number(queue.max_active)}`),
-              figure("Rate", Math.round(queue.admission_rate * 60), "/ min"),
+              figure(
+                t("figure_inside"),
+                number(queue.admitted + queue.active),
+                t("of_n", { n: number(queue.max_active) }),
+              ),
+              figure(t("rate"), number(Math.round(queue.admission_rate * 60)), t("a_minute")),
             ]),
+        figure(t("wait"), wait === null ? "–" : duration(wait, true)),
       ),
       h(
         "p",
         { class: "under" },
-        queue.stock === null ? "" : queue.stock_left > 0 ? `${plural(queue.stock_left, "item")} left` : "Sold out",
+        queue.stock === null ? "" : queue.stock_left > 0 ? count("items_left", queue.stock_left) : t("sold_out"),
       ),
     ),
-    line ?? sparks.get(queue.id) ?? spark([0, 0]),
+    spark(lines[queue.id] ?? [0, 0]),
   );
 }
 
 const figure = (label, value, unit) =>
-  h("div", {}, h("dt", {}, label), h("dd", {}, number(value), ...(unit ? [" ", h("small", {}, unit)] : [])));
+  h("div", {}, h("dt", {}, label), h("dd", {}, value, ...(unit ? [" ", h("small", {}, unit)] : [])));
 
-async function load(id) {
+/** The lines of all queues come with one call. */
+async function loadLines() {
   try {
-    const { points } = await get(queuePath(id, "/stats/series?range=hour"));
-    const line = spark(points.map((point) => point.waiting ?? 0));
-    sparks.set(id, line);
-    drawn.get(id)?.querySelector("svg")?.replaceWith(line);
+    lines = (await get("/stats/waiting")).queues;
+    for (const card_ of cards.querySelectorAll("[data-queue]"))
+      card_.querySelector("svg").replaceWith(spark(lines[card_.dataset.queue] ?? [0, 0]));
   } catch {
-    // The card is fine without its chart.
+    // The list is fine without its charts.
+  }
+}
+
+function remembered() {
+  try {
+    return localStorage.getItem(PLACE) in ORDERS ? localStorage.getItem(PLACE) : "busiest";
+  } catch {
+    return "busiest";
+  }
+}
+
+function remember(name) {
+  try {
+    localStorage.setItem(PLACE, name);
+  } catch {
+    // Without storage, the next visit starts with the busiest.
   }
 }
 
 function create() {
   ask(
-    "New queue",
+    t("new_queue"),
     [
       {
         name: "id",
-        label: "ID, used in addresses",
+        label: t("queue_id"),
         required: true,
         pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}",
-        note: "Letters, digits, . _ and -. It cannot be changed later.",
+        note: t("queue_id_note"),
       },
-      { name: "name", label: "Display name", longest: 200 },
-      {
-        name: "target_url",
-        label: "Destination URL",
-        kind: "url",
-        note: "Where people go when they are let in.",
-      },
+      { name: "name", label: t("display_name"), longest: 200 },
+      { name: "target_url", label: t("destination_url"), kind: "url", note: t("destination_note") },
       {
         name: "admission",
-        label: "How people are let in",
+        label: t("how_let_in"),
         choices: [
-          ["auto", "Automatically, at a set rate"],
-          ["manual", "Called by staff"],
+          ["auto", t("let_in_auto")],
+          ["manual", t("let_in_manual")],
         ],
         value: "auto",
       },
-      { name: "rate", label: "People a minute", kind: "number", min: 0, max: 6_000_000, value: 600 },
-      { name: "max_active", label: "Capacity inside", kind: "number", min: 1, max: 10_000_000, value: 1000 },
+      { name: "rate", label: t("people_a_minute"), kind: "number", min: 0, max: 6_000_000, value: 600 },
+      { name: "max_active", label: t("capacity_inside"), kind: "number", min: 1, max: 10_000_000, value: 1000 },
     ],
-    "Create",
+    t("create"),
     async ({ rate, ...settings }) => {
       const created = await post("/queues", { ...settings, admission_rate: (rate ?? 600) / 60 });
-      toast(`Created ${created.name || created.id}.`);
+      toast(t("created", { name: created.name || created.id }));
       location.href = `/admin${queuePath(created.id)}`;
     },
   );

@@ -2,9 +2,12 @@
 
 import { fill, formatter } from "./format.js";
 
-const { lang, words } = JSON.parse(document.getElementById("fairline").textContent);
+const { lang: code, words } = JSON.parse(document.getElementById("fairline").textContent);
+export const lang = code;
 /** The locale of numbers and times. All languages write them with the digits 0 to 9; English has days before months. */
 export const locale = { ar: "ar-u-nu-latn", en: "en-GB", pt: "pt-BR" }[lang] ?? lang;
+/** Whether there is a text of this name. */
+export const known = (name) => name in words;
 const format = formatter(lang, words),
   whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }),
   fine = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });

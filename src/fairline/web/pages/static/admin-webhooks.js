@@ -3,7 +3,8 @@
 import { call, get, may, page, post, remove } from "./admin-api.js";
 import { ask, badge, confirm, dialog, h, secret, show, table, tableCard, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
-import { ago, dateTime, number } from "./admin-words.js";
+import { count, number, t } from "./admin-text.js";
+import { ago, dateTime } from "./admin-words.js";
 
 const EVERY_SECONDS = 5;
 const content = show("content");
@@ -14,7 +15,7 @@ export function start() {
     h(
       "button",
       { type: "button", class: "button", "data-do": "create-webhook", "data-needs": "admin", onclick: create },
-      "New webhook",
+      t("new_webhook"),
     ),
   );
   guard();
@@ -46,29 +47,29 @@ function draw(hooks, mail) {
       h(
         "p",
         { class: "note" },
-        hook.queue ? `Queue ${hook.queue}` : "All queues",
+        hook.queue ? t("queue_named", { queue: hook.queue }) : t("key_queues"),
         " · ",
-        hook.events.length ? hook.events.join(", ") : "all events",
-        hook.include_person ? " · with personal data" : "",
+        hook.events.length ? hook.events.join(", ") : t("all_events"),
+        hook.include_person ? ` · ${t("with_person")}` : "",
       ),
     ),
-    badge(hook.active ? { label: "On", tone: "good" } : { label: "Paused", tone: "warn" }),
+    badge(hook.active ? { label: t("on"), tone: "good" } : { label: t("status_paused"), tone: "warn" }),
     number(hook.pending),
     dead(hook, at(hook), hook.url),
     h(
       "div",
       { class: "row" },
-      button("Test", "operator", () => ping(hook)),
-      button(hook.active ? "Pause" : "Resume", "admin", () => change(hook, { active: !hook.active })),
-      button("Remove", "admin", () => take(hook), "bad"),
+      button(t("test"), "operator", () => ping(hook)),
+      button(hook.active ? t("pause") : t("resume"), "admin", () => change(hook, { active: !hook.active })),
+      button(t("remove"), "admin", () => take(hook), "bad"),
     ),
   ]);
   content.replaceChildren(
     tableCard(
-      "Webhooks",
-      ["URL", "State", "Pending", "Dead letters", ""],
+      t("page_webhooks"),
+      [t("url"), t("column_state"), t("pending"), t("dead_letters"), ""],
       rows,
-      "No webhooks yet. A webhook posts events to your own address.",
+      t("no_webhooks"),
     ),
     mailCard(mail),
   );
@@ -79,37 +80,32 @@ function draw(hooks, mail) {
 function mailCard(mail) {
   if (!mail.set_up && !mail.pending && !mail.dead) return "";
   const row = [
-    h(
-      "div",
-      {},
-      h("p", {}, mail.sender || "E-mail"),
-      h("p", { class: "note" }, "Notices to people who gave an e-mail address"),
-    ),
-    badge(mail.set_up ? { label: "On", tone: "good" } : { label: "Not set up", tone: "warn" }),
+    h("div", {}, h("p", {}, mail.sender || t("email")), h("p", { class: "note" }, t("mail_about"))),
+    badge(mail.set_up ? { label: t("on"), tone: "good" } : { label: t("not_set_up"), tone: "warn" }),
     number(mail.pending),
-    dead(mail, "/mail", "people by e-mail"),
-    h("div", { class: "row" }, mail.set_up ? button("Test", "admin", tryMail) : ""),
+    dead(mail, "/mail", t("people_by_mail")),
+    h("div", { class: "row" }, mail.set_up ? button(t("test"), "admin", tryMail) : ""),
   ];
   return h(
     "section",
-    { class: "card", "aria-label": "E-mail" },
-    h("h2", {}, "E-mail"),
-    table("E-mail", ["From", "State", "Pending", "Dead letters", ""], [row], ""),
+    { class: "card", "aria-label": t("email") },
+    h("h2", {}, t("email")),
+    table(t("email"), [t("sender"), t("column_state"), t("pending"), t("dead_letters"), ""], [row], ""),
   );
 }
 
 function tryMail() {
-  ask("Send a test e-mail", [{ name: "to", label: "To", kind: "email", required: true }], "Send", async ({ to }) =>
-    reportTest("e-mail", await post("/mail/test", { to })),
+  ask(t("test_mail"), [{ name: "to", label: t("mail_to"), kind: "email", required: true }], t("send"), async ({ to }) =>
+    reportTest(await post("/mail/test", { to })),
   );
 }
 
 const dead = (box, path, whom) =>
   box.dead ? h("button", { type: "button", class: "open", onclick: () => letters(path, whom) }, number(box.dead)) : "0";
 
-const reportTest = (what, { delivered, error, seconds }) =>
+const reportTest = ({ delivered, error, seconds }) =>
   toast(
-    delivered ? `The ${what} was accepted in ${number(seconds)} s.` : `The ${what} was not accepted: ${error}`,
+    delivered ? t("test_accepted", { n: number(seconds) }) : t("test_refused", { why: error }),
     delivered ? "" : "bad",
   );
 
@@ -118,18 +114,18 @@ const button = (label, needs, onclick, tone = "") =>
 
 function create() {
   ask(
-    "New webhook",
+    t("new_webhook"),
     [
-      { name: "url", label: "URL", kind: "url", required: true, value: "https://" },
-      { name: "queue", label: "Queue (empty: all queues)" },
+      { name: "url", label: t("url"), kind: "url", required: true, value: "https://" },
+      { name: "queue", label: t("webhook_queue") },
       {
         name: "events",
-        label: "Events (empty: all events)",
-        note: `Separate them with commas: ${page.events.join(", ")}. "notice" posts the messages that people get.`,
+        label: t("webhook_events"),
+        note: t("webhook_events_note", { events: page.events.join(", ") }),
       },
-      { name: "include_person", label: "Include name, phone, e-mail and user ID", kind: "check" },
+      { name: "include_person", label: t("webhook_person"), kind: "check" },
     ],
-    "Create",
+    t("create"),
     async ({ url, queue, events, include_person }) => {
       const created = await post("/webhooks", {
         url,
@@ -140,7 +136,7 @@ function create() {
           .filter(Boolean),
         include_person,
       });
-      secret("The signing secret", created.secret, "The receiver checks signatures with it. It is shown only once.");
+      secret(t("signing_secret"), created.secret, t("secret_once"));
       load();
     },
   );
@@ -148,7 +144,7 @@ function create() {
 
 async function ping(hook) {
   try {
-    reportTest("test event", await post(at(hook, "/test")));
+    reportTest(await post(at(hook, "/test")));
   } catch (error) {
     toast(error.message, "bad");
   }
@@ -165,12 +161,18 @@ async function change(hook, changes) {
 
 async function take(hook) {
   if (
-    !(await confirm("Remove this webhook?", `${hook.url} gets no more events, and pending ones are dropped.`, "Remove"))
+    !(await confirm(
+      t("remove_webhook_ask"),
+      t("remove_webhook_text", { url: hook.url }),
+      t("remove"),
+      "bad",
+      t("keep"),
+    ))
   )
     return;
   try {
     await remove(at(hook));
-    toast("Removed.");
+    toast(t("webhook_removed"));
     load();
   } catch (error) {
     toast(error.message, "bad");
@@ -189,19 +191,19 @@ async function letters(box, whom) {
   const again = (path, close) => async () => {
     try {
       const { replayed } = await post(box + path);
-      toast(`${number(replayed)} resent.`);
+      toast(count("resent", replayed));
       close();
       load();
     } catch (error) {
       toast(error.message, "bad");
     }
   };
-  dialog("Dead letters", (close) => [
-    h("h2", {}, "Dead letters"),
-    h("p", { class: "note" }, `To ${whom}. They are kept for a week.`),
+  dialog(t("dead_letters"), (close) => [
+    h("h2", {}, t("dead_letters")),
+    h("p", { class: "note" }, t("dead_letters_to", { whom })),
     table(
-      "Dead letters",
-      ["Event", "When", "Attempts", "Error", ""],
+      t("dead_letters"),
+      [t("event"), t("when"), t("attempts"), t("error"), ""],
       deliveries.map((each) => [
         `${each.notice ?? each.type}${each.ticket ? ` #${number(each.ticket)}` : ""}`,
         h("span", { title: dateTime(each.at) }, ago(each.at)),
@@ -215,19 +217,19 @@ async function letters(box, whom) {
                 class: "button small quiet",
                 onclick: again(`/deliveries/${encodeURIComponent(each.id)}/replay`, close),
               },
-              "Send",
+              t("send"),
             )
           : "",
       ]),
-      "None.",
+      t("no_dead_letters"),
     ),
-    cursor ? h("p", { class: "note" }, "There are more.") : "",
+    cursor ? h("p", { class: "note" }, t("there_are_more")) : "",
     h(
       "div",
       { class: "tools" },
-      h("button", { type: "button", class: "button quiet", onclick: close }, "Close"),
+      h("button", { type: "button", class: "button quiet", onclick: close }, t("close")),
       may("operator")
-        ? h("button", { type: "button", class: "button", onclick: again("/replay", close) }, "Resend all")
+        ? h("button", { type: "button", class: "button", onclick: again("/replay", close) }, t("resend_all"))
         : "",
     ),
   ]);
