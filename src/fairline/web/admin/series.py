@@ -94,7 +94,7 @@ class WaitingAnswer(Struct, frozen=True):
     """How many people waited in each queue at the end of every minute of the last hour, by the queue's id."""
 
     step_seconds: int
-    queues: dict[str, list[int]]
+    queues: dict[QueueId, list[int]]
 
 
 class OutlookAnswer(Struct, frozen=True, kw_only=True):
@@ -161,6 +161,7 @@ class Series(OperatorCalls):
                 "How many people waited in each queue, minute by minute over the last hour.",
                 self.waiting,
                 {200: WaitingAnswer},
+                compression=Compression.EACH,
             ),
             self._row(
                 Role.VIEWER,
