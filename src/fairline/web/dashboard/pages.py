@@ -236,6 +236,7 @@ class DashboardPages:
             desk_css=self._assets.url("admin-desk.css"),
             script=self._assets.url("admin.js"),
             modules={"imports": self._assets.modules("admin")},
+            preloads=[self._assets.url(name) for name in self._scripts(data["page"])],
         )
         policy = (b"content-security-policy", _POLICY.format(nonce=nonce).encode())
         return Response(status, body.encode(), HTML.encode(), (*_HEADERS, policy, *more))
@@ -243,8 +244,11 @@ class DashboardPages:
     @cache  # noqa: B019 (one of these pages is made for a worker, and lives as long as it does)
     def _words(self, t: Language, page: str) -> dict[str, Words]:
         """The texts that the scripts of a page use."""
-        scripts = self._assets.scripts("admin.js", *([f"admin-{page}.js"] if page in PAGES else []))
-        return t.words(*words_used(scripts.values(), t.names))
+        return t.words(*words_used(self._scripts(page).values(), t.names))
+
+    def _scripts(self, page: str) -> dict[str, str]:
+        """The scripts of a page by their names."""
+        return self._assets.scripts("admin.js", *([f"admin-{page}.js"] if page in PAGES else []))
 
 
 def dashboard_operations(pages: DashboardPages) -> list[Operation]:

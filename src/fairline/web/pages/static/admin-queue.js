@@ -39,6 +39,7 @@ class Queue {
     const newer = this.now?.queue.version !== now.queue.version;
     this.now = now;
     for (const part of this.parts) part.update?.(now, newer);
+    panel("now").removeAttribute("aria-busy");
   }
 }
 
