@@ -11,11 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from fairline.domain.branding import LANGUAGES, TEXTS
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.settings_checks import checked
 from fairline.web.pages.colours import CONTRAST, contrast, parsed, style
-from fairline.web.pages.languages import PARTS, PLURALS, Language, catalogue, preferred
+from fairline.web.pages.languages import Language, preferred
 from fairline.web.server.head import Head
 from fairline.web.server.http import Request
 from tests.backends import wait_until
@@ -313,38 +312,6 @@ def test_whatever_colours_are_set_everything_can_be_read(accent: str, background
 def test_the_language_is_the_one_asked_for(header: str, query: str, expected: str) -> None:
     request = Request(Head("GET", "/q/demo", query.encode(), [(b"accept-language", header.encode())]), None)
     assert preferred(request) == expected
-
-
-@pytest.mark.parametrize("code", LANGUAGES)
-@pytest.mark.parametrize("part", PARTS)
-def test_every_catalogue_says_everything(part: str, code: str) -> None:
-    english, words = catalogue("en", part), catalogue(code, part)
-    assert words.keys() == english.keys()
-    categories = {PLURALS[code](n) for n in range(1, 200)}
-    for name, ours in english.items():
-        theirs = words[name]
-        if isinstance(ours, dict):
-            assert isinstance(theirs, dict), name
-            assert categories | {"other"} <= theirs.keys() <= categories | {"zero", "other"}, name
-            assert "{n}" in theirs["other"], name
-            assert _placeholders(theirs["other"]) == _placeholders(ours["other"]), name
-        else:
-            assert isinstance(theirs, str), name
-            assert _placeholders(theirs) == _placeholders(ours), name
-            assert bool(theirs) == bool(ours), name
-
-
-def _placeholders(words: str) -> set[str]:
-    return set(re.findall(r"{\w+}", words))
-
-
-def test_no_word_of_one_catalogue_hides_that_of_another() -> None:
-    names = [name for part in PARTS for name in catalogue("en", part)]
-    assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
-
-
-def test_every_text_an_operator_may_set_is_in_the_catalogue() -> None:
-    assert set(TEXTS) <= catalogue("en").keys()
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,12 @@ def _one_is_one(n: int) -> str:
     return "one" if n == 1 else "other"
 
 
+def _spanish(n: int) -> str:
+    return "one" if n == 1 else "many" if n and n % 1_000_000 == 0 else "other"
+
+
 def _zero_is_one(n: int) -> str:
-    return "one" if n in (0, 1) else "other"
+    return "one" if n in (0, 1) else "many" if n % 1_000_000 == 0 else "other"
 
 
 def _arabic(n: int) -> str:
@@ -61,7 +65,7 @@ def _arabic(n: int) -> str:
 PLURALS: dict[str, Callable[[int], str]] = {
     "en": _one_is_one,
     "de": _one_is_one,
-    "es": _one_is_one,
+    "es": _spanish,
     "fr": _zero_is_one,
     "pt": _zero_is_one,
     "ar": _arabic,
