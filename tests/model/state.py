@@ -132,7 +132,7 @@ class State:
         )
 
     def _seen(self, t: Entry) -> dict[str, Any]:
-        """What everyone who asks for a ticket is told of it."""
+        """What everyone who asks for a ticket hears."""
         return {
             "number": t.number,
             "status": t.status,

@@ -48,7 +48,7 @@ class Line:
         return [count for at, count in (self.who[place] for place in self.places) if at == level]
 
 
-#: A level joins, or (below 0) whoever stands at that share of the line goes.
+#: A level joins, or (below 0) the person at that share of the line goes.
 histories = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 3]) | st.floats(-1, -0.001), max_size=120)
 shares = st.tuples(st.just(0.0), *[st.floats(0, 1)] * 3).map(lambda given: tuple(sorted(given)))
 
@@ -135,7 +135,7 @@ def test_an_empty_line_gives_everyone_their_own_turn() -> None:
 
 
 def near(count: int) -> Line:
-    """A line after so many joins, most of whom have gone."""
+    """A line after this many joins, when most people have gone."""
     line = Line()
     line.order.count = count
     return line
@@ -181,7 +181,7 @@ def test_those_who_share_a_turn_for_very_long_still_stand_in_the_order_they_came
 
 
 def test_places_within_a_turn_run_out_without_two_sharing_the_last() -> None:
-    """After a change from strict, turns of long ago are full: whoever would share the last place takes a later turn."""
+    """After a change from strict, turns of long ago are full: someone who would share the last place takes a later turn."""
     line = Line()
     for _ in range(10):
         line.join(1, STRICT)

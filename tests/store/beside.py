@@ -115,7 +115,7 @@ class StoreBesideModel(RuleBasedStateMachine):
             self.keeps_the_promises(moved, before, level)
 
     def keeps_the_promises(self, t: Entry, before: list[Entry], level: int | None = None) -> None:
-        """Whoever came or moved up has passed only those of a lower level, and no more of them than promised."""
+        """A person who came or moved up has passed only those of a lower level, and no more of them than promised."""
         level = t.level if level is None else level
         after, others = self.model.line(), [other for other in before if other is not t]
         ahead = before[: before.index(t)] if t in before else before

@@ -41,7 +41,7 @@ class Filled(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> Filled:
-        """What a browser has sent. Without a key of ours it counts as a new form."""
+        """What a browser has sent. Without the key that the form came with, it counts as a new form."""
         key = fields.get("key", "")
         values = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
         return cls(key=key if SHORTEST_KEY <= len(key) <= LONGEST_KEY else new_key(), **values)

@@ -59,7 +59,8 @@ class JoinPages(Pages):
         name = request.params["queue"]
         settings: QueueSettings | None = None
         try:
-            if named := self._access.named(request, queue := named_queue(name)):
+            queue = named_queue(name)
+            if named := self._access.named(request, queue):
                 return named
             if await self._has_number(request, queue):
                 return self._to_ticket(request, queue)

@@ -75,7 +75,7 @@ PLURALS: dict[str, Callable[[int], str]] = {
 
 
 class Language:
-    """One language, with the texts that an operator has set in place of ours. A walk-in line has its own texts for some
+    """One language, with the texts that an operator has set in their place. A walk-in line has its own texts for some
     things: `walk_in_…` replaces the text without that prefix."""
 
     def __init__(

@@ -1,6 +1,7 @@
 // Lists that change while someone uses them: an element whose item has not changed stays, and keeps its focus.
 
-/** The elements of a list, by ticket or by another key. `build(item)` builds an element again only if `facts(item)` has changed. */
+/** The elements of a list, by ticket or by another key. `build(item)` builds an element again only if `facts(item)` has
+ *  changed. */
 export class KeyedList {
   constructor(element, build, facts, keyOf = (ticket) => ticket.ticket) {
     this.element = element;

@@ -256,7 +256,8 @@ class Desk {
 
   // Pressing
 
-  /** Send a press and say what it did, with the button that undoes it, if `undo` makes one. Returns the tickets it changed, or null if nothing was done. */
+  /** Send a press and say what it did, with the button that undoes it, if `undo` makes one. Returns the tickets it
+   *  changed, or null if nothing was done. */
   async press(press, tell, undo, again = false) {
     const sent = this.presses.send(press, again);
     try {

@@ -44,7 +44,7 @@ export function debounce(seconds, call) {
   };
 }
 
-/** A short message at the foot of the page, with a button that takes back what it reports. Screen readers say it too. */
+/** A short message at the foot of the page, with a button that undoes what it reports. Screen readers say it too. */
 export function toast(text, tone = "", button = null) {
   const element = h("p", { class: `toast ${tone}` }, text, button);
   button?.addEventListener("click", () => element.remove());
@@ -82,8 +82,8 @@ export function dialog(label, build, kind = "") {
   return element;
 }
 
-/** Ask before an action. Both buttons are named by what they do; `keep` is the one that does nothing. Resolves to whether
- *  it was confirmed. */
+/** Ask before an action. Both buttons are named by what they do; `keep` is the one that does nothing. Resolves to
+ *  whether it was confirmed. */
 export function confirm(title, text, action, tone = "bad", keep = t("cancel")) {
   return new Promise((answer) => {
     let sure = false;

@@ -8,7 +8,7 @@ import { connection } from "./admin-frame.js";
 import { count, locale, number, t } from "./admin-text.js";
 import { duration, queueBadge } from "./admin-words.js";
 
-/** From so many queues on, they are rows, and can be searched. */
+/** From this many queues on, they are rows, and can be searched. */
 const MANY = 7;
 const SPARKS_SECONDS = 60;
 /** Queues that change places with every person who joins could not be read. They keep their order this long. */

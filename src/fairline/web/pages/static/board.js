@@ -37,7 +37,7 @@ const waiting = (n) => (n > 0 ? count("board_waiting", n) : texts.board_waiting_
 // A test compares these with what the server writes.
 export { wait, waiting };
 
-/** The number of a label, as it is called out, without what is the same for everyone: that of "RDEMO-A0012" is "A12". */
+/** The number of a label, as it is called out, without what all labels share: that of "RDEMO-A0012" is "A12". */
 export const short = (label) => label.slice(label.lastIndexOf("-") + 1).replace(/^(.*[A-Z])?0+(?=\d)/, "$1");
 
 /** A label as it is spoken: "RDEMO-A0012" is "A 12". */

@@ -92,9 +92,9 @@ DECLARE
   _tallies tallies := locked(_id);
   _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _clock double precision := clock_of(_tallies, _now);
   _first int := 1;
   _last int;
+  _clock double precision := clock_of(_tallies, _now);
   _alone boolean := _action IN ('hold', 'release', 'reinstate');
   _apart boolean := _alone OR _action = 'return' OR _action <> 'recall'
     AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
