@@ -181,7 +181,7 @@ def test_those_who_share_a_turn_for_very_long_still_stand_in_the_order_they_came
 
 
 def test_places_within_a_turn_run_out_without_two_sharing_the_last() -> None:
-    """After a change from strict, turns of long ago are full: someone who would share the last place takes a later turn."""
+    """After a change from strict, turns of long ago are full: who would share the last place takes a later turn."""
     line = Line()
     for _ in range(10):
         line.join(1, STRICT)

@@ -1,9 +1,9 @@
 """Compresses answers, where that pays and gives nothing away.
 
 Someone who can read the length of a compressed answer, and have text of their own in it, can guess what else is in it:
-a guess that is right makes the answer shorter (the attack is called BREACH). So each row of the table of operations says
-whether its answers are compressed: `NEVER`, unless the row says otherwise, wherever a secret may be in one body with
-the text of a stranger. Streams and the calls of the fast path are never compressed.
+a guess that is right makes the answer shorter (the attack is called BREACH). So each row of the table of operations
+says whether its answers are compressed: `NEVER`, unless the row says otherwise, wherever a secret may be in one body
+with the text of a stranger. Streams and the calls of the fast path are never compressed.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def _accepted(header: bytes) -> str:
 
 
 def _weighed(part: str) -> tuple[float, str | None]:
-    """One entry of Accept-Language, such as `pt-BR;q=0.8`: its weight, and the language of these pages that it matches."""
+    """One entry of Accept-Language, such as `pt-BR;q=0.8`: its weight, and the language of our pages it matches."""
     tag, _, weight = part.strip().partition(";q=")
     try:
         wanted = float(weight) if weight else 1.0
