@@ -17,7 +17,7 @@ from tests.backends import HOST, wait_until
 from tests.web.running import RunningServer
 
 #: What a test waits for at most, on a machine that has much else to do.
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
 

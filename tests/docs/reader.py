@@ -57,12 +57,15 @@ class Reader:
 
     def follow(self, blocks: list[Block], then: Callable[[Block], None] = lambda _: None) -> None:
         """All of a page, with a check after each block, and Ctrl-C where something still runs."""
+        was_run = True
         for block in blocks:
             if block.file:
                 (self._folder / block.file).write_text(self._here(block.text), encoding="utf-8")
-            elif block.language == TYPED and block.is_run:
-                self._type(block)
-            elif block.language == "text":
+            elif block.language == TYPED:
+                was_run = block.is_run
+                if was_run:
+                    self._type(block)
+            elif block.language == "text" and was_run:
                 self._expect(block)
             then(block)
         while self._busy:

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,8 +36,8 @@ def test_who_installs_the_wheel_has_a_server_with_a_waiting_page(version: str, w
     if python is None:
         pytest.skip(f"there is no Python {version}")
     venv = tmp_path / "venv"
-    _run(python, "-m", "venv", venv, cwd=tmp_path)
-    pip = (venv / "bin/python", "-m", "pip", "--disable-pip-version-check")
+    _run(python, "-m", "venv", "--without-pip", venv, cwd=tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", venv / "bin/python", "--disable-pip-version-check")
     _run(*pip, "install", "--quiet", "--no-compile", "-c", ROOT / "constraints.txt", wheel, cwd=tmp_path)
 
     command = venv / "bin/fairline"

@@ -203,6 +203,7 @@ async def test_no_more_are_let_in_than_there_is_to_sell(venue: OpenVenue) -> Non
     await v.act(Action.NO_SHOW, 2)  # not sold: gives one back
     assert await v.admit() == [4]
     await v.start(3)
+    assert await v.admit() == []  # inside, and may still buy
     await v.act(Action.LEAVE, 3)
     assert await v.admit() == [5]
     assert await v.admit() == []
