@@ -23,7 +23,7 @@ from fairline.process.worker import Server
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
 from fairline.store import open_store
-from fairline.web.app import AsgiApplication, operations
+from fairline.web.app import AsgiApplication, lost_pages, operations
 from fairline.web.context import Context
 from fairline.web.server import connection, connection_state
 from fairline.web.server.cors import Cors
@@ -134,7 +134,9 @@ async def serving(
     context.hub = Hub(context)
     rows, cors = operations(context, None), Cors([ORIGIN])
     protocol = fast_path_for(fast_route(rows), cors) if fast else HttpToolsProtocol
-    server = InsideServer(worker.uvicorn_config(AsgiApplication(rows, cors), protocol, 5))
+    server = InsideServer(
+        worker.uvicorn_config(AsgiApplication(rows, cors, lost=lost_pages(context, rows)), protocol, 5)
+    )
     listening = _listen()
     port = listening.getsockname()[1]
     background = [asyncio.ensure_future(work) for work in (context.hub.run(), server.reap())]

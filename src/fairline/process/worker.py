@@ -29,7 +29,7 @@ from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
 from fairline.store import Store, open_store
-from fairline.web.app import AsgiApplication, operations
+from fairline.web.app import AsgiApplication, lost_pages, operations
 from fairline.web.context import Context
 from fairline.web.metrics.measurements import Metrics
 from fairline.web.server import request_log
@@ -146,7 +146,8 @@ class Worker:
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)
         answered = self._metrics.answered
-        application, protocol = AsgiApplication(rows, cors, answered), fast_path_for(fast_route(rows), cors, answered)
+        application = AsgiApplication(rows, cors, answered, lost_pages(context, rows))
+        protocol = fast_path_for(fast_route(rows), cors, answered)
         server = Server(uvicorn_config(application, protocol, GRACE_SECONDS))
         await stack.enter_async_context(_running(server.reap()))
         await server.serve(sockets=[listening])

@@ -36,11 +36,12 @@ from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
+from fairline.web.pages.lost import LostPages
 from fairline.web.pages.page_access import PageAccess
 from fairline.web.pages.routes import page_operations
 from fairline.web.pages.waiting import WaitingPages
 from fairline.web.server.asgi import Adapter, Scope, request_of, respond
-from fairline.web.server.assets import Assets
+from fairline.web.server.assets import all_assets
 from fairline.web.server.compression import compressed
 from fairline.web.server.cors import Cors
 from fairline.web.server.http import Request
@@ -51,7 +52,7 @@ from fairline.web.server.query_names import strict
 
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every operation of this server."""
-    people, assets = People(context), Assets()
+    people, assets = People(context), all_assets()
     boards, drawing = Boards(context, assets), Drawing(assets, context.renderer)
     access = PageAccess(context, people, drawing)
     rows = [
@@ -76,13 +77,23 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     return [context.origins.guarded(compressed(strict(row))) for row in rows]
 
 
+def lost_pages(context: Context, rows: list[Operation]) -> LostPages:
+    """What browsers get where there is nothing."""
+    return LostPages(Drawing(all_assets(), context.renderer), rows)
+
+
 class AsgiApplication:
     """The ASGI application: the full path for all operations, those of the fast path too. `on_answered` is called with
-    the method, the path and the status of each answer."""
+    the method, the path and the status of each answer. `lost` answers browsers where there is nothing."""
 
     def __init__(
-        self, rows: list[Operation], cors: Cors, on_answered: Callable[[str, str, int], None] | None = None
+        self,
+        rows: list[Operation],
+        cors: Cors,
+        on_answered: Callable[[str, str, int], None] | None = None,
+        lost: LostPages | None = None,
     ) -> None:
+        self._lost = lost
         self._cors = cors
         self._on_answered = on_answered
         handlers: dict[int, Any] = {404: self._missing, 405: self._missing}
@@ -122,7 +133,8 @@ class AsgiApplication:
             code, detail = "method_not_allowed", f"This address does not support {found.method}. See /docs."
         else:
             code, detail = "not_found", f"There is nothing at {found.path[:200]}. See /docs for all addresses."
-        response = problem(code, detail, found.id)
+        page = await self._lost.answer(found) if self._lost and status == 404 else None
+        response = page or problem(code, detail, found.id)
 
         async def send_it(_scope: Scope, _receive: Any, send: Any) -> None:
             more = ((b"allow", ", ".join(self._methods_at(request.scope["path"])).encode()),) if status == 405 else ()

@@ -21,6 +21,8 @@ from fairline.web.context import Context
 from fairline.web.server.http import Request
 
 ADMIN_COOKIE = "fairline_admin"
+#: Where someone signs in; `next` in its query is where they wanted to go.
+SIGN_IN = "/admin/sign-in"
 #: How long a session of the dashboard lasts.
 SESSION_SECONDS = 12 * 3600
 #: The header that the dashboard sends with every change. A form of another site cannot send it.

@@ -8,15 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from fairline.domain.queue import QueueId
-from fairline.errors import InvalidRequest
+from fairline.errors import InvalidRequest, KeyMissing, SignedOut
 from fairline.service.walk_in import WalkIn
 from fairline.store import AdminKey, Role
-from fairline.web.admin.access import Access
+from fairline.web.admin.access import SIGN_IN, Access
 from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.api.people import named_queue
@@ -136,7 +137,13 @@ class Operators:
 
         async def guarded(request: Request) -> Sent:
             began = time.perf_counter()
-            return await do(Call(request, await self.access.check(request, role), self.audit_recorder, began))
+            try:
+                staff = await self.access.check(request, role)
+            except (KeyMissing, SignedOut):
+                if not _is_opened_in_a_browser(request):
+                    raise
+                return _to_sign_in(request)
+            return await do(Call(request, staff, self.audit_recorder, began))
 
         def pending(request: Request) -> Outcome:
             return Pending(Running(guarded(request)), lambda sent: sent)
@@ -172,6 +179,17 @@ class OperatorCalls(ABC):
     @abstractmethod
     def rows(self) -> list[Operation]:
         """The operations of this class."""
+
+
+def _is_opened_in_a_browser(request: Request) -> bool:
+    """Whether someone followed a link to a call, such as that to a report; the scripts of the pages ask for JSON."""
+    return request.method == "GET" and "text/html" in (request.text(b"accept") or "")
+
+
+def _to_sign_in(request: Request) -> Response:
+    """To the page for signing in, which leads back here."""
+    wanted = f"{request.path}?{request.query.decode('ascii', 'replace')}" if request.query else request.path
+    return Response(303, headers=(*NO_STORE, (b"location", f"{SIGN_IN}?next={quote(wanted, safe='/')}".encode())))
 
 
 @lru_cache

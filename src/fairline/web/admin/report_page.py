@@ -9,7 +9,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 
 from fairline.domain.calendar import zone_named
 from fairline.domain.queue import QueueId
@@ -21,6 +22,7 @@ from fairline.web.admin.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.admin.report_span import HOUR_MS, MINUTE_MS, ReportSpan
 from fairline.web.admin.report_wire import ReportAnswer
 from fairline.web.api.wire import moment
+from fairline.web.pages.languages import Language
 from fairline.web.server.http import NO_STORE, Headers, Response
 
 #: The minutes of a point in the charts of a page, and the most points. The finest step that fits is used.
@@ -47,19 +49,20 @@ class ReportPage:
         self._service = service
         self._template = _environment().get_template("report.html")
 
-    async def draw(self, answer: ReportAnswer, report: Report, asked: ReportSpan) -> Response:
+    async def draw(self, t: Language, answer: ReportAnswer, report: Report, asked: ReportSpan) -> Response:
         """The page of this report, which `answer` has as JSON."""
         points = await self._points(QueueId(answer.queue), report, asked)
         nonce = secrets.token_urlsafe(12)
         zone = zone_named(answer.time_zone)
         walk_in = answer.admission is Admission.MANUAL
-        let_in, done = ("Called", "Served") if walk_in else ("Let in", "Completed")
+        let_in, done = ("called", "report_served") if walk_in else ("let_in", "report_completed")
         page = self._template.render(
             report=_in_local_time(answer, zone),
-            charts=_charts(points, zone, let_in.lower()),
+            charts=_charts(t, points, zone, t(let_in)),
+            t=t,
             walk_in=walk_in,
-            let_in=let_in,
-            done=done,
+            let_in=t(let_in),
+            done=t(done),
             nonce=nonce,
             width=WIDTH,
             height=HEIGHT,
@@ -111,25 +114,27 @@ def _in_local_time(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
     )
 
 
-def _charts(points: Sequence[ChartPoint], zone: ZoneInfo, let_in: str) -> list[Chart]:
+def _charts(t: Language, points: Sequence[ChartPoint], zone: ZoneInfo, let_in: str) -> list[Chart]:
     if not points:
         return []
     far = points[-1].start - points[0].start > 24 * HOUR_MS
-    labels = [f"{moment(point.start).astimezone(zone):{'%d %b %H:%M' if far else '%H:%M'}}" for point in points]
+    labels = [f"{moment(point.start).astimezone(zone):{'%d.%m. %H:%M' if far else '%H:%M'}}" for point in points]
     step = (points[1].start - points[0].start) // MINUTE_MS if len(points) > 1 else 60
-    each = {1: "a minute", 60: "an hour"}.get(step, f"every {step} minutes")
+    each = {1: "report_people_a_minute", 60: "report_people_an_hour"}.get(step)
     counts: list[tuple[str, str, list[float | None]]] = [
-        ("joined", "first", [point.joined for point in points]),
+        (t("column_joined"), "first", [point.joined for point in points]),
         (let_in, "second", [point.admitted for point in points]),
     ]
     waits: list[tuple[str, str, list[float | None]]] = [
-        ("median", "first", [_minutes(point.p50) for point in points]),
-        ("90th percentile", "second", [_minutes(point.p90) for point in points]),
+        (t("median"), "first", [_minutes(point.p50) for point in points]),
+        (t("percentile_90"), "second", [_minutes(point.p90) for point in points]),
     ]
+    line: list[float | None] = [point.line for point in points]
+    unit = t(each) if each else t.count("report_people_every", step)
     return [
-        chart("The line", "people, highest number", [("waiting", "first", [point.line for point in points])], labels),
-        chart(f"Joined and {let_in}", f"people {each}", counts, labels),
-        chart("Waits", "minutes, of those let in", waits, labels),
+        chart(t("the_line"), t("report_unit_people"), [(t("figure_waiting"), "first", line)], labels),
+        chart(t("report_moved", let_in=let_in[:1].lower() + let_in[1:]), unit, counts, labels),
+        chart(t("report_waits"), t("report_unit_minutes"), waits, labels),
     ]
 
 
@@ -146,33 +151,59 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters.update(
-        count=lambda number: f"{number:,}",
+        count=_count,
         span=_span,
         day=_date,
-        weekday=lambda day: f"{day:%A}",
+        weekday=_weekday,
+        day_and_time=_day_and_time,
         clock=_clock,
         share=_share,
+        first_upper=lambda text: text[:1].upper() + text[1:],
     )
     return environment
 
 
-def _span(seconds: float | None) -> str:
+def _language(context: Context) -> Language:
+    found: Language = context["t"]
+    return found
+
+
+@pass_context
+def _count(context: Context, number: int) -> str:
+    return _language(context).number(number)
+
+
+@pass_context
+def _span(context: Context, seconds: float | None) -> str:
     """A duration for people: 45 s, 12 min, 1 h 05 min."""
     if seconds is None:
         return "–"
-    whole = round(seconds)
+    t, whole = _language(context), round(seconds)
     if whole < 90:
-        return f"{whole} s"
+        return t("span_s", s=whole)
     minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
+    return t("span_min", m=minutes) if minutes < 90 else t("span_h_min", h=minutes // 60, m=f"{minutes % 60:02}")
 
 
-def _share(part: float | None) -> str:
-    return "–" if part is None else f"{part:.0%}"
+@pass_context
+def _share(context: Context, part: float | None) -> str:
+    return "–" if part is None else _language(context)("percent", n=f"{part * 100:.0f}")
 
 
-def _date(at: date) -> str:
-    return f"{at:%d %B %Y}".lstrip("0")
+@pass_context
+def _date(context: Context, at: date) -> str:
+    t = _language(context)
+    return t("date_long", day=at.day, month=t("months").split(", ")[at.month - 1], year=at.year)
+
+
+@pass_context
+def _weekday(context: Context, at: date) -> str:
+    return _language(context)("weekdays").split(", ")[at.weekday()]
+
+
+@pass_context
+def _day_and_time(context: Context, at: datetime) -> str:
+    return _language(context)("date_time", date=_date(context, at), time=_clock(at))
 
 
 def _clock(at: datetime, hours: int = 0) -> str:

@@ -14,9 +14,11 @@ from fairline.web.admin.report_csv import CSV, csv_by_desk, csv_by_hour, downloa
 from fairline.web.admin.report_page import HTML, ReportPage
 from fairline.web.admin.report_span import day_in_query, hours_in_query
 from fairline.web.admin.report_wire import ReportAnswer, report_answer
+from fairline.web.pages.languages import staff_language
 from fairline.web.server.compression import Compression
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation, Query
+from fairline.web.server.preferred_language import chosen
 
 Form = Literal["json", "csv", "html"]
 Line = Literal["hour", "desk"]
@@ -75,5 +77,5 @@ class Reports(OperatorCalls):
             )
             return download(f"{name}.csv", csv_by_desk(answer) if by == "desk" else csv_by_hour(answer))
         if form == "html":
-            return await self._page.draw(answer, report, asked)
+            return await self._page.draw(staff_language(chosen(call.request)), answer, report, asked)
         return private(200, answer)

@@ -7,6 +7,7 @@ key. So a page can do nothing that the calls would refuse.
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Mapping
 from datetime import date
@@ -31,7 +32,7 @@ from fairline.errors import (
     StoreError,
 )
 from fairline.store import AdminKey, Role
-from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, Access
+from fairline.web.admin.access import ADMIN_COOKIE, SESSION_SECONDS, SIGN_IN, Access
 from fairline.web.admin.audit_record import AuditRecorder
 from fairline.web.admin.report_span import days_kept
 from fairline.web.api.people import named_queue
@@ -55,6 +56,8 @@ _HEADERS: Headers = (
     (b"referrer-policy", b"same-origin"),
     (b"x-robots-tag", b"noindex"),
 )
+#: A report is an answer of the API that is read in a browser.
+_REPORT = re.compile(r"/api/v1/admin/queues/[^/]+/report")
 #: Only Fairline's own scripts and styles. The import map is the only script that must be inline.
 _POLICY = (
     "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
@@ -117,6 +120,19 @@ class DashboardPages:
         except FairlineError as error:
             text = t("signed_out_sign_in") if isinstance(error, SignedOut) else ""
             return self._sign_in_form(t, 200, text, _address(request))
+
+    async def show_sign_in(self, request: Request) -> Response:
+        """The form for signing in, which leads to `next`; someone who is signed in goes there at once."""
+        wanted = _next(request.args.get("next", ""))
+        t = staff_language(chosen(request))
+        try:
+            await self._access.check(request, Role.VIEWER)
+        except StoreError as error:
+            failure(request, error)  # for the log
+            return self._notice(t, 503, "unavailable_sign_in", wanted, 5.0)
+        except FairlineError:
+            return self._sign_in_form(t, 200, "", wanted)
+        return Response(303, headers=((b"location", wanted.encode()), *_HEADERS))
 
     async def speak(self, request: Request) -> Response:
         """Keep the language that was chosen on a page, and show the page again."""
@@ -278,7 +294,12 @@ def dashboard_operations(pages: DashboardPages) -> list[Operation]:
             sends={303: back | {"Set-Cookie": "The language."}},
         ),
         page(
-            f"POST {HOME}/sign-in",
+            f"GET {SIGN_IN}",
+            "The form for signing in to the dashboard. `next` is the page to show afterwards.",
+            slow=pages.show_sign_in,
+        ),
+        page(
+            f"POST {SIGN_IN}",
             "Sign in to the dashboard: a form with `key`.",
             slow=pages.sign_in,
             answers={303: None},
@@ -319,8 +340,12 @@ def _address(request: Request) -> str:
 
 
 def _next(address: str) -> str:
-    """The page to show after signing in. Only pages of the dashboard are allowed."""
+    """The page to show after signing in. Only pages of the dashboard and reports are allowed."""
     path = address.partition("?")[0]
-    inside = path == HOME or path.startswith(f"{HOME}/")
+    inside = path == HOME or path.startswith(f"{HOME}/") or _REPORT.fullmatch(path)
     plain = all(33 <= ord(letter) < 127 and letter != "\\" for letter in address)
-    return address if inside and plain and not path.startswith((f"{HOME}/sign-", f"{HOME}/language")) else HOME
+    return (
+        address
+        if inside and plain and "//" not in path and not path.startswith((f"{HOME}/sign-", f"{HOME}/language"))
+        else HOME
+    )

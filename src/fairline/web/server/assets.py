@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
@@ -91,6 +92,12 @@ class Assets:
         if accepts_gzip(request):
             return Response(200, asset.packed, asset.media, (*headers, GZIP))
         return Response(200, asset.content, asset.media, headers)
+
+
+@cache
+def all_assets() -> Assets:
+    """The static files, read once in a process."""
+    return Assets()
 
 
 def _asset(name: str, content: bytes) -> Asset:

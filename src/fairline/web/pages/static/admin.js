@@ -34,7 +34,7 @@ async function signIn() {
   } else if (!message && !document.referrer.startsWith(location.origin)) {
     // The browser sends the cookie with a call from this page, though not with a link from another site.
     const answer = await fetch("/api/v1/admin/session", { cache: "no-store" }).catch(() => null);
-    if (answer?.ok && location.pathname !== "/admin/sign-in") location.replace(location.href);
+    if (answer?.ok) location.replace(document.querySelector("[name=next]").value + location.hash);
   }
 }
 
