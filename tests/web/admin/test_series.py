@@ -48,6 +48,16 @@ def test_a_series_has_no_holes_and_ends_now(
     }
 
 
+def test_the_lines_of_all_queues_come_with_one_call(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
+    busy_one, quiet = make_queue(), make_queue()
+    for _ in range(2):
+        join(busy_one)
+    found = admin.get("/stats/waiting").json()
+    assert found["step_seconds"] == 60
+    assert [len(line) for line in found["queues"].values()] == [60] * len(found["queues"])
+    assert (found["queues"][busy_one][-1], found["queues"][quiet][-1]) == (2, 0)
+
+
 def test_an_unknown_range_is_refused(admin: httpx.Client, queue: str) -> None:
     answer = admin.get(f"/queues/{queue}/stats/series", params={"range": "week"})
     assert (answer.status_code, answer.json()["field"]) == (422, "range")

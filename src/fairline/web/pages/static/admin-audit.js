@@ -75,12 +75,12 @@ const where = (entry) =>
 const detail = (more) =>
   Object.entries(more)
     .filter(([name, found]) => name !== "version" && found !== null && found !== "")
-    .map(([name, found]) => {
-      const text = Array.isArray(found)
-        ? found.join(", ")
-        : known(`audit_${found}`)
-          ? t(`audit_${found}`)
-          : value(found);
-      return `${known(`audit_${name}`) ? t(`audit_${name}`) : name.replaceAll("_", " ")}: ${text}`;
-    })
+    .map(([name, found]) => `${known(`audit_${name}`) ? t(`audit_${name}`) : name.replaceAll("_", " ")}: ${of(found)}`)
     .join(" · ");
+
+/** A value in the log: the name of an action or a state has words. */
+function of(found) {
+  if (Array.isArray(found)) return found.join(", ");
+  if (known(`audit_${found}`)) return t(`audit_${found}`);
+  return known(`state_${found}`) ? t(`state_${found}`) : value(found);
+}

@@ -9,6 +9,7 @@ import { KeyedList } from "./admin-desk-list.js";
 import { MyDesk } from "./admin-desk-mine.js";
 import { ACTS, card, factsOf, name, row, tick } from "./admin-desk-people.js";
 import { changeable, newKey, Presses } from "./admin-desk-press.js";
+import { say, sayTrouble, undoButton } from "./admin-desk-said.js";
 import { calledWords, joinedWords, outcome, undoing } from "./admin-desk-words.js";
 import { banner, confirm, h, show, write } from "./admin-dom.js";
 import { connection, guard } from "./admin-frame.js";
@@ -123,7 +124,7 @@ class Desk {
     this.offset = new Date(floor.at) - Date.now();
     this.mine.update(floor);
     this.draw();
-    if (late) this.say(t("said_late", { who: name(late) }), "", this.undoButton({ act: "reinstate" }, late));
+    if (late) this.say(t("said_late", { who: name(late) }), "", this.undo({ act: "reinstate" }, late));
   }
 
   /** Show tickets as the answer to a press has them, without waiting for the next reading. */
@@ -234,23 +235,12 @@ class Desk {
   }
 
   /** Say what happened, in the status line. */
-  say(text, tone = "", ...more) {
-    const element = show("said");
-    element.className = `said ${tone}`;
-    element.replaceChildren(h("span", {}, text), ...more);
+  say(text, tone, ...more) {
+    say(text, tone, ...more);
   }
 
   trouble(press, error, tries) {
-    const what = press.title;
-    this.say(
-      error.code === "store_unavailable" ? t("unsure_database", { what }) : t("unsure_server", { what }),
-      "bad",
-      h(
-        "button",
-        { type: "button", class: "button quiet", "data-do": "stop", onclick: () => this.presses.stop() },
-        t("stop_trying"),
-      ),
-    );
+    sayTrouble(press, error, () => this.presses.stop());
     if (tries === 0) this.noAnswer?.();
   }
 
@@ -316,19 +306,9 @@ class Desk {
     );
   }
 
-  /** The button in a message that takes back what the message reports. */
-  undoButton({ act, with: values }, ticket) {
-    return h(
-      "button",
-      {
-        type: "button",
-        class: "button quiet",
-        "data-do": "undo",
-        "data-press": true,
-        onclick: () => this.act(act, ticket, values),
-      },
-      t("undo"),
-    );
+  /** What takes back what a message reports. */
+  undo({ act, with: values = {} }, ticket) {
+    return undoButton(() => this.act(act, ticket, values));
   }
 
   /** With `values` nothing is asked: they are the body of the call. */
@@ -340,20 +320,20 @@ class Desk {
       return;
     }
     const { path = act, body } = ACTS[act];
-    const send = (values) =>
+    const send = (sent) =>
       this.press(
         {
           title: t("act_on", { act: ACTS[act].label, who: name(ticket) }),
           act,
           path: `/tickets/${ticket.ticket}/${path}`,
-          body: values,
+          body: sent,
           ticket: act === "transfer" ? undefined : ticket.ticket,
           seen: changeable(ticket),
         },
         (now) => outcome(act, now),
         (now) => {
           const undo = undoing(act, now, ticket);
-          return undo && this.undoButton(undo, now);
+          return undo && this.undo(undo, now);
         },
       );
     if (values) return send(values);

@@ -20,8 +20,8 @@ export const number = (value) =>
       ? fine.format(value)
       : whole.format(value);
 
-/** The text of a name, with values put in the place of `{…}`. The name is written out where it is used, or at least how
- *  it begins, as in t(`role_${role}`): the server looks for it there. */
+/** The text of a name, with values put in the place of `{…}`. The name is written out where it is used, or at least
+ *  how it begins, as in t(`role_${role}`): the server looks for it there. */
 export const t = (name, values = {}) => fill(words[name], values);
 
 /** A text that counts something, in the form for `n`. */
