@@ -192,5 +192,5 @@ def test_the_page_runs_nothing_and_says_what_the_json_says(
     assert "default-src 'none'" in policy
     assert "<script" not in answer.text
     assert " style=" not in answer.text
-    assert "No show" in answer.text
+    assert "No-show" in answer.text
     assert answer.text.count("<svg") == 3
