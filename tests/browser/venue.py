@@ -137,7 +137,7 @@ class Venue:
         self.server = server
         self.site = site
         self.browser = browser
-        self.http = httpx.Client(base_url=f"{server.base_url}/api/v1", timeout=10)
+        self.http = httpx.Client(base_url=f"{server.base_url}/api/v1", timeout=30)
 
     def queue(self, **settings: Any) -> Queue:
         """A new queue into which nobody comes by themselves."""

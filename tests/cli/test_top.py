@@ -22,6 +22,7 @@ from fairline.cli.client import Api
 from fairline.cli.top import frame
 from fairline.cli.watch import MOST_QUEUES, EventRun, Watch
 from fairline.errors import FairlineError
+from tests.backends import PATIENCE_SECONDS
 from tests.cli.typed import fairline
 from tests.web.running import RunningServer
 
@@ -162,7 +163,7 @@ def test_on_a_terminal_a_key_ends_it_and_leaves_the_terminal_as_it_was(server: R
         assert b"\x1b[?1049h" in written  # a screen of its own
         os.write(ours, key) if key == b"q" else process.send_signal(2)
         written = _read_until(ours, b"\x1b[?1049l")
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
         assert b"Traceback" not in written
     finally:
         if process.poll() is None:
@@ -174,7 +175,7 @@ def test_on_a_terminal_a_key_ends_it_and_leaves_the_terminal_as_it_was(server: R
 
 def _read_until(terminal: int, wanted: bytes) -> bytes:
     found = b""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while wanted not in found:
         assert time.monotonic() < deadline, found
         if select.select([terminal], [], [], 0.2)[0]:

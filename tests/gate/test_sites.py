@@ -37,7 +37,7 @@ def unsigned(claims: dict[str, Any]) -> str:
 
 def raw(site: Site, target: str) -> http.client.HTTPResponse:
     """A request whose address is sent as it is written here."""
-    connection = http.client.HTTPConnection(HOST, site.port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, site.port, timeout=30)
     connection.putrequest("GET", target, skip_host=False)
     for name, value in BROWSER.items():
         connection.putheader(name, value)

@@ -22,7 +22,7 @@ def listening(workers: int, host: str = HOST, port: int = 0) -> Iterator[Listeni
 
 def connects(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), timeout=5).close()
+        socket.create_connection((host, port), timeout=30).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -100,7 +100,7 @@ def test_no_connection_is_left_at_a_place_that_was_given_up() -> None:
     with listening(2) as found, socket.socket(fileno=os.dup(found.of(1))) as left:
         found.give_up(0)
         for _ in range(20):
-            with socket.create_connection((HOST, found.port), timeout=5):
+            with socket.create_connection((HOST, found.port), timeout=30):
                 left.accept()[0].close()
 
 

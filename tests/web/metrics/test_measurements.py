@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from fairline.web.metrics.metrics_folder import FOLDER
 from fairline.web.metrics.page import MetricsPage, queue_metrics
 from fairline.web.server.head import Head
 from fairline.web.server.http import Request
+from tests.web.inside import until
 from tests.web.metrics.reading import HEARTBEATS, JOIN, LATENCY, Reading
 
 
@@ -74,8 +74,7 @@ async def test_a_store_that_is_away_is_counted_and_a_queue_that_is_not_there_is_
 
 async def test_counts_are_written_by_themselves_a_moment_later(metrics: Metrics) -> None:
     metrics.answered("POST", "/api/v1/queues/a/join", 201)
-    await asyncio.sleep(0.3)
-    assert not metrics._answered
+    await until(lambda: not metrics._answered)
     metrics.answered("POST", "/api/v1/queues/b/join", 201)
     assert (await read(metrics)).of("fairline_requests_total", call=JOIN, status="201") == 2
 

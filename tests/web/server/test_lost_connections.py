@@ -377,7 +377,7 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
                 assert await joined(service, queue) == 5
                 late = await silent.answer()
                 assert (late.status, late.code, late.closes) == (408, "request_timeout", True)
-        assert await asyncio.to_thread(server.process.wait, 8) == 0
+        assert await asyncio.to_thread(server.process.wait, 60) == 0
     finally:
         server.stop()
     assert not server.logs("http.failed")
