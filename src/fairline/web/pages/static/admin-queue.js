@@ -113,7 +113,7 @@ class Figures {
     const inside_ =
       queue.admission === "manual" ? onTheWay : `${t("of_n", { n: number(queue.max_active) })} · ${onTheWay}`;
     write(show("inside-under"), inside_);
-    this.bar.hidden = queue.admission === "manual";
+    this.bar.classList.toggle("unused", queue.admission === "manual");
     const reasons = Object.entries(stats.expired_by_reason)
       .filter(([, n]) => n)
       .sort((a, b) => b[1] - a[1])
