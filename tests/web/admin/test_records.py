@@ -7,6 +7,7 @@ import httpx
 from fairline.domain.ticket import Reason
 from tests.web.admin.desk import (
     Join,
+    MakeQueue,
     moment,
 )
 
@@ -71,3 +72,12 @@ def test_events_are_read_on_from_where_one_stopped(admin: httpx.Client, queue: s
     assert seen == [("queue_created", None), *(("joined", number) for number in range(1, 6))]
     latest = admin.get(f"/queues/{queue}/events?after=latest").json()
     assert latest == {"events": [], "after": after}
+
+
+def test_an_event_has_the_label_of_its_ticket(admin: httpx.Client, make_queue: MakeQueue, join: Join) -> None:
+    queue = make_queue(series=["A"], ticket_prefix="TH")
+    label = join(queue)["label"]
+    assert label == "RTH-A0001"
+    events = admin.get(f"/queues/{queue}/events").json()["events"]
+    assert {event["type"]: event["label"] for event in events if event["ticket"]} == {"joined": label}
+    assert next(event["label"] for event in events if event["type"] == "queue_created") is None
