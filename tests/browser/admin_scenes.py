@@ -70,7 +70,7 @@ def now(operator: Operator, page: Page) -> None:
 def preview(operator: Operator, page: Page) -> None:
     now(operator, page)
     page.locator('[data-exact="rate"]').fill("300")
-    page.locator('[data-exact="room"]').fill("1200")
+    page.locator('[data-exact="capacity"]').fill("1200")
     expect(page.locator('[data-show="preview"]')).to_contain_text("now")
 
 

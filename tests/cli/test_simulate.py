@@ -21,9 +21,9 @@ SMALL = ("simulate", "--people", "200", "--over", "30s", "--rate", "120/min", "-
 
 def test_the_documented_evening_in_small(tmp_path: Path) -> None:
     png = tmp_path / "evening.png"
-    done = fairline(*SMALL, "--room", "50", "--no-shows", "10%", "--give-up", "5%", "--png", str(png), COLUMNS="80")
+    done = fairline(*SMALL, "--capacity", "50", "--no-shows", "10%", "--give-up", "5%", "--png", str(png), COLUMNS="80")
     assert done.returncode == 0, done.stderr
-    assert "200 people in 30 s, 2 a second, room for 50, stay 20 s" in done.stdout
+    assert "200 people in 30 s, 2 a second, capacity 50, stay 20 s" in done.stdout
     for said in ("In line", "Inside", "median wait", "longest line", "line empty", "got in", "estimate accuracy"):
         assert said in done.stdout
     assert "⣿" in done.stdout

@@ -40,7 +40,7 @@ def simulate_command(
         typer.Option(parser=units.rate, help="How fast people are let in. (default: 10/s)", metavar="RATE"),
     ] = None,
     stay: Annotated[float, typer.Option(parser=units.seconds, help="Average stay inside.", metavar="TIME")] = "6m",  # type: ignore[assignment]
-    room: Annotated[int | None, typer.Option(help="Capacity inside. (default: unlimited)", min=1)] = None,
+    capacity: Annotated[int | None, typer.Option(help="Capacity inside. (default: unlimited)", min=1)] = None,
     no_shows: Annotated[
         float, typer.Option(parser=units.share, help="Share of admitted people who never come.", metavar="SHARE")
     ] = "0%",  # type: ignore[assignment]
@@ -78,7 +78,7 @@ def simulate_command(
     if png:
         picture.check(png)
     base = _settings_of(like, Api(server, key, data)) if like else {"max_active": NO_LIMIT, "max_queue_size": NO_LIMIT}
-    given = {"admission_rate": rate, "max_active": room}
+    given = {"admission_rate": rate, "max_active": capacity}
     base |= {name: value for name, value in given.items() if value is not None} | pairs(settings or [])
     wanted = scenario(
         _checked_for_simulation(base),
@@ -158,9 +158,9 @@ def _on_fast_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def _title(wanted: Scenario) -> str:
     settings = wanted.settings
-    room = f", room for {settings.max_active:,}" if settings.max_active < NO_LIMIT else ""
+    capacity = f", capacity {settings.max_active:,}" if settings.max_active < NO_LIMIT else ""
     return (
-        f"{wanted.people:,} people in {units.words(wanted.over_seconds)}, {settings.admission_rate:g} a second{room}, "
+        f"{wanted.people:,} people in {units.words(wanted.over_seconds)}, {settings.admission_rate:g} a second{capacity}, "
         f"stay {units.words(wanted.stay_seconds)}"
     )
 

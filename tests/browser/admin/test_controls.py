@@ -137,7 +137,7 @@ def test_rate_and_capacity_are_previewed_then_applied(night: Night, come: Come) 
     do(page, "apply-flow").click()
     soon(lambda: night.queue()["admission_rate"] == 30, "the rate is set")
     soon(lambda: night.queue("/stats")["admitted_total"] > before + 20, "more people are let in")
-    page.locator('[data-exact="room"]').fill("1")
+    page.locator('[data-exact="capacity"]').fill("1")
     do(page, "apply-flow").click()
     soon(lambda: night.queue()["max_active"] == 1, "the capacity is set")
     admitted = night.queue("/stats")["admitted_total"]

@@ -101,7 +101,7 @@ export class Flow {
       this.ask();
     };
     this.rate = new Slider("rate", t("let_in"), t("a_minute"), 0, 6_000_000, changed);
-    this.capacity = new Slider("room", t("capacity_inside"), t("people_unit"), 1, 10_000_000, changed);
+    this.capacity = new Slider("capacity", t("capacity_inside"), t("people_unit"), 1, 10_000_000, changed);
     this.said = h("p", { class: "then", "data-show": "preview" }, "–");
     this.more = h("p", { class: "note" });
     this.box = h("div", { class: "preview", "aria-live": "polite" }, this.said, this.more);
