@@ -160,8 +160,8 @@ def _title(wanted: Scenario) -> str:
     settings = wanted.settings
     capacity = f", capacity {settings.max_active:,}" if settings.max_active < NO_LIMIT else ""
     return (
-        f"{wanted.people:,} people in {units.words(wanted.over_seconds)}, {settings.admission_rate:g} a second{capacity}, "
-        f"stay {units.words(wanted.stay_seconds)}"
+        f"{wanted.people:,} people in {units.words(wanted.over_seconds)}, {settings.admission_rate:g} a second"
+        f"{capacity}, stay {units.words(wanted.stay_seconds)}"
     )
 
 

@@ -10,7 +10,6 @@ import math
 import re
 import secrets
 from collections.abc import Mapping
-from datetime import date
 from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -107,11 +106,11 @@ class DashboardPages:
         try:
             staff = await self._access.check(request, Role.VIEWER)
             queue = request.params.get("queue", "")
-            days: list[date] = []
+            about: dict[str, Any] = {"days": [], "called": ""}
             if queue:
                 snapshot, settings = await self._service.snapshot(named_queue(queue))
-                days = days_kept(settings, snapshot.now)
-            return self._page(t, name, staff, queue, days, _address(request))
+                about = {"days": days_kept(settings, snapshot.now), "called": settings.name or queue}
+            return self._page(t, name, staff, queue, about, _address(request))
         except QueueNotFound:
             return self._notice(t, 404, "no_such_queue", _address(request))
         except StoreError as error:
@@ -195,7 +194,9 @@ class DashboardPages:
 
     # Rendering
 
-    def _page(self, t: Language, name: str, staff: AdminKey, queue: str, days: list[date], address: str) -> Response:
+    def _page(
+        self, t: Language, name: str, staff: AdminKey, queue: str, about: dict[str, Any], address: str
+    ) -> Response:
         sheet = PAGES[name]
         data: dict[str, Any] = {
             "page": name,
@@ -210,7 +211,7 @@ class DashboardPages:
         if name == "webhooks":
             data["events"] = [*Topic]
         listed = {each: found for each, found in PAGES.items() if "{" not in found.path and _allows(staff, found.needs)}
-        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": listed, "days": days}
+        values: dict[str, Any] = {"queue": queue, "staff": staff, "here": name, "sheets": listed, **about}
         allowed = _allows(staff, sheet.needs)
         title = queue or t(f"page_{name}")
         return self._draw(t, 200, sheet.template, title, data, address, allowed=allowed, **values)
