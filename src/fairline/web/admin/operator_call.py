@@ -23,7 +23,7 @@ from fairline.web.admin.wire import LARGEST_TICKET
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.server.compression import Compression
-from fairline.web.server.http import NO_STORE, Outcome, Pending, Request, Response, Running, Sent
+from fairline.web.server.http import NO_STORE, Request, Response, Sent
 from fairline.web.server.operations import Operation, Query
 
 B = TypeVar("B", bound=Struct)
@@ -145,15 +145,12 @@ class Operators:
                 return _to_sign_in(request)
             return await do(Call(request, staff, self.audit_recorder, began))
 
-        def pending(request: Request) -> Outcome:
-            return Pending(Running(guarded(request)), lambda sent: sent)
-
         named = tuple(code for param, code in _PATH_PROBLEMS.items() if f"{{{param}}}" in path)
         return Operation(
             f"{method} {BASE}{path}",
             about,
             group="operators",
-            fast=pending if streams else None,
+            fast=guarded if streams else None,
             slow=None if streams else guarded,
             takes=takes,
             takes_optional=takes is None or not any(field.required for field in msgspec.structs.fields(takes)),

@@ -21,7 +21,7 @@ from fairline.web.api.queue_states import FRESH_SECONDS
 from fairline.web.api.wire import BoardAnswer, CalledAnswer, ServingAnswer, moment
 from fairline.web.context import Context
 from fairline.web.server.assets import Assets
-from fairline.web.server.http import Outcome, Pending, Request, Response, Running, Sent, encode
+from fairline.web.server.http import Request, Response, Sent, encode
 
 #: The most queues on one screen.
 MOST_QUEUES = 8
@@ -89,18 +89,15 @@ class Boards:
         follower = await self.fresh(named_queue(request.params["queue"]))
         return Response(200, follower.encoded, headers=((b"cache-control", b"public, max-age=1"),))
 
-    def stream(self, request: Request) -> Outcome:
+    async def stream(self, request: Request) -> Sent:
         """The boards of some queues, live: see board_streams."""
         queues = named_queues(request.params["queues"])
         board_streams = self._context.board_streams
         if board_streams is None:
             raise InvalidRequest("", "This server has no streams. Poll the board instead.")
 
-        async def opened() -> Sent:
-            boards = [(queue, (await self.fresh(queue)).encoded) for queue in queues]
-            return board_streams.open(self._context.proxies.counted_address(request), boards, self.version)
-
-        return Pending(Running(opened()), lambda sent: sent)
+        boards = [(queue, (await self.fresh(queue)).encoded) for queue in queues]
+        return board_streams.open(self._context.proxies.counted_address(request), boards, self.version)
 
     async def fresh(self, queue: QueueId) -> Follower:
         """The board of a queue with its current settings, at most a second old; QueueNotFound if there is none."""

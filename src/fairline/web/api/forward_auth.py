@@ -50,8 +50,6 @@ from fairline.web.server.http import (
     Pending,
     Request,
     Response,
-    Running,
-    Sent,
     encode,
     wants_json,
 )
@@ -211,7 +209,7 @@ class ForwardAuth:
     def _without_token(self, request: Request, gate_request: GateRequest, error: FairlineError) -> Outcome:
         if isinstance(error, StoreError):
             return failure(request, error)  # an outage of the store is no reason to send anybody to the waiting page
-        return Pending(Running(self._judge(request, gate_request, error)), _unchanged)
+        return self._judge(request, gate_request, error)
 
     async def _judge(self, request: Request, gate_request: GateRequest, error: FairlineError) -> Response:
         """A client without a session token may need none, may be let straight through, or has to wait."""
@@ -325,7 +323,3 @@ def _obstacle(answer: StatusAnswer, claims: SessionClaims, *, proven: bool) -> F
 def _who(answer: StatusAnswer) -> Headers:
     number = str(answer.ticket_status.number).encode()
     return (*NO_STORE, (b"x-fairline-queue", answer.queue.encode()), (b"x-fairline-ticket", number))
-
-
-def _unchanged(sent: Sent) -> Sent:
-    return sent

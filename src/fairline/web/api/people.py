@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from typing import NoReturn
 
 import msgspec
@@ -36,7 +37,7 @@ from fairline.web.api.wire import (
 from fairline.web.context import Context
 from fairline.web.cookies import VISITOR_COOKIE, VISITOR_SECONDS
 from fairline.web.server import request_log
-from fairline.web.server.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Running, Sent, private
+from fairline.web.server.http import NO_STORE, Headers, Outcome, Pending, Request, Response, Sent, private
 from fairline.web.ticket_answers import same_ticket
 
 _join = msgspec.json.Decoder(JoinBody)
@@ -154,20 +155,19 @@ class People:
             return ()
         return self._context.ticket_cookies(request, QueueId(there.queue), answer.settings, there.token)
 
-    def leave(self, request: Request) -> Outcome:
-        """Leave for good, or close the page, which only starts a short grace."""
+    async def leave(self, request: Request) -> Response:
+        """Leave for good, or close the page, which only starts a short grace. Leaving a place that is already gone
+        succeeds, so that a repeated beacon is answered like the first."""
         body = request.decode(_leave, default=LeaveRequest())
         claims = self._context.ticket_claims(request, body.token)
-        return Pending(Running(self._leave(request, claims, body.final)), lambda sent: sent, recover=_gone_already)
-
-    async def _leave(self, request: Request, claims: TicketClaims, final: bool) -> Sent:
         queue = QueueId(claims.queue)
-        # A page that is still open on the old device must not give up a place that has moved to another device.
-        same_ticket(claims, await self._service.status(queue, claims.number))
-        if final:
-            request_log.left(request, await self._service.leave(queue, claims.number, claims.joined))
-        else:
-            await self._service.unload(queue, claims.number)
+        with suppress(TransitionRefused, TicketExpired, TicketNotFound, QueueNotFound):
+            # A page that is still open on the old device must not give up a place that has moved to another device.
+            same_ticket(claims, await self._service.status(queue, claims.number))
+            if body.final:
+                request_log.left(request, await self._service.leave(queue, claims.number, claims.joined))
+            else:
+                await self._service.unload(queue, claims.number)
         return _LEFT
 
     async def step_back(self, request: Request) -> Response:
@@ -226,13 +226,6 @@ def gone_with_its_queue(error: FairlineError) -> NoReturn:
     """Answer 410 for a valid token whose queue was deleted: the place is gone."""
     if isinstance(error, QueueNotFound):
         raise TicketExpired("queue_deleted") from None
-    raise error
-
-
-def _gone_already(error: FairlineError) -> Response:
-    """Leaving a place that is already gone succeeds, so that a repeated beacon is answered like the first."""
-    if isinstance(error, TransitionRefused | TicketExpired | TicketNotFound | QueueNotFound):
-        return _LEFT
     raise error
 
 

@@ -16,7 +16,6 @@ from fairline.web.server.http import (
     Request,
     Response,
     Sent,
-    SlowHandler,
     Takeover,
 )
 from fairline.web.server.problems import failure, problem
@@ -60,7 +59,7 @@ async def read_body(receive: Any) -> bytes:
 class Adapter:
     """An ASGI application for one handler."""
 
-    def __init__(self, handler: Handler | SlowHandler, cors: Cors) -> None:
+    def __init__(self, handler: Handler, cors: Cors) -> None:
         self._handler = handler
         self._cors = cors
 
@@ -88,7 +87,7 @@ class Adapter:
         try:
             outcome = self._handler(request)
             while isinstance(outcome, Pending):
-                outcome = outcome.sent(await _deferred(outcome))
+                outcome = outcome.sent(await _result_of(outcome))
             if isinstance(outcome, Response | Takeover):
                 return outcome
             return await outcome
@@ -96,11 +95,12 @@ class Adapter:
             return failure(request, error)
 
 
-async def _deferred(pending: Pending[Any]) -> Any:
+async def _result_of(pending: Pending[Any]) -> Any:
     """The result that a pending answer waits for, or the error that came instead."""
-    arrived = asyncio.get_running_loop().create_future()
-    pending.deferred.then(lambda outcome: None if arrived.done() else arrived.set_result(outcome))
-    return await arrived
+    try:
+        return await pending.call
+    except Exception as error:
+        return error
 
 
 async def respond(request: Request, response: Response, send: Any, more: Headers = ()) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
+from fairline.errors import FairlineError
 from fairline.web.server.http import Handler, Outcome, Pending, Request, Sent, Stream, Takeover
 from fairline.web.server.problems import failure
 
@@ -70,7 +71,10 @@ class FastCycle(Request, eq=False, kw_only=True):
         try:
             outcome = step(arrived)
             if isinstance(outcome, Pending):
-                outcome.deferred.then(partial(self.run, outcome.sent))
+                outcome.call.then(partial(self.run, outcome.sent))
+                return
+            if not isinstance(outcome, Sent):
+                asyncio.ensure_future(outcome).add_done_callback(partial(self.run, _answer_of))
                 return
         except Exception as error:
             outcome = failure(self, error)
@@ -87,6 +91,13 @@ class FastCycle(Request, eq=False, kw_only=True):
         if self._succeeded and then is not None:
             then()
         self.protocol.write_response(self, answer, self.keep_alive)
+
+
+def _answer_of(task: asyncio.Future[Sent]) -> Sent:
+    """The answer of a coroutine that has ended. It is cancelled only if the event loop ends."""
+    if task.cancelled():
+        raise FairlineError("Shutting down.")
+    return task.result()
 
 
 class Flow(FlowControl):

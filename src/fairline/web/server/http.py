@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import http
 import itertools
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import lru_cache
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,12 +13,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from fairline.aio.grouping import GroupedCall
 from fairline.errors import FairlineError, InvalidRequest, TokenMissing
 from fairline.web.server.body_errors import invalid
 from fairline.web.server.head import Head
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -137,12 +136,12 @@ class Response(Struct, frozen=True):
 
     def whole(self, request_id: str, more: bytes, *, bare: bool = False) -> bytes:
         """The response as bytes, from the status line to the body; with `bare`, without the body. `more` are the
-        headers of the connection and the empty line that ends them. The parts that all answers share are built once."""
+        headers of the connection and the empty line that ends them. The parts that all answers share are built once:
+        otherwise a heartbeat takes 6 to 11 % more instructions."""
         body = self.body
         length = b"\r\n" if self.status == 204 else b"\r\ncontent-length: %d\r\n" % len(body)
-        own = _NO_STORE if self.headers is NO_STORE else header_lines(self.headers)
         fixed = _fixed(self.status, self.media if body else b"")
-        return b"".join((fixed, request_id.encode(), length, own, more, b"" if bare else body))
+        return b"".join((fixed, request_id.encode(), length, header_lines(self.headers), more, b"" if bare else body))
 
 
 NO_STORE: Headers = ((b"cache-control", b"no-store"),)
@@ -153,9 +152,6 @@ EVERY_ANSWER: Headers = ((b"x-content-type-options", b"nosniff"),)
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Headers as they are sent."""
     return b"\r\n".join([*map(b": ".join, headers), b""])
-
-
-_NO_STORE = header_lines(NO_STORE)
 
 
 @lru_cache(maxsize=256)
@@ -215,37 +211,11 @@ class Takeover:
         return [(b"x-request-id", request.id.encode()), *EVERY_ANSWER, *self.headers]
 
 
-class Deferred(Protocol[T_co]):
-    """A result that will arrive later: the function given to `then` is called with it, or with an error."""
-
-    def then(self, done: Callable[[Any], None]) -> None:
-        """Call `done` with the result."""
-
-
-class Running(Generic[T]):
-    """The result of a coroutine, as a Deferred."""
-
-    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self._work = work
-
-    def then(self, done: Callable[[T | Exception], None]) -> None:
-        """Run the coroutine and call `done` with its result or its error."""
-
-        def ended(task: asyncio.Task[T]) -> None:
-            error = asyncio.CancelledError() if task.cancelled() else task.exception()
-            if error is None:
-                done(task.result())
-            else:
-                done(error if isinstance(error, Exception) else FairlineError("Shutting down."))
-
-        asyncio.ensure_future(self._work).add_done_callback(ended)
-
-
 class Pending(Struct, Generic[T], frozen=True, eq=False):
-    """An answer that waits for a result, usually from the store: `render` turns the result into an answer, and
-    `recover`, where it is given, an error."""
+    """An answer that waits for a grouped call: `render` turns the result into an answer, and `recover`, where it is
+    given, an error. It needs no task: with one, a heartbeat takes 17 % more instructions."""
 
-    deferred: Deferred[T]
+    call: GroupedCall[T]
     render: Callable[[T], Outcome]
     recover: Callable[[FairlineError], Outcome] | None = None
 
@@ -280,6 +250,8 @@ def other_token(request: Request, cookie_name: str, query: str) -> str:
 
 
 Sent = Response | Takeover
-Outcome = Sent | Pending[Any]
+#: What a handler returns: the answer, or what makes the answer later.
+Outcome = Sent | Pending[Any] | Coroutine[Any, Any, Sent]
 Handler = Callable[[Request], Outcome]
-SlowHandler = Callable[[Request], Awaitable[Sent]]
+#: A handler that is always a coroutine, as those of the calls that are not on the fast path.
+SlowHandler = Callable[[Request], Coroutine[Any, Any, Sent]]

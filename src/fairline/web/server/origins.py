@@ -8,7 +8,8 @@ are left unchanged: links from anywhere may lead to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import msgspec
 
@@ -49,7 +50,10 @@ class Origins:
     def _may_use_cookies(self, request: Request) -> bool:
         """Whether the cookies of an API call count. Old browsers do not always tell us which page sends a form, but a
         form cannot send JSON."""
-        if request.header(b"sec-fetch-site") is None and _page_origin(request) is None:
+        site = request.head.header(b"sec-fetch-site")
+        if site == b"same-origin":  # nearly all calls of browsers
+            return True
+        if site is None and _page_origin(request) is None:
             return not request.body or _is_json(request)
         return self._is_own_or_named(request)
 
@@ -67,10 +71,11 @@ class Origins:
 def _page_origin(request: Request) -> str | None:
     """The origin of the page that makes a call, as its browser says. Browsers without Origin send a Referer with forms;
     it says nothing of a GET, to which links from anywhere may lead."""
-    origin = request.text(b"origin")
-    if origin is not None or request.method in ("GET", "HEAD") or request.header(b"sec-fetch-site") is not None:
+    head = request.head
+    origin = head.text(b"origin")
+    if origin is not None or head.method in ("GET", "HEAD") or head.header(b"sec-fetch-site") is not None:
         return origin
-    referer = request.text(b"referer")
+    referer = head.text(b"referer")
     return None if referer is None else "/".join(referer.split("/", 3)[:3])
 
 
@@ -92,14 +97,16 @@ def _slow(handler: SlowHandler, allowed: Callable[[Request], bool]) -> SlowHandl
     async def handle(request: Request) -> Sent:
         if allowed(request):
             return await handler(request)
-        return _strip_cookies(await handler(request.without_cookies()))
+        return await _strip_cookies_later(handler(request.without_cookies()))
 
     return handle
 
 
 def _setting_no_cookies(outcome: Outcome) -> Outcome:
-    if not isinstance(outcome, Pending):
+    if isinstance(outcome, Sent):
         return _strip_cookies(outcome)
+    if not isinstance(outcome, Pending):
+        return _strip_cookies_later(outcome)
     recover = outcome.recover
 
     def recovered(error: FairlineError) -> Outcome:
@@ -107,8 +114,12 @@ def _setting_no_cookies(outcome: Outcome) -> Outcome:
         return _setting_no_cookies(recover(error))
 
     return Pending(
-        outcome.deferred, lambda arrived: _setting_no_cookies(outcome.render(arrived)), recovered if recover else None
+        outcome.call, lambda arrived: _setting_no_cookies(outcome.render(arrived)), recovered if recover else None
     )
+
+
+async def _strip_cookies_later(outcome: Coroutine[Any, Any, Sent]) -> Sent:
+    return _strip_cookies(await outcome)
 
 
 def _strip_cookies(sent: Sent) -> Sent:
