@@ -11,8 +11,8 @@ ARGS   ?=
 
 # Debian packages that the tests use where they are installed.
 TEST_PACKAGES := redis-server 'chromium-headless-shell|chromium' fonts-noto-core fonts-noto-cjk nginx-light caddy haproxy nodejs
-# What the benchmarks over HTTP need.
-BENCH_PACKAGES := wrk nginx-light
+# What some of the benchmarks need.
+BENCH_PACKAGES := wrk nginx-light valgrind
 
 # The pins hold for the build backend too: pip reads the first variable for that up to 25.2, the second one after.
 # Without byte code, which Python writes for what it imports, half the time is enough.

@@ -15,7 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from bench import gate, grouping, http, memory, naive, postgres, scale, streams, walk_in
+from bench import gate, grouping, http, instructions, memory, naive, postgres, scale, streams, walk_in
 from bench.common import machine, stolen
 from fairline.errors import FairlineError
 
@@ -57,6 +57,11 @@ PARTS = {
     "desk": Part("a walk-in line over HTTP for five minutes, on PostgreSQL", walk_in.measure, walk_in.SECONDS),
     "http": Part(
         "whole calls over HTTP, compared with an echo that does nothing (needs wrk)", http.measure, http.SECONDS
+    ),
+    "instructions": Part(
+        "what a call costs a worker and Valkey, counted by callgrind (needs valgrind)",
+        instructions.measure,
+        instructions.SECONDS,
     ),
     "gate": Part("what checking the session token adds to a page through nginx (needs wrk and nginx)", gate.measure),
     "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),

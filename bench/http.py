@@ -160,7 +160,7 @@ async def join(client: httpx.AsyncClient, queue: str, count: int) -> list[str]:
 
     tokens: list[str] = []
     for start in range(0, count, 250):
-        tokens += await asyncio.gather(*(one(number) for number in range(start, start + 250)))
+        tokens += await asyncio.gather(*(one(number) for number in range(start, min(start + 250, count))))
     return tokens
 
 

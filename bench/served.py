@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -71,7 +71,7 @@ async def fairline(**environ: str) -> AsyncIterator[Served]:
         options = ("--host", HOST, "--port", str(port), "--data", str(data), "--workers", str(WORKERS))
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FAIRLINE_")}
         command = (sys.executable, "-m", "fairline", "serve", *options)
-        async with _running(command, port, folder, ours | environ) as process:
+        async with running(command, port, folder, ours | environ) as process:
             yield Served(port, process, data)
 
 
@@ -83,19 +83,20 @@ async def echo() -> AsyncIterator[Served]:
         port = free_port()
         options = ("--host", HOST, "--port", str(port), "--workers", str(WORKERS), "--no-access-log", "--log-level")
         command = (sys.executable, "-m", "uvicorn", "echo:app", *options, "warning")
-        async with _running(command, port, folder, dict(os.environ)) as process:
+        async with running(command, port, folder, dict(os.environ)) as process:
             yield Served(port, process)
 
 
 @asynccontextmanager
-async def _running(
-    command: tuple[str, ...], port: int, folder: str, environ: dict[str, str]
+async def running(
+    command: Sequence[str], port: int, folder: str, environ: dict[str, str], seconds: float = READY_SECONDS
 ) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A server, once it is ready, which it must be after this many seconds."""
     process = await asyncio.create_subprocess_exec(
         *command, cwd=folder, env=environ, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        await _ready(port)
+        await _ready(port, seconds)
         yield process
     finally:
         if process.returncode is None:
@@ -107,8 +108,8 @@ def _write_echo(folder: Path) -> None:
     (folder / "echo.py").write_text(ECHO, encoding="utf-8")
 
 
-async def _ready(port: int) -> None:
-    deadline = time.monotonic() + READY_SECONDS
+async def _ready(port: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
     while True:
         try:
             reader, writer = await asyncio.open_connection(HOST, port)
