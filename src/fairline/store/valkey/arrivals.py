@@ -21,10 +21,8 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
 
     address_keys = [limit_key(a, "ip", a.address) for a in arrivals]
     args: list[Any] = [len(arrivals)]
-    args += [a.client for a in arrivals]
-    args += [a.address for a in arrivals]
-    args += address_keys
-    args += [pack_person(a.person) for a in arrivals]
+    for a, address_key in zip(arrivals, address_keys, strict=True):
+        args += (a.client, a.address, address_key, pack_person(a.person))
     for i, a in enumerate(arrivals, 1):
         if a.limited and not _has_extras(a):
             continue

