@@ -68,6 +68,11 @@ class BoundedCache(Generic[K, V]):
         if size <= self._half:
             self._keep(key, (value, size))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it has begun to remove entries."""
+        return bool(self._old)
+
     def keys(self) -> list[K]:
         """Return all keys, the least recently read first."""
         return [*(key for key in self._old if key not in self._young), *self._young]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import pytest
 
@@ -12,6 +13,7 @@ from fairline.caches import BoundedCache
 from fairline.domain.queue import QueueId
 from fairline.service.fairline import Fairline
 from fairline.web.server import fast_path
+from fairline.web.server.fast_path import ONE_OF
 from tests.backends import HOST, PATIENCE_SECONDS
 from tests.web.inside import Inside, open_queue, serving, until
 from tests.web.raw import Raw, connected, request
@@ -164,11 +166,24 @@ async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: In
 
 
 async def test_a_worker_remembers_no_more_bytes_than_its_limit(raw: Raw, inside: Inside, queue: QueueId) -> None:
-    inside.lanes[0].remembered = BoundedCache(20_000)  # three of these in each half
-    for number in (1, 2, 3, 4, 1, 5, 6, 7, 8, 9):
-        await raw.send(request("POST", join_path(queue), b"{}", x_request_id=str(number)))
-        assert (await raw.answer()).headers["x-request-id"] == str(number)
-    ids = [head.partition(b"x-request-id: ")[2][:1] for head in remembered(inside)]
-    assert 3 <= len(ids) <= 8
-    assert ids[-1] == b"9"
-    assert not {b"2", b"3"} & set(ids)
+    lane = inside.lanes[0]
+    lane.remembered, lane.new_heads = BoundedCache(20_000), itertools.count()  # three of these in each half
+
+    async def ask(numbers: Iterable[int]) -> set[int]:
+        for number in numbers:
+            await raw.send(request("POST", join_path(queue), b"{}", x_request_id=str(number)))
+            assert (await raw.answer()).headers["x-request-id"] == str(number)
+        ids = (head.partition(b"x-request-id: ")[2].partition(b"\r\n")[0] for head in remembered(inside))
+        return set(map(int, ids))
+
+    last = 0
+    while not lane.remembered.is_full:
+        last += 1
+        assert last in await ask([last])
+    assert last < 10
+    # Of this many new heads, only the first is remembered now. The others are answered all the same.
+    new = range(last + 1, last + 1 + ONE_OF)
+    assert await ask(new) & {*new} == {new[0]}
+    assert new[-1] + 1 in await ask([last, new[-1] + 1])
+    await ask(range(100, 100 + 8 * ONE_OF))
+    assert len(remembered(inside)) < 10

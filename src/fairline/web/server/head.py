@@ -29,12 +29,12 @@ class Head:
         "_bearer",
         "_cookies",
         "_first",
-        "browser",
         "given_id",
         "method",
         "params",
         "path",
         "query",
+        "query_allowed",
         "understood",
     )
 
@@ -59,8 +59,8 @@ class Head:
         self._args: Mapping[str, str] | None = None
         self._cookies: Mapping[str, str] | None = None
         self._bearer: str | None = None
-        self.browser: tuple[str | None, str] | None = None
-        """The User-Agent and the preferred language, once they have been read."""
+        self.query_allowed = False
+        """Whether its query is known to be one that its call takes."""
         self.understood: Any = None
         """What its handler derived from the head alone, if the handler keeps it for the next equal request."""
 

@@ -22,7 +22,12 @@ def strict(row: Operation) -> Operation:
 
     def answer(request: Request) -> Outcome:
         assert fast is not None
-        return (refusal(request) if request.query else None) or fast(request)
+        head = request.head
+        if not head.query_allowed:
+            if refused := refusal(request) if head.query else None:
+                return refused
+            head.query_allowed = True
+        return fast(request)
 
     async def answer_slowly(request: Request) -> Sent:
         assert slow is not None
