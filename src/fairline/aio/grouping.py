@@ -112,7 +112,8 @@ class Grouping(Generic[Key, Item, Result]):
 
     async def _gather(self, queue: deque[_Call[Item, Result]]) -> None:
         """Wait for further calls, turn by turn, as long as more arrive. Callers that were just answered continue in the
-        next turn of the loop, and some call again at once; these calls and new ones are sent together."""
+        next turn of the loop, and some call again at once; these calls and new ones are sent together. Batches of joins
+        are twice as large for it."""
         quiet = turns = 0
         while quiet < QUIET_TURNS and turns < MOST_TURNS and len(queue) < self._batch:
             before = len(queue)

@@ -23,8 +23,6 @@ class Status(StrEnum):
 
 #: How long the token of a ticket is valid by default; a heartbeat renews it.
 TOKEN_SECONDS = 7200.0
-#: Members that are read for every waiting ticket: looking up an Enum member is slow before Python 3.12.
-WAITING, EXPIRED = Status.WAITING, Status.EXPIRED
 
 
 class Reason(StrEnum):

@@ -12,7 +12,7 @@ from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest, missing_field, normalised_join
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
-from fairline.domain.ticket import EXPIRED, WAITING, Action, Reason, Ticket, TicketStatus
+from fairline.domain.ticket import Action, Reason, Status, Ticket, TicketStatus
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -113,7 +113,8 @@ class Batches:
     ) -> tuple[list[Arrival | FairlineError], Reply[Joined | FairlineError]]:
         """The arrival or the error of each call, and the store's reply to the arrivals."""
         calendar, settings = await self._join_calendar(queue)
-        arrivals = [self._arrival(queue, settings, *each) for each in calls]
+        required = settings.required  # worked out once for the batch
+        arrivals = [self._arrival(queue, settings, required, *each) for each in calls]
         try:
             return arrivals, await self._store.join(queue, [a for a in arrivals if isinstance(a, Arrival)], calendar)
         except SettingsChanged:
@@ -123,13 +124,19 @@ class Batches:
             return await self._arrivals(queue, calls, tries - 1)
 
     def _arrival(
-        self, queue: QueueId, settings: QueueSettings, request: JoinRequest, caller: Caller, through: bool
+        self,
+        queue: QueueId,
+        settings: QueueSettings,
+        required: Sequence[str],
+        request: JoinRequest,
+        caller: Caller,
+        through: bool,
     ) -> Arrival | FairlineError:
         try:
             by_staff = caller.staff is not None
             named, problem = self._named(queue, settings, normalised_join(request, settings, by_staff=by_staff), caller)
             # The store refuses a missing field only for a new ticket: the holder of an existing one comes back to it.
-            missing = "user_token" if problem else "" if by_staff else missing_field(named, settings)
+            missing = "user_token" if problem else "" if by_staff else missing_field(named, required)
             return self._identity.arrival(queue, named, caller, through, settings.ipv6_prefix, missing)
         except FairlineError as error:
             return error
@@ -171,7 +178,7 @@ class Batches:
         for (_, joined), ticket_status in zip(tickets, reply.items, strict=True):
             if (
                 ticket_status is None
-                or ticket_status.status is not WAITING
+                or ticket_status.status is not Status.WAITING
                 or joined not in (None, ticket_status.joined)
             ):
                 continue
@@ -277,7 +284,7 @@ def _soon(reply: Reply[Any], within: float = 0) -> float:
 
 
 def _expired(ticket_status: TicketStatus | None) -> TicketStatus | FairlineError:
-    if ticket_status is None or ticket_status.status is EXPIRED:
+    if ticket_status is None or ticket_status.status is Status.EXPIRED:
         return TicketExpired(ticket_status.reason if ticket_status and ticket_status.reason else "purged")
     return ticket_status
 

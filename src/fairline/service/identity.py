@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import time
-from functools import lru_cache, partial
 from hashlib import blake2b
 
 import msgspec
@@ -37,7 +36,6 @@ class Identity:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self.users = UserTokens(keyring)
-        self._begun = lru_cache(maxsize=32)(partial(_begun, keyring.digest_key))
         # People inside send the same digest with every page view, and many share one address: so both are cached.
         half = SHARES["digests"] // 2
         self.session = cached(half, self._session)
@@ -68,7 +66,9 @@ class Identity:
             phone=self.digest("phone", request.phone) if request.phone else b"",
             email=self.mailbox(request.email) if request.email else b"",
             address=address,
-            key=self.key(request.idempotency_key, _bound_to(request, caller)),
+            key=self.key(request.idempotency_key, _bound_to(request, caller))
+            if request.idempotency_key is not None
+            else b"",
             fingerprint=_form_or_body(request, caller) if request.idempotency_key else b"",
             priority=caller.priority,
             pass_id=self._pass_id(queue, request.priority_pass) if request.priority_pass else "",
@@ -156,9 +156,8 @@ class Identity:
         """The digest of a secret or an address: it can be recognised, but not read from the digest."""
         if not text:
             return b""
-        digest = self._begun(kind).copy()  # the part that depends only on the key is computed once
-        digest.update(text.encode(errors="replace"))
-        return digest.digest()
+        key = self._keyring.digest_key
+        return blake2b(text.encode(errors="replace"), digest_size=12, key=key, person=kind.encode()).digest()
 
 
 def _bound_to(request: JoinRequest, caller: Caller) -> str:
@@ -170,10 +169,6 @@ def _bound_to(request: JoinRequest, caller: Caller) -> str:
         return "form"
     client = request.client_id or caller.visitor
     return f"client\n{client}" if client else ""
-
-
-def _begun(key: bytes, kind: str) -> blake2b:
-    return blake2b(digest_size=12, key=key, person=kind.encode())
 
 
 def _form_or_body(request: JoinRequest, caller: Caller) -> bytes:

@@ -1,5 +1,5 @@
 """The cache of queue settings. Every answer of the store has the version of the settings, so they are read again only
-after a change."""
+after a change. Otherwise a heartbeat takes half as many instructions again."""
 
 from __future__ import annotations
 

@@ -53,19 +53,16 @@ class Context:
         form: bool = False,
     ) -> Caller:
         """Who makes a call, as far as the request shows."""
-        browser = request.head.browser
-        if browser is None:
-            browser = request.head.browser = (request.head.text(b"user-agent"), preferred(request))
         return Caller(
             address=self.proxies.address(request),
-            user_agent=browser[0],
+            user_agent=request.head.text(b"user-agent"),
             visitor=visitor,
             holds=self._existing_ticket(request, queue),
             staff=staff,
             priority=priority,
             form=form,
             user_token=self.user_token(request, queue) if staff is None else None,
-            language=browser[1],
+            language=preferred(request),
         )
 
     def user_token(self, request: Request, queue: QueueId) -> str | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairline.domain.estimate import Wait
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
-from fairline.domain.ticket import WAITING, Status, Ticket, TicketStatus, Went
+from fairline.domain.ticket import Status, Ticket, TicketStatus, Went
 from fairline.domain.tokens import TicketClaims
 from fairline.errors import TokenInvalid, TokenMoved
 from fairline.service.answers import StatusAnswer
@@ -62,7 +62,7 @@ class TicketAnswers:
             fields["message"] = settings.message
         if ticket_status.on_hold:
             fields["on_hold"] = True
-        if ticket_status.status is not WAITING:
+        if ticket_status.status is not Status.WAITING:
             fields |= self._fields_after_waiting(answer)
         return fields
 
