@@ -55,7 +55,7 @@ def test_the_crowd_keeps_the_line_and_comes_back_after_a_restart(tmp_path: Path)
             nonlocal longest, inside
             stats = it.stats()
             longest, inside = max(longest, stats["waiting"]), max(inside, stats["admitted"] + stats["active"])
-            return bool(stats["joined_total"] > 3 * most)
+            return bool(stats["joined_total"] > 2 * most)
 
         wait_until(many_have_gone, f"they do not come and go: {it.said}", 60)
         assert 0 < longest <= size
