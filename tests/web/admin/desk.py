@@ -52,6 +52,7 @@ CALLS = {
     "POST /queues/{queue}/desks": Role.OPERATOR,
     "GET /queues/{queue}/stats/desks": Role.VIEWER,
     "GET /queues/{queue}/stats": Role.VIEWER,
+    "GET /stats/waiting": Role.VIEWER,
     "GET /queues/{queue}/stats/hourly": Role.VIEWER,
     "GET /queues/{queue}/stats/series": Role.VIEWER,
     "GET /queues/{queue}/preview": Role.VIEWER,

@@ -185,6 +185,10 @@ class Happenings:
         begin = int(after or 0) + 1
         return [Event(str(n), EventType.JOINED, 1, n) for n in range(begin, min(self.count, begin + limit - 1) + 1)]
 
+    async def labels(self, queue: str, numbers: list[int]) -> dict[int, str]:
+
+        return {}
+
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
