@@ -68,7 +68,8 @@ def test_the_language_is_chosen_in_the_menu_and_kept(night: Night, come: Come) -
     expect(page.get_by_role("link", name="Webhooks")).to_be_visible()
 
 
-def test_the_focus_stays_on_an_event_while_others_come(night: Night, come: Come) -> None:
+def test_the_focus_stays_on_an_event_and_on_a_person_while_others_come(night: Night, come: Come) -> None:
+    night.api.patch(f"/queues/{SALE}", json={"admission_rate": 0}).raise_for_status()
     page = live(come())
     joined = night.join()
     line = shown(page, "events").get_by_role("button", name=joined["label"])
@@ -76,6 +77,16 @@ def test_the_focus_stays_on_an_event_while_others_come(night: Night, come: Come)
     later = night.join()
     expect(shown(page, "events")).to_contain_text(later["label"])
     expect(line.first).to_be_focused()
+    page.get_by_role("tab", name="People").click()
+    page.get_by_label("Search for a person").fill("Emmy")
+    found = page.locator("#panel-people tbody tr")
+    for many in (1, 2):
+        someone = night.join(name="Emmy Noether")
+        expect(found).to_have_count(many)
+        if many == 1:
+            page.get_by_role("button", name=someone["label"]).focus()
+            first = someone["label"]
+    expect(page.get_by_role("button", name=first)).to_be_focused()
 
 
 def test_someone_put_on_hold_is_put_back_from_the_message(night: Night, come: Come) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
+from fairline.domain.events import EventType
+from fairline.domain.preview import Why
+from fairline.domain.ticket import Reason, Status
+from fairline.store import Role
 from fairline.web.dashboard.pages import PAGES
 from fairline.web.dashboard.script_words import names_used, words_used
 from fairline.web.pages.languages import STAFF_PARTS, catalogue, staff_language
@@ -28,6 +32,13 @@ def test_every_word_that_a_script_asks_for_is_in_the_catalogue() -> None:
         assert exact <= names, (file, exact - names)
         for beginning in beginnings:
             assert any(name.startswith(beginning) for name in names), (file, beginning)
+
+
+def test_whatever_a_page_may_have_to_say_has_words() -> None:
+    words = catalogue("en", "staff")
+    for beginning, kinds in {"event": EventType, "reason": Reason, "state": Status, "flow_why": Why}.items():
+        assert {f"{beginning}_{kind.value}" for kind in kinds} <= words.keys()
+    assert {f"role_{role}" for role in Role} <= words.keys()
 
 
 def test_a_script_names_its_words_where_it_asks_for_them() -> None:

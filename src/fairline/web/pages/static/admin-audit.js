@@ -1,7 +1,7 @@
 // The audit log: what was done, and with which admin key.
 
 import { get } from "./admin-api.js";
-import { h, show, tableCard } from "./admin-dom.js";
+import { h, redraw, show, tableCard } from "./admin-dom.js";
 import { known, number, t } from "./admin-text.js";
 import { dateTime, value } from "./admin-words.js";
 
@@ -29,7 +29,8 @@ async function load(before) {
     const query = new URLSearchParams({ limit: "50", ...(only && { queue: only }), ...(before && { before }) });
     const { entries, cursor } = await get(`/audit?${query}`);
     found.push(...entries);
-    content.replaceChildren(
+    redraw(
+      content,
       tableCard(
         t("audit_log"),
         [t("when"), t("who"), t("what"), t("where"), t("details")],

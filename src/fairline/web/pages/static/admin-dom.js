@@ -31,6 +31,20 @@ export function write(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
+/** Draw again what is in an element. The focus stays on the same control, or goes to the nearest place that is still
+ *  there: it never falls back to the start of the page. */
+export function redraw(element, ...children) {
+  const had = element.contains(document.activeElement) && document.activeElement,
+    place = had && placeOf(had);
+  element.replaceChildren(...children);
+  if (!had) return;
+  const same = [...element.querySelectorAll("button, a, input, select, summary")].find((it) => placeOf(it) === place);
+  const near = element.closest("dialog")?.querySelector("button") ?? document.getElementById("main");
+  (same ?? near).focus({ preventScroll: true });
+}
+const placeOf = (control) =>
+  JSON.stringify([control.closest("tr")?.cells[0].textContent, control.dataset, control.textContent]);
+
 /** Text that people wrote, as part of our own sentence: its direction does not change that of the text around it. */
 export const isolated = (text) => `\u2068${text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
 

@@ -1,7 +1,7 @@
 // The history of the settings: who changed what, with buttons that restore an earlier version.
 
 import { get, post } from "./admin-api.js";
-import { badge, confirm, h, table, toast } from "./admin-dom.js";
+import { badge, confirm, h, redraw, table, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { t } from "./admin-text.js";
 import { dateTime, value } from "./admin-words.js";
@@ -95,7 +95,7 @@ export class History {
         undo ?? (i === 0 ? badge({ label: t("current"), tone: "good" }) : ""),
       ];
     });
-    this.body.replaceChildren(table(t("changes"), [t("when"), t("by"), t("what"), ""], rows, t("no_changes")));
+    redraw(this.body, table(t("changes"), [t("when"), t("by"), t("what"), ""], rows, t("no_changes")));
     guard(this.body);
   }
 

@@ -1,7 +1,7 @@
 // Admin keys, and the role of each.
 
 import { get, page, post, remove } from "./admin-api.js";
-import { ask, badge, confirm, h, secret, show, tableCard, toast } from "./admin-dom.js";
+import { ask, badge, confirm, h, redraw, secret, show, tableCard, toast } from "./admin-dom.js";
 import { t } from "./admin-text.js";
 import { dateTime } from "./admin-words.js";
 
@@ -22,7 +22,8 @@ export function start() {
 async function load() {
   try {
     const { keys } = await get("/keys");
-    content.replaceChildren(
+    redraw(
+      content,
       tableCard(
         t("page_keys"),
         [t("form_name"), t("role"), t("id"), t("created_at"), ""],

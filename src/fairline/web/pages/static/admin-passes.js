@@ -1,7 +1,7 @@
 // Priority passes, which let people move ahead in line.
 
 import { get, post, remove } from "./admin-api.js";
-import { ask, confirm, h, secret, table, toast } from "./admin-dom.js";
+import { ask, confirm, h, redraw, secret, table, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { number, t } from "./admin-text.js";
 import { dateTime, LEVELS } from "./admin-words.js";
@@ -39,7 +39,8 @@ export class Passes {
   async load() {
     try {
       const { passes } = await get(this.queue.path("/passes"));
-      this.body.replaceChildren(
+      redraw(
+        this.body,
         table(
           t("tab_passes"),
           [t("pass"), t("level_field"), t("used"), t("expires"), ""],

@@ -1,7 +1,7 @@
 // The People tab: find a person, act on their ticket, call the next, put someone in line.
 
 import { get, page, post } from "./admin-api.js";
-import { ask, badge, confirm, debounce, dialog, h, toast } from "./admin-dom.js";
+import { ask, badge, confirm, debounce, dialog, h, redraw, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { joinBody, joinFields } from "./admin-join.js";
 import { count, number, t } from "./admin-text.js";
@@ -166,7 +166,7 @@ export class People {
       this.cursorUsed = Boolean(cursor);
       const rows = found.tickets.map((ticket) => this.row(ticket));
       if (cursor) this.rows.append(...rows);
-      else this.rows.replaceChildren(...rows);
+      else redraw(this.rows, ...rows);
       this.more.hidden = !found.cursor;
       const many = this.rows.children.length;
       this.table.hidden = !many;
@@ -264,7 +264,8 @@ export class People {
       [t("more_facts"), ticket.metadata && JSON.stringify(ticket.metadata)],
     ].filter(([, value]) => value);
     const acts = Object.entries(ACTS).filter(([name]) => can(ticket, name));
-    body.replaceChildren(
+    redraw(
+      body,
       h("h2", {}, ticket.label),
       h("p", {}, badge(stateOf(ticket))),
       h(

@@ -1,7 +1,7 @@
 // Webhooks and e-mail: where they go, what is still to be sent, and what could not be delivered.
 
 import { call, get, may, page, post, remove } from "./admin-api.js";
-import { ask, badge, confirm, dialog, h, secret, show, table, tableCard, toast } from "./admin-dom.js";
+import { ask, badge, confirm, dialog, h, redraw, secret, show, table, tableCard, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { count, number, t } from "./admin-text.js";
 import { ago, dateTime } from "./admin-words.js";
@@ -64,7 +64,8 @@ function draw(hooks, mail) {
       button(t("remove"), "admin", () => take(hook), "bad"),
     ),
   ]);
-  content.replaceChildren(
+  redraw(
+    content,
     tableCard(
       t("page_webhooks"),
       [t("url"), t("column_state"), t("pending"), t("dead_letters"), ""],
