@@ -58,13 +58,13 @@ def shifted(page: Page) -> float:
 def test_the_position_is_there_after_three_round_trips(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue()
     queue.others(12)
-    me = come()
+    me = come(locale="fr-FR")  # its texts are longer, and take more lines
     page = me.tab()
     page.add_init_script(_WATCH_SHIFTS)
     wire = Wire(me.context, page)
     page.goto(queue.url)
     shows(page, "position").to_have_text("13")
-    shows(page, "heard").to_have_text("Up to date")
+    shows(page, "heard").to_have_text("À jour")
     # The page, which has its style sheet in it; the scripts, all of which it names; and the call that joins.
     page_, *scripts, join, stream = wire.asked
     assert page_ == ("GET", f"q/{queue.name}")
