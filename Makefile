@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-long attack check reference dist bench screenshots packages clean
+.PHONY: help setup run test test-long attack honesty check reference dist bench screenshots packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -73,6 +73,9 @@ test-long: test ## run the long tests too: every store, every Python, longer his
 attack: export FAIRLINE_LONG = 1
 attack: setup packages ## attack a running server in every way we know, at length (ARGS="-k memory")
 	$(BIN)/python -m pytest -n 3 --dist loadfile --session-timeout=1800 tests/attack $(ARGS)
+
+honesty: setup ## measure in twelve minutes how true the waits are that people are told (ARGS="--seed 7")
+	$(BIN)/python -m tests.honesty.live $(ARGS)
 
 check: setup $(VENV)/.biome-$(BIOME_VERSION) ## formatting, lint, types; scripts, workflows and what is in deploy
 	$(BIN)/ruff format --check $(CODE)

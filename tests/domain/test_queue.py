@@ -80,6 +80,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "desks": ("a list of at most 200 names of 1 to 60 visible characters", [[], ["Desk 1"]], [None, ["A"] * 201]),
     "desk_idle_seconds": ("a number from 60 to 86,400", [60, 86_400], [59, 86_401]),
     "wait_sample": ("a whole number from 3 to 200", [3, 200], [2, 201]),
+    "usual_service_minutes": ("a number from 0 to 1,440", [0, 7.5, 1440], [-1, 1441, None]),
     "message": ("text of at most 2,000 characters", ["", "x" * 2000], ["x" * 2001]),
     "closed_message": ("text of at most 2,000 characters", ["", "x" * 2000], ["x" * 2001]),
     "opens_at": ("a time with its offset", ["", "2027-01-15T09:00:00Z"], ["2027-01-15T09:00:00" + "0" * 22]),

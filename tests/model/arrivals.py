@@ -96,6 +96,8 @@ class Arrivals(Moves):
             self.bucket.tokens, self.bucket.at, self.bucket.token_awaited = self._tokens(0) - 1, self.now(), False
             self._move(t, Action.ADMIT)
         self.peak = max(self.peak, len(self.line()))
+        if level and t in self.line():
+            self._note_passed(len(self.line()) - 1 - self.line().index(t))
         return t
 
     # Limits

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from fairline.domain.events import EventType
 from fairline.domain.queue_settings import Admission, QueueStatus
 from fairline.domain.ticket import TRANSITIONS, Action, Reason, Status, goes_to
+from fairline.domain.waits import Cause
 from fairline.errors import TicketNotFound, TransitionRefused
 from tests.model.records import Entry
 from tests.model.state import State
@@ -51,6 +53,7 @@ class Moves(State):
                     t.admitted = self.last_admission = now
                     self.waits.append(max(0, now - t.joined))
                     self.flow.called += 1
+                    self.head_joined = t.joined
                 t.due = clock + s.claim_seconds * 1000
             case Status.ACTIVE:
                 t.started, t.cap = now, clock + s.session_max_seconds * 1000
@@ -116,14 +119,47 @@ class Moves(State):
         flow.span = flow.span * fade + (seconds if waiting else 0)
         flow.left *= fade
         flow.called *= fade
+        flow.passed *= fade**4
         flow.inside += (len(self.having(Status.ADMITTED)) + len(self.having(Status.ACTIVE))) * seconds
         flow.at = now
+        self._measure_ages()
+
+    def _measure_ages(self) -> None:
+        """Now and then, four of the line stand for all of it: how long they have waited."""
+        now, line = self.now(), self.line()
+        seconds = 0 if self.aged_at is None else (now - self.aged_at) / 1000
+        if not line or (self.aged_at is not None and 0 <= seconds < 5):
+            return
+        if seconds < 0 or seconds > 60:
+            seconds = 0
+        fade, looked = math.exp(-seconds / 600), min(4, len(line))
+        self.left_by_age = [each * fade for each in self.left_by_age or [0.0] * 8]
+        self.waited_by_age = [each * fade for each in self.waited_by_age or [0.0] * 8]
+        for n in range(looked):
+            t = line[(2 * n + 1) * len(line) // (2 * looked)]
+            self.waited_by_age[self._age(t)] += len(line) * seconds / looked
+        self.aged_at = now
+
+    def _age(self, t: Entry) -> int:
+        """The class of the time since a ticket joined: from 0, 30, 60, 120 … 1920 seconds."""
+        return bisect_right([30, 60, 120, 240, 480, 960, 1920], (self.now() - t.joined) / 1000)
+
+    def _note_passed(self, many: int) -> None:
+        if many > 0:
+            self.flow.passed += many
+            self.passed_at = self.now()
+
+    def _note_slowed(self, cause: Cause) -> None:
+        self.slowed_at, self.slowed = self.now(), list(Cause).index(cause) + 1
 
     def _measure_end(self, t: Entry, before: Status) -> None:
         if before is Status.WAITING:
             self.flow.left += 1
+            self.left_by_age = self.left_by_age or [0.0] * 8
+            self.waited_by_age = self.waited_by_age or [0.0] * 8
+            self.left_by_age[self._age(t)] += 1
         else:
             self.flow.stays = min(self.flow.stays + 1, 200)
             self.flow.stay += (max(0, self.now() - t.admitted) / 1000 - self.flow.stay) / self.flow.stays
-            keep = 1 - 1 / min(2000, max(200, 2 * self.settings.max_active))
+            keep = 1 - 1 / min(2000, max(400, 2 * self.settings.max_active))
             self.flow.inside, self.flow.out = self.flow.inside * keep, self.flow.out * keep + 1

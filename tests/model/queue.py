@@ -9,6 +9,7 @@ from functools import partial
 from fairline.domain.events import EventType
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, REASONS, REINSTATED, Action, Status, Ticket, TicketStatus, Went
+from fairline.domain.waits import Cause
 from fairline.errors import (
     AtCapacity,
     FairlineError,
@@ -35,8 +36,14 @@ class Model(Arrivals):
     def configure(self, settings: QueueSettings, version: int) -> Configured:
         if version != self.version:
             raise SettingsChanged(version, self.version)
-        self.settings = settings
+        before, self.settings = self.settings, settings
         self.version += 1
+        if before.status is QueueStatus.ACTIVE and settings.status is not QueueStatus.ACTIVE:
+            self._note_slowed(Cause.PAUSED)
+        elif settings.admission_rate < 0.8 * before.admission_rate:
+            self._note_slowed(Cause.RATE_CHANGED)
+        elif settings.max_active < 0.8 * before.max_active:
+            self._note_slowed(Cause.CAPACITY_REDUCED)
         self._event(EventType.SETTINGS_CHANGED, detail=str(self.version))
         return Configured(settings, self.version)
 
@@ -72,7 +79,9 @@ class Model(Arrivals):
         if place < t.place or level > t.level:
             # A level of another policy's time, and a place of this one: neither promises anything of the other.
             t.policy = self.settings.priority_policy if level >= t.level else None
+        rank = self.line().index(t)
         t.place, t.level = min(t.place, place), max(t.level, level)
+        self._note_passed(rank - self.line().index(t))
         self._event(EventType.PRIORITISED, t.number, str(level))
         return self.ticket(t)
 

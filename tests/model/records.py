@@ -92,6 +92,7 @@ class Flow:
     waited: float = 0
     left: float = 0
     called: float = 0
+    passed: float = 0
     stay: float = 0
     stays: int = 0
     inside: float = 0

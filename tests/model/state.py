@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import pstdev
 from typing import Any
 
 from fairline.domain.events import EventType
@@ -48,6 +49,13 @@ class State:
     desks: dict[str, Desk] = field(default_factory=dict)
     cycles: list[int] = field(default_factory=list)
     empty_at: int = 0
+    head_joined: int = 0
+    passed_at: int = 0
+    slowed_at: int = 0
+    slowed: int = 0
+    aged_at: int | None = None
+    left_by_age: list[float] = field(default_factory=list)
+    waited_by_age: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.swept_at = self.now()
@@ -108,7 +116,27 @@ class State:
             cycles=len(self.cycles),
             cycle_seconds=sum(self.cycles) / len(self.cycles) / 1000 if self.cycles else 0,
             calls_seen=self.flow.called,
+            tokens=self.bucket.tokens or 0,
+            tokens_at=self.bucket.at or 0,
+            cycle_spread=pstdev(self.cycles) / 1000 if self.cycles else 0,
+            head_joined=self.head_joined,
+            pass_rate=self._pass_rate(),
+            passed_at=self.passed_at,
+            slowed_at=self.slowed_at,
+            slowed=self.slowed,
+            left_by_age=tuple(self.left_by_age),
+            waited_by_age=tuple(self.waited_by_age),
+            silences=tuple(
+                max(0, self.now() - max(called, self.empty_at)) / 1000 if self.line() else 0
+                for called in sorted(desk.called for desk in self._open_desks())
+            ),
         )
+
+    def _pass_rate(self) -> float:
+        flow, waiting = self.flow, len(self.line())
+        if not flow.passed or not waiting or not flow.span:
+            return 0.0
+        return flow.passed / waiting / (150 * (1 - (1 - min(1, flow.span / 600)) ** 4))
 
     def _open_desks(self) -> list[Desk]:
         oldest = self.now() - self.settings.desk_idle_seconds * 1000

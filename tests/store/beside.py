@@ -375,7 +375,10 @@ def plain(answer: Any) -> Any:
     return (type(answer), str(answer)) if isinstance(answer, FairlineError) else answer
 
 
-MEASURED = ("stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen", "cycle_seconds", "calls_seen")
+MEASURED = (
+    "stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen", "cycle_seconds", "calls_seen", "tokens",
+    "cycle_spread", "pass_rate", "left_by_age", "waited_by_age", "silences",
+)  # fmt: skip
 
 
 def same_view(found: QueueSnapshot, expected: QueueSnapshot) -> None:

@@ -44,6 +44,7 @@ OTHER: dict[str, Any] = {
     "desks": ("Desk 1", "Schalter Süd"),
     "desk_idle_seconds": 600.0,
     "wait_sample": 5,
+    "usual_service_minutes": 7.5,
     "phone_region": "KR",
     "max_party_size": 8,
     "bypass_agents": ("Googlebot", 'a "quoted", one\\'),

@@ -151,6 +151,31 @@ async def test_an_outage_of_the_server_makes_no_estimate_wrong(venue: OpenVenue)
     assert (found.compared, found.within, found.wait_mean) == (1, 1, 10)
 
 
+async def test_the_accuracy_is_told_by_the_length_of_the_wait_and_nobody_weighs_more(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=0, burst=100)
+    start = v.clock()
+    await v.joins(3)
+    v.clock.advance(20)
+    later = EstimateSample(1, 12, 5, 15, told=start + 20_000)
+    shown = [EstimateSample(1, 30, 20, 45), EstimateSample(2, 60, 50, 90, weight=10), later]
+    await v.store.record_estimates(v.queue, shown)
+    await v.store.record_estimates(v.queue, [EstimateSample(1, 1, 1, 1, told=start + 20_000)])  # the first one stays
+    v.clock.advance(20)
+    await v.admit(1)  # 1 waited for 40 s, of which 20 s after they were told again
+    v.clock.advance(160)
+    await v.admit(1)  # 2 waited for 200 s
+    found = await estimates(v)
+    assert (found.compared, found.within) == (12, 1)
+    assert [(a.from_seconds, a.to_seconds, a.compared, a.within) for a in found.by_wait] == [
+        (0, 30, 1, 0),
+        (30, 120, 1, 1),
+        (120, 600, 10, 0),
+    ]
+    assert [a.bias_percent for a in found.by_wait] == [pytest.approx(error, rel=0.06) for error in (-40, -25, -70)]
+    assert found.error_percent == pytest.approx(70, rel=0.06)
+    assert found.bias_percent == pytest.approx(-70, rel=0.06)
+
+
 async def test_nothing_shown_is_nothing_noted(venue: OpenVenue) -> None:
     v = await venue()
     await v.store.record_estimates(v.queue, [])

@@ -1,29 +1,31 @@
-"""The estimate of a wait: a value and an honest range, from how fast the line drains.
+"""The estimate of a wait: a value and a range, from how fast the line drains. docs/explanation/waits.md explains it.
 
-The line drains in phases. While there is free capacity inside, people go in at the configured rate. Once the inside is
-full, one person goes in when another comes out. Where staff call people, the line drains as fast as the open desks
-recently went from one call to the next; if that is not known, as fast as people were recently called. Meanwhile, some
-people give up. So in a phase that admits `d` people a second, the number of people ahead, a(t), shrinks by
+The line drains in phases. While there is free capacity inside, people go in at the configured rate, like clockwork:
+what is left of the next token is known. Once the inside is full, one person goes in when another comes out. Where staff
+call people, each open desk calls again when it has served someone. Meanwhile, some people give up, and some with
+priority go ahead. So in a phase that admits `d` people a second, the number of people ahead, a(t), shrinks by
 `a' = −d − θ·a`, where `θ` is the share that gives up each second.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from fairline.domain.patience import Patience
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 
-#: The error of a drain that was measured exactly: stays and patience change during an event.
-DRIFT = 0.1
+#: The error of what was measured, however often: stays and service times change during a day.
+DRIFT = 0.05
 #: Standard deviations on each side of the range: nine of ten waits are inside it if the drain stays the same.
 SPREAD = 1.64
 #: The time between two ticks, in which nobody is let in.
 TICK_SECONDS = 1.0
+#: How early or late a tick may be.
+TICK_JITTER = 0.5
 #: Where the true mean stay lies between the measure that is too short (0) and the one that is too long (1).
 NEARER = 0.8
 #: The time constant with which the store's measured rate of calls fades.
@@ -33,6 +35,18 @@ CALLS_NEEDED = 3
 #: With fewer calls, nobody is turned away. A person who is shown too long a wait still has a place; a person who is
 #: turned away has none.
 CALLS_TO_CLOSE = 5
+#: What the usual minutes a person are worth, in calls that were measured.
+USUAL_WORTH = 5.0
+#: The relative variance of service times before it was measured, and what that is worth in calls.
+SERVICE_VARIANCE, VARIANCE_WORTH = 0.4, 5.0
+#: A desk that has not called for this many mean services may have closed.
+DOUBTFUL_SERVICES = 1.5
+#: A desk counts as closed after this many mean services without a call, or the mean and this many deviations.
+SILENT_SERVICES, SILENT_DEVIATIONS = 2.5, 3.5
+#: With this many standard deviations between those inside and the capacity, the inside is never full.
+NEVER_FULL = 2.5
+#: How much of the measured overtaking is in doubt.
+OVERTAKING_DOUBT = 0.6
 
 
 class Wait(Struct, frozen=True):
@@ -57,26 +71,50 @@ class Phase(NamedTuple):
     """People a second."""
     seen: float
     """How many observations the drain is measured from; infinite where the drain is a setting."""
+    variance: float = 1.0
+    """The relative variance of the time from one person to the next, at each place inside or each desk."""
+    places: float = 1.0
+    """At how many places or desks."""
+    doubt: float = 0.0
+    """The relative variance that comes from desks that may have closed."""
+
+
+class Course(NamedTuple):
+    """How a person comes to the head of the line."""
+
+    exact: float
+    """The seconds in which people are let in like clockwork."""
+    measured: float
+    """The seconds after them, in phases whose drain was measured."""
+    people: float
+    """How many are let in during those."""
+    phase: Phase
+    """The phase in which it is the person's turn."""
 
 
 class Forecast:
     """How the line will drain, by the queue's settings and present state. One forecast serves everyone in the line."""
 
-    __slots__ = ("_can_turn_away", "_last", "_leave_rate", "_phases")
+    __slots__ = ("_can_turn_away", "_credit", "_last", "_manual", "_phases", "_settings", "_snapshot", "_stopped")
 
     def __init__(self, settings: QueueSettings, snapshot: QueueSnapshot) -> None:
         left = snapshot.stock_left(settings.stock)
-        stopped = settings.status is not QueueStatus.ACTIVE or settings.stock_unknown
+        self._settings, self._snapshot = settings, snapshot
+        self._stopped = settings.status is not QueueStatus.ACTIVE or settings.stock_unknown
         #: The last position for which there is stock, unless someone inside returns theirs.
-        self._last = 0.0 if stopped else math.inf if left is None else float(left)
-        manual = settings.by_hand
-        phases = _call_phases(snapshot) if manual else _admission_phases(settings, snapshot)
+        self._last = math.inf if left is None else float(left)
+        self._manual = manual = settings.by_hand
+        self._credit = 0.0 if manual else min(tokens_of(settings, snapshot), self._free)
+        phases = call_phases(settings, snapshot) if manual else _admission_phases(settings, snapshot, self._credit)
         #: Empty if the line does not drain at all.
         self._phases = phases if any(phase.drain for phase in phases) else []
         needed = min(CALLS_TO_CLOSE, settings.wait_sample) if manual else 0
         #: Whether the drain is known well enough to turn people away because of it.
         self._can_turn_away = all(phase.seen >= needed for phase in phases)
-        self._leave_rate = snapshot.leave_rate
+
+    @property
+    def _free(self) -> float:
+        return float(max(0, self._settings.max_active - self._snapshot.inside))
 
     def last_within(self, seconds: float, most: int) -> int | None:
         """The last position, up to `most`, whose turn may come within `seconds` if all goes well. None if that is true
@@ -101,46 +139,218 @@ class Forecast:
         wait = self.wait(position)
         return wait is not None and wait.low > seconds
 
-    def wait(self, position: int) -> Wait | None:
-        """The wait at `position`, or None if it cannot be estimated."""
-        if position > self._last or not self._phases:
+    def wait(self, position: int, joined: int | None = None) -> Wait | None:
+        """The wait at `position`, for someone who joined at this moment (None is now). None if it cannot be
+        estimated."""
+        if self._stopped or position > self._last or not self._phases:
             return None
-        return _wait(position, self._phases, self._leave_rate)
+        return self._wait(position, joined)
+
+    def at_least(self, position: int) -> float | None:
+        """Where there is no estimate: the shortest wait that the rate allows once people are let in again. None if that
+        is not known either, or if there is nothing left for this position."""
+        rate = self._settings.admission_rate
+        if self._manual or rate <= 0 or position > self._last:
+            return None
+        return max(0.0, position - max(self._credit, 0.0)) / rate
+
+    @property
+    def people_per_minute(self) -> float | None:
+        """How fast people go in while the line drains; None if that is not known."""
+        if self._phases:
+            return 60 * self._phases[-1].drain
+        return None if self._manual else 60 * self._settings.admission_rate or None
+
+    def _wait(self, position: int, joined: int | None) -> Wait | None:
+        leave = self._snapshot.leave_rate
+        low_leave = high_leave = leave
+        if leave > 0:
+            leave, low_leave, high_leave = self._leaving(position, joined)
+        course = self._course(position, leave)
+        if course is None:
+            return None
+        early = late = course
+        if high_leave > low_leave:
+            early, late = self._course(position, high_leave) or course, self._course(position, low_leave) or course
+        overtaken = self._overtaken(position, course)
+        tick = 0.0 if self._manual else TICK_SECONDS
+        least, most = _spread(course)
+        seconds, drain = course.exact + course.measured, course.phase.drain
+        # How many of those ahead leave, and how many go ahead, is chance too.
+        gone = position - 1 - course.people - course.exact * drain if leave > 0 else 0.0
+        by_chance = SPREAD * math.sqrt(max(0.0, gone)) / drain if math.isinf(course.phase.seen) else 0.0
+        passing = overtaken * OVERTAKING_DOUBT
+        below, above = course.measured * (1 - least), course.measured * (most - 1)
+        down = math.hypot(seconds - early.exact - early.measured, below, by_chance, passing)
+        up = math.hypot(late.exact + late.measured - seconds, above, by_chance, passing)
+        seconds += overtaken
+        low, high = max(0.0, seconds - down - TICK_JITTER), seconds + up + tick + TICK_JITTER
+        return Wait(seconds + tick / 2, low, high) if math.isfinite(high) else None
+
+    def _leaving(self, position: int, joined: int | None) -> tuple[float, float, float]:
+        """The share of those ahead that gives up each second until it is this person's turn, and its range."""
+        snapshot = self._snapshot
+        if not snapshot.left_by_age:
+            return snapshot.leave_rate, snapshot.leave_rate, snapshot.leave_rate
+        own = max(0, snapshot.now - (joined or snapshot.now)) / 1000
+        oldest = max(own, (snapshot.now - snapshot.head_joined) / 1000 if snapshot.head_joined else own)
+        mean, drain = (own + oldest) / 2, self._phases[-1].drain
+        lasts = _time_to_clear(position - 1.0, drain, snapshot.leave_rate / 2)
+        share, seen = Patience(snapshot.left_by_age, snapshot.waited_by_age).between(mean, mean + lasts)
+        doubt = min(1.0, SPREAD / math.sqrt(seen + 2))
+        return share, share * (1 - doubt), share * (1 + doubt)
+
+    def _overtaken(self, position: int, course: Course) -> float:
+        """The seconds that people with priority add who will go ahead. Most go ahead of the back of the line only."""
+        snapshot = self._snapshot
+        if snapshot.pass_rate <= 0 or not course.phase.drain:
+            return 0.0
+        depth = min(1.0, position / max(1, snapshot.waiting))
+        return (course.exact + course.measured) * min(1.0, snapshot.pass_rate * depth / course.phase.drain)
+
+    def _course(self, position: int, leave: float) -> Course | None:
+        """Go through the phases until everyone ahead is gone and one more person is let in."""
+        ahead, exact, measured, people = position - 1.0 - self._credit, 0.0, 0.0, 0.0
+        if self._manual and self._phases[0].places > 0:  # desks are in the middle of their services
+            ahead = max(-0.5, ahead - (1 - self._phases[0].variance) / 2)
+        for phase in self._phases:
+            lasts, drain, seen = phase.lasts, phase.drain, phase.seen
+            needed = _time_until_in(ahead, drain, leave) if drain > 0 else math.inf
+            if needed <= lasts and math.isinf(needed):
+                return None
+            in_phase = min(needed, lasts)
+            if math.isinf(seen):
+                exact += in_phase
+            else:
+                measured += in_phase
+                people += drain * in_phase
+            if needed <= lasts:
+                return Course(exact, measured, people, phase)
+            ahead = _ahead_after(lasts, ahead, drain, leave)
+        return None
 
 
-def _call_phases(snapshot: QueueSnapshot) -> list[Phase]:
+def _spread(course: Course) -> tuple[float, float]:
+    """The range of the measured part of a wait, as factors of it."""
+    if course.measured <= 0:
+        return 1.0, 1.0
+    _, _, seen, variance, places, doubt = course.phase
+    people = max(1.0, course.people)
+    # Over many people the times at each place even out; the next few calls of several desks come at random.
+    by_chance = (variance * people + max(0.0, 1 - variance) * min(people, places) / 4) / people**2
+    known = variance / seen if math.isfinite(seen) else 0.0
+    total = min(4.0, by_chance + known + DRIFT**2 + doubt)
+    return _quantile(total, -SPREAD), _quantile(total, SPREAD)
+
+
+def _quantile(variance: float, deviations: float) -> float:
+    """A quantile of the gamma distribution with mean 1 and this variance (Wilson and Hilferty)."""
+    return max(0.0, 1 - variance / 9 + deviations * math.sqrt(variance) / 3) ** 3
+
+
+def tokens_of(settings: QueueSettings, snapshot: QueueSnapshot) -> float:
+    """The tokens in the bucket: how many people go in at the next tick."""
+    rate, size = settings.admission_rate, settings.bucket
+    if not snapshot.tokens_at:
+        return size
+    more = rate * max(0, snapshot.now - snapshot.tokens_at) / 1000
+    return min(snapshot.tokens + more, max(size, snapshot.tokens + 2 * rate * TICK_SECONDS))
+
+
+def silent_after(snapshot: QueueSnapshot, mean: float) -> float:
+    """The seconds without a call after which a desk counts as closed, although nobody closed it."""
+    return max(SILENT_SERVICES * mean, mean + SILENT_DEVIATIONS * snapshot.cycle_spread)
+
+
+def service_of(settings: QueueSettings, snapshot: QueueSnapshot) -> tuple[float, float, float]:
+    """The mean time a desk takes for a person, how many calls that is worth, and its relative variance.
+
+    The first services to end are the quick ones. So while only few were measured, those that still go on count too."""
+    calls, measured = float(snapshot.cycles), snapshot.cycle_seconds
+    usual = settings.usual_service_minutes * 60
+    worth = USUAL_WORTH * max(0.0, 1 - calls / settings.wait_sample) if usual else 0.0
+    if calls + worth <= 0:
+        return 0.0, 0.0, SERVICE_VARIANCE
+    first = max(0.0, 1 - calls / settings.wait_sample)
+    longest = silent_after(snapshot, measured) if calls >= CALLS_NEEDED else usual or math.inf
+    going_on = first * sum(min(silence, longest) for silence in snapshot.silences) if calls else 0.0
+    spread = (snapshot.cycle_spread / measured) ** 2 if measured > 0 else 0.0
+    variance = (calls * spread + VARIANCE_WORTH * SERVICE_VARIANCE) / (calls + VARIANCE_WORTH)
+    # A service that goes on is about half done, unless services differ so much that its age says nothing.
+    half_done = first * len(snapshot.silences) * max(0.0, 1 - variance) / 2 if calls else 0.0
+    mean = (calls * measured + going_on + worth * usual) / (calls + half_done + worth)
+    return mean, calls + worth, variance
+
+
+def call_phases(settings: QueueSettings, snapshot: QueueSnapshot) -> list[Phase]:
     """Where staff call: the open desks continue to call, each as fast as desks did recently."""
-    if snapshot.desks_open and snapshot.cycles >= CALLS_NEEDED and snapshot.cycle_seconds > 0:
-        return [Phase(math.inf, snapshot.desks_open / snapshot.cycle_seconds, snapshot.cycles)]
-    seen = _calls_worth(snapshot)
-    return [Phase(math.inf, snapshot.call_rate, seen)] if seen >= CALLS_NEEDED else []
+    if snapshot.desks_open:
+        mean, seen, variance = service_of(settings, snapshot)
+        if seen < CALLS_NEEDED or mean <= 0:
+            return []
+        calling, doubt = _calling(snapshot, mean)
+        return [Phase(math.inf, calling / mean, seen, variance, calling, doubt)]
+    seen = snapshot.calls_seen
+    # What was told once is not withdrawn because nobody calls any more: both sides fade alike.
+    span = seen / snapshot.call_rate if snapshot.call_rate > 0 else 0.0
+    if seen <= 0 or seen < 0.999 * CALLS_NEEDED * (1 - min(1.0, span / FADE_SECONDS)):
+        return []
+    return [Phase(math.inf, snapshot.call_rate, max(0.5, _calls_worth(seen, span)))]
 
 
-def _calls_worth(snapshot: QueueSnapshot) -> float:
+def desks_calling(snapshot: QueueSnapshot, mean: float) -> int:
+    """How many of the open desks are not silent; one at least."""
+    if not snapshot.silences:
+        return snapshot.desks_open
+    longest = silent_after(snapshot, mean)
+    return max(1, sum(silence <= longest for silence in snapshot.silences))
+
+
+def _calling(snapshot: QueueSnapshot, mean: float) -> tuple[float, float]:
+    """How many of the open desks still call, and the relative variance of that. The longer a desk is silent, the
+    likelier it has closed."""
+    if not snapshot.silences:
+        return float(snapshot.desks_open), 0.0
+    late, longest = DOUBTFUL_SERVICES * mean, silent_after(snapshot, mean)
+    chances = [min(1.0, max(0.0, (longest - silence) / (longest - late))) for silence in snapshot.silences]
+    calling = max(1.0, sum(chances))
+    return calling, sum(chance * (1 - chance) for chance in chances) / calling**2
+
+
+def _calls_worth(seen: float, span: float) -> float:
     """How many observations the measured rate of calls is worth. At first, that is the number of calls. Later, it is
     twice the faded number, because older calls fade but still count."""
-    if snapshot.calls_seen <= 0 or snapshot.call_rate <= 0:
-        return 0.0
-    span = snapshot.calls_seen / snapshot.call_rate
-    return 2 * snapshot.calls_seen / (2 - min(1.0, span / FADE_SECONDS))
+    return 2 * seen / (2 - min(1.0, span / FADE_SECONDS))
 
 
-def _admission_phases(settings: QueueSettings, snapshot: QueueSnapshot) -> list[Phase]:
-    """The rate limits admission until the inside is full, if it ever is; from then on, the capacity does."""
-    rate, most, inside = settings.admission_rate, settings.max_active, snapshot.inside
+def _admission_phases(settings: QueueSettings, snapshot: QueueSnapshot, credit: float) -> list[Phase]:
+    """The rate limits admission until the inside is full, if it ever is; from then on, the capacity does. The `credit`
+    of the bucket goes in at once."""
+    rate, most, inside = settings.admission_rate, settings.max_active, snapshot.inside + credit
     stay, seen = stay_of(snapshot)
     if stay <= 0:  # nobody has come out yet, so the wait of those who do not fit in is unknown
-        return [Phase(max(0, most - inside) / rate if rate else 0.0, rate, math.inf)]
+        return [Phase(max(0.0, most - inside) / rate if rate else 0.0, rate, math.inf)]
     phases = []
     if inside > most:  # max_active was lowered, and inside' = −inside / stay
-        phases.append(Phase(stay * math.log(inside / most), 0.0, seen))
+        phases.append(Phase(stay * math.log(inside / most), 0.0, seen, 1.0, most))
         inside = most
-    outflow, level = most / stay, rate * stay
-    if rate <= outflow:
-        return [*phases, Phase(math.inf, rate, math.inf)]
+    # Someone who comes out makes room until the next tick only.
+    outflow, level = most / (stay + TICK_SECONDS), rate * stay
+    if rate <= outflow or level <= most:
+        return [*phases, _nearly_full(rate, most, level, seen)]
     # inside' = rate − inside / stay, which would end at `level`
     fill = stay * math.log((level - inside) / (level - most))
-    return [*phases, Phase(fill, rate, math.inf), Phase(math.inf, outflow, seen)]
+    return [*phases, Phase(fill, rate, math.inf), Phase(math.inf, outflow, seen, 1.0, most)]
+
+
+def _nearly_full(rate: float, most: int, level: float, seen: float) -> Phase:
+    """People go in at the rate, except while the inside happens to be full (Erlang's loss, for many places)."""
+    apart = (most - level) / math.sqrt(level) if level > 0 else math.inf
+    if apart > NEVER_FULL:
+        return Phase(math.inf, rate, math.inf)
+    below = (1 + math.erf(apart / math.sqrt(2))) / 2
+    lost = math.exp(-(apart**2) / 2) / math.sqrt(2 * math.pi) / below / math.sqrt(level)
+    return Phase(math.inf, rate * (1 - min(0.5, lost)), seen, 1.0, most)
 
 
 def stay_of(snapshot: QueueSnapshot) -> tuple[float, float]:
@@ -156,19 +366,11 @@ def stay_of(snapshot: QueueSnapshot) -> tuple[float, float]:
     return of_those_out * math.exp(NEARER * apart), 1 / (1 / seen + ((1 - NEARER) * apart / SPREAD) ** 2)
 
 
-def _wait(position: int, phases: Sequence[Phase], leave_rate: float) -> Wait | None:
-    """Go through the phases until everyone ahead is gone and one more person is let in."""
-    ahead, seconds, exact = position - 1.0, 0.0, 0.0  # `exact`: people admitted at a configured rate
-    for lasts, drain, seen in phases:
-        needed = _time_to_clear(ahead, drain, leave_rate) + 1 / drain if drain > 0 else math.inf
-        in_phase = min(needed, lasts)
-        seconds += in_phase
-        exact += drain * in_phase if math.isinf(seen) else 0.0
-        if needed <= lasts:
-            wait = _range(seconds, drain, position - exact, seen) if math.isfinite(needed) else None
-            return wait if wait and math.isfinite(wait.high) else None
-        ahead = _ahead_after(lasts, ahead, drain, leave_rate)
-    return None
+def _time_until_in(ahead: float, drain: float, leave_rate: float) -> float:
+    """Seconds until `ahead` people are gone and one more is let in. Below 0, as many are let in besides."""
+    if ahead < 0:
+        return max(0.0, ahead + 1) / drain
+    return _time_to_clear(ahead, drain, leave_rate) + 1 / drain
 
 
 def _time_to_clear(ahead: float, drain: float, leave_rate: float) -> float:
@@ -181,11 +383,3 @@ def _ahead_after(seconds: float, ahead: float, drain: float, leave_rate: float) 
     """How many of `ahead` people are still there after `seconds`."""
     gone = -math.expm1(-leave_rate * seconds)
     return ahead * (1 - gone) - drain * (gone / leave_rate if leave_rate > 1e-9 else seconds)
-
-
-def _range(seconds: float, drain: float, by_chance: float, seen: float) -> Wait:
-    # People give up, come out or are called at random, so their number deviates by about its square root.
-    chance = SPREAD * math.sqrt(max(0.0, by_chance)) / drain
-    measured = math.hypot(DRIFT, SPREAD / math.sqrt(seen))
-    error = math.hypot(chance, measured * seconds) + TICK_SECONDS
-    return Wait(seconds, max(0.0, seconds - error), seconds + error)

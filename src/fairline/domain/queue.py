@@ -59,6 +59,28 @@ class QueueSnapshot(Struct, frozen=True):
     """How long a desk takes from one call to the next while people wait; 0 until it was measured."""
     calls_seen: float = 0.0
     """How many admissions `call_rate` is measured from; older ones count less."""
+    tokens: float = 0.0
+    """The tokens that were in the bucket when they were last counted, at `tokens_at`."""
+    tokens_at: int = 0
+    """0 until they are counted for the first time: then the bucket is full."""
+    cycle_spread: float = 0.0
+    """The standard deviation of what `cycle_seconds` is the mean of."""
+    head_joined: int = 0
+    """When the last person who was let in had joined; 0 before the first."""
+    pass_rate: float = 0.0
+    """How many people with priority go ahead of someone who waits each second, on average over the line."""
+    passed_at: int = 0
+    """When someone last went ahead of others; 0 if nobody ever did."""
+    slowed_at: int = 0
+    """When the line was last slowed, in the sense of `waits.py`; 0 if it never was."""
+    slowed: int = 0
+    """By what: the number of a `Cause`."""
+    left_by_age: tuple[float, ...] = ()
+    """How many people left the line, by the age that they left at (see patience.py); older ones count less."""
+    waited_by_age: tuple[float, ...] = ()
+    """The seconds that all people waited, by the age that they had; older ones count less."""
+    silences: tuple[float, ...] = ()
+    """The seconds since the last call of each open desk, while people waited."""
 
     @property
     def inside(self) -> int:

@@ -115,8 +115,9 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """`auto` lets people in automatically; with `manual`, staff call them."""
     admission_rate: Annotated[float, Meta(ge=0, le=100_000, title="Admission rate, people per second")] = 10.0
     """How many people are let in each second, at most; 0 lets nobody in."""
-    burst: Annotated[float, Meta(ge=1, le=100_000, title="Most people let in at once")] | None = None
-    """The most people who are let in at once; unset is the rate, but at least 1."""
+    burst: Annotated[float, Meta(ge=1, le=100_000, title="Most people let in at once after a quiet time")] | None = None
+    """How many people may be let in at once after a time in which nobody had to wait for the rate; unset is the rate, but
+    at least 1. While people wait for the rate, each tick lets in as many as the rate allows, even if `burst` is less."""
     max_active: Annotated[int, Meta(ge=1, le=10_000_000, title="Capacity inside")] = 1000
     """The most people inside, counting those who were let in and are on their way."""
     max_queue_size: Annotated[int, Meta(ge=1, le=LONGEST_LINE, title="Capacity in line")] = 50_000
@@ -234,6 +235,9 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """A desk closes if it has not called anyone for this long."""
     wait_sample: Annotated[int, Meta(ge=3, le=200, title="Number of calls used to measure the wait")] = 20
     """How many of the last calls the wait is estimated from, where staff call."""
+    usual_service_minutes: Annotated[float, Meta(ge=0, le=1440, title="Usual minutes for a person at a desk")] = 0.0
+    """How long a person usually takes at a desk: the wait is estimated from it until enough calls were measured. 0 is
+    not known, and then no wait is shown until desks have called a few times."""
 
     # Page
 

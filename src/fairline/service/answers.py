@@ -8,6 +8,7 @@ from fairline.domain.estimate import Forecast, Wait
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import TicketStatus, label
+from fairline.domain.waits import Cause, cause_of
 
 
 class StatusAnswer(Struct, frozen=True, kw_only=True):
@@ -27,7 +28,16 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
     @property
     def wait(self) -> Wait | None:
         """The estimated wait; None if the ticket does not wait, or if there is no estimate."""
-        return self.forecast.wait(self.ticket_status.position) if self.ticket_status.position else None
+        ticket_status = self.ticket_status
+        return self.forecast.wait(ticket_status.position, ticket_status.joined) if ticket_status.position else None
+
+    @property
+    def wait_changed(self) -> Cause | None:
+        """Why the wait is longer than this person was told before, if it is."""
+        ticket_status = self.ticket_status
+        if not ticket_status.position:
+            return None
+        return cause_of(self.settings, self.snapshot, ticket_status.position, ticket_status.joined)
 
 
 def printed_label(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:

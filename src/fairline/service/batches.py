@@ -191,7 +191,9 @@ class Batches:
         if urgent:
             written = dict(zip(urgent, (await self._store.heartbeat(queue, urgent)).items, strict=True))
             reply = Reply(reply.snapshot, [each and written.get(each.number, each) for each in reply.items])
-        return await self._answers(queue, reply, _expired)
+        answers = await self._answers(queue, reply, _expired)
+        self._estimate_samples.note_halfway(queue, answers)
+        return answers
 
     async def statuses(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
         """The status of tickets."""
@@ -207,7 +209,9 @@ class Batches:
         else:
             await self._store.record_heartbeats(queue, numbers)
             reply = await self._store.status(queue, numbers)
-        return await self._answers(queue, reply, _purged)
+        answers = await self._answers(queue, reply, _purged)
+        self._estimate_samples.note_halfway(queue, answers)
+        return answers
 
     async def unloads(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
         """Pages of tickets were closed."""

@@ -1,12 +1,15 @@
 """Samples of estimated waits: records the waits that people were shown, to compare them with the actual waits.
 
-The first tickets of a queue are all sampled, then one in ten. Samples are written together a little later. A sample
-that cannot be written is lost: no answer may be delayed by it, and no statistic needs all of them.
+The first tickets of a queue are all sampled, then one in ten, which stands for ten: nobody weighs more than others. Of
+each there are two samples: the wait that was shown at joining, and the one shown halfway. Samples are written together
+a little later. A sample that cannot be written is lost: no answer may be delayed by it, and no statistic needs all of
+them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import structlog
 
@@ -14,6 +17,7 @@ from fairline.aio.debounce import Debounced
 from fairline.domain.estimate import Wait
 from fairline.domain.queue import QueueId
 from fairline.errors import FairlineError
+from fairline.service.answers import StatusAnswer
 from fairline.store import MAX_BATCH, EstimateSample, Store
 
 log = structlog.get_logger()
@@ -22,6 +26,8 @@ log = structlog.get_logger()
 DELAY_SECONDS = 1.0
 #: All tickets up to this number are sampled, then one in `ONE_IN`.
 ALL_UP_TO, ONE_IN = 200, 10
+#: Between two heartbeats, the wait so far grows by one interval, and what is left shrinks by one.
+HALFWAY_BEATS = 3
 #: More samples than one second brings. If the store is unavailable for longer, further samples are dropped, so that
 #: memory does not grow.
 MOST = 10_000
@@ -40,12 +46,25 @@ class EstimateSamples:
         self._shown: defaultdict[QueueId, list[EstimateSample]] = defaultdict(list)
         self._debounced = Debounced(self.write, DELAY_SECONDS)
 
-    def note(self, queue: QueueId, number: int, wait: Wait) -> None:
-        """Note the wait that a ticket was shown; it is written within about a second."""
+    def note(self, queue: QueueId, number: int, wait: Wait, told: int = 0) -> None:
+        """Note the wait that a ticket was shown, at joining (0) or later; it is written within about a second."""
         shown = self._shown[queue]
         if len(shown) < MOST:
-            shown.append(EstimateSample(number, *wait.rounded))
+            shown.append(EstimateSample(number, *wait.rounded, told, 1 if number <= ALL_UP_TO else ONE_IN))
         self._debounced.ask()
+
+    def note_halfway(self, queue: QueueId, answers: Sequence[StatusAnswer | FairlineError]) -> None:
+        """Note the waits that people are shown halfway: as soon as they have waited as long as they still will. The
+        store keeps the first."""
+        for each in answers:
+            if isinstance(each, FairlineError):
+                continue
+            ticket_status, now = each.ticket_status, each.snapshot.now
+            if not ticket_status.position or not sampled(ticket_status.number):
+                continue
+            waited, wait = (now - ticket_status.joined) / 1000, each.wait
+            if wait and 0 <= waited - wait.seconds < HALFWAY_BEATS * each.settings.heartbeat_interval_seconds:
+                self.note(queue, ticket_status.number, wait, now)
 
     async def write(self) -> None:
         """Write the noted samples; those that cannot be written are dropped."""

@@ -12,7 +12,18 @@ from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer, check_folder
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery, Outbox
 from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, Registry, Role, StoreWarning
-from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.tallies import (
+    Accuracy,
+    DeskHour,
+    DeskTallies,
+    DeskTotals,
+    Estimates,
+    Hour,
+    Point,
+    Report,
+    Stats,
+    Totals,
+)
 from fairline.store.values import Arriving, Closed, Configured, Lapsed, Page, PriorityPass, Reply, Revision, Swept
 from fairline.store.visits import Visit, Visitor
 
@@ -22,6 +33,7 @@ __all__ = [
     "MAX_BATCH",
     "MOST_STEPPED_BACK",
     "POSTGRES",
+    "Accuracy",
     "AdminKey",
     "Arrival",
     "Arriving",

@@ -65,9 +65,13 @@ class Joined(Struct, frozen=True):
 
 
 class EstimateSample(NamedTuple):
-    """The wait that someone was shown when they joined, in seconds."""
+    """The wait that someone was shown, in seconds."""
 
     number: int
     seconds: float
     low: float
     high: float
+    told: int = 0
+    """When, in milliseconds since 1970; 0 is when they joined. A ticket has one sample from then and one from later."""
+    weight: int = 1
+    """How many people it stands for."""

@@ -19,9 +19,10 @@ def milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def in_ms(sample: EstimateSample) -> tuple[int, int, int, int]:
+def in_ms(sample: EstimateSample) -> tuple[int, int, int, int, int, int]:
     """A sample with its times in milliseconds."""
-    return sample.number, milliseconds(sample.seconds), milliseconds(sample.low), milliseconds(sample.high)
+    number, seconds, low, high, told, weight = sample
+    return number, milliseconds(seconds), milliseconds(low), milliseconds(high), told, weight
 
 
 def check_batch(items: Sequence[Any]) -> None:

@@ -7,6 +7,7 @@ Each is written here once. `valkey/scripts.py` turns SHARED into Lua locals (`--
 from __future__ import annotations
 
 from fairline.domain.order import BAND, SPAN
+from fairline.domain.patience import AGES
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
@@ -42,12 +43,25 @@ MOST_DESKS = 50
 
 #: How fast the measured flow of the line fades.
 FLOW_FADE_SECONDS = 600
+#: How many times as fast the measured overtaking fades.
+PASSED_FADES = 4
 #: A longer pause between two ticks is not measured: nobody kept the queue in that time.
 LONGEST_TICK_SECONDS = 60
 #: The mean stay is that of about this many of the newest stays.
 STAYS_KEPT = 200
 #: The rate at which people come out is measured over at most this many of the newest exits.
 EXITS_KEPT = 2000
+#: … and over as many as this even where few places are inside.
+EXITS_LEAST = 400
+
+#: How often the ages of those who wait are measured, in how many tickets, and by how many classes: the second begins at
+#: the youngest, each later one at twice the one before (see patience.py).
+AGES_EVERY_SECONDS = 5
+AGES_LOOKED_AT = 4
+AGE_CLASSES = len(AGES)
+YOUNGEST_SECONDS = AGES[1]
+#: A setting that is less than this many percent of what it was slows the line by over a fifth.
+MUCH_LESS_PERCENT = 80
 
 #: What the Lua scripts and the SQL functions get.
 SHARED = {
@@ -61,9 +75,16 @@ SHARED = {
     "events_kept": EVENTS_KEPT,
     "most_desks": MOST_DESKS,
     "flow_fade_seconds": FLOW_FADE_SECONDS,
+    "passed_fades": PASSED_FADES,
     "longest_tick_seconds": LONGEST_TICK_SECONDS,
     "stays_kept": STAYS_KEPT,
     "exits_kept": EXITS_KEPT,
+    "exits_least": EXITS_LEAST,
+    "ages_every_seconds": AGES_EVERY_SECONDS,
+    "ages_looked_at": AGES_LOOKED_AT,
+    "age_classes": AGE_CLASSES,
+    "youngest_seconds": YOUNGEST_SECONDS,
+    "much_less_percent": MUCH_LESS_PERCENT,
     "place_span": SPAN,
     "place_band": BAND,
 }

@@ -15,9 +15,23 @@ import msgspec
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
 from fairline.store.constants import HOUR_MS, MINUTE_MS
-from fairline.store.tallies import DeskHour, DeskTallies, DeskTotals, Estimates, Hour, Point, Report, Stats, Totals
+from fairline.store.tallies import (
+    Accuracy,
+    DeskHour,
+    DeskTallies,
+    DeskTotals,
+    Estimates,
+    Hour,
+    Point,
+    Report,
+    Stats,
+    Totals,
+)
 
 _FIELD = re.compile(r"(total|h(\d+)):(.+)")
+
+#: The lengths of true waits by which estimates are compared: each from so many seconds up to the next.
+LENGTHS = (0, 30, 120, 600)
 
 #: The counts of each minute, by name.
 Minutes = Mapping[int, Mapping[str, int]]
@@ -54,12 +68,46 @@ def _estimates(counts: Mapping[str, int]) -> Estimates:
     compared = counts.get("estimates:compared", 0)
     if not compared:
         return Estimates()
+    errors = [_errors(counts, length) for length in LENGTHS]
+    together = [error for some in errors for error in some]
     return Estimates(
         compared=compared,
         within=counts.get("estimates:within", 0),
         error_mean=counts.get("estimates:off_ms", 0) / compared / 1000,
         wait_mean=counts.get("estimates:wait_ms", 0) / compared / 1000,
+        error_percent=_median((abs(error), count) for error, count in together),
+        bias_percent=_median(together),
+        by_wait=tuple(
+            Accuracy(
+                from_seconds=length,
+                to_seconds=end,
+                compared=counts.get(f"estimates:{length}:compared", 0),
+                within=counts.get(f"estimates:{length}:within", 0),
+                error_percent=_median((abs(error), count) for error, count in found),
+                bias_percent=_median(found),
+            )
+            for length, end, found in zip(LENGTHS, (*LENGTHS[1:], None), errors, strict=True)
+            if found
+        ),
     )
+
+
+def _errors(counts: Mapping[str, int], length: int) -> list[tuple[float, int]]:
+    """The errors in percent of waits of this length, with how many there are of each. Bucket b is an error of
+    2^(b/8) − 1 percent; below 0, the wait was longer than shown."""
+    prefix = f"estimates:{length}:error:"
+    buckets = ((int(name[len(prefix) :]), count) for name, count in counts.items() if name.startswith(prefix))
+    return [(math.copysign(2 ** (abs(bucket) / 8) - 1, bucket), count) for bucket, count in buckets]
+
+
+def _median(errors: Iterable[tuple[float, int]]) -> float | None:
+    ordered = sorted(errors)
+    left = sum(count for _, count in ordered) / 2
+    for error, count in ordered:
+        left -= count
+        if left <= 0:
+            return error
+    return None
 
 
 def desks(counts: Mapping[str, int]) -> dict[str, DeskTotals]:

@@ -8,8 +8,22 @@ from fairline.domain.queue import QueueSnapshot
 from fairline.domain.ticket import Reason
 
 
+class Accuracy(Struct, frozen=True, kw_only=True):
+    """How accurate the shown waits were, for true waits of one length."""
+
+    from_seconds: int
+    to_seconds: int | None
+    compared: int = 0
+    within: int = 0
+    error_percent: float | None = None
+    """The median difference between the wait shown and the true one, in percent of the true one."""
+    bias_percent: float | None = None
+    """The same with its direction: above 0, waits were shorter than shown."""
+
+
 class Estimates(Struct, frozen=True, kw_only=True):
-    """How accurate the waits were that people were shown at joining: a sample of those who were admitted since."""
+    """How accurate the waits were that people were shown, at joining and halfway: a sample of those who were admitted
+    since, in which each stands for as many people as were left out."""
 
     compared: int = 0
     within: int = 0
@@ -18,6 +32,10 @@ class Estimates(Struct, frozen=True, kw_only=True):
     """By how many seconds the shown wait was wrong, in either direction."""
     wait_mean: float | None = None
     """How long the same people really waited, for comparison."""
+    error_percent: float | None = None
+    bias_percent: float | None = None
+    by_wait: tuple[Accuracy, ...] = ()
+    """The same by the length of the true wait; lengths that nobody waited are left out."""
 
 
 class Totals(Struct, frozen=True, kw_only=True):

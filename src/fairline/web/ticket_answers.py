@@ -15,7 +15,7 @@ from fairline.domain.tokens import TicketClaims
 from fairline.errors import TokenInvalid, TokenMoved
 from fairline.service.answers import StatusAnswer
 from fairline.service.fairline import Fairline
-from fairline.web.api.wire import TicketAnswer, TransferredTo, moment
+from fairline.web.api.wire import TicketAnswer, TransferredTo, WaitChanged, moment
 from fairline.web.redirects import redirect_url
 from fairline.web.session_tokens import SessionTokens
 
@@ -48,6 +48,8 @@ class TicketAnswers:
             token=token or UNSET,
         )
         rare = self._rare_fields(answer)
+        if wait is None and ticket_status.position:
+            rare |= _without_estimate(answer, ticket_status.position)
         return replace(ticket_answer, **rare) if rare else ticket_answer
 
     def _rare_fields(self, answer: StatusAnswer) -> dict[str, Any]:
@@ -62,6 +64,8 @@ class TicketAnswers:
             fields["message"] = settings.message
         if ticket_status.on_hold:
             fields["on_hold"] = True
+        if cause := answer.wait_changed:
+            fields["wait_changed"] = WaitChanged(cause=cause)
         if ticket_status.status is not Status.WAITING:
             fields |= self._fields_after_waiting(answer)
         return fields
@@ -85,6 +89,13 @@ class TicketAnswers:
         )
         token = self._service.tokens.token(QueueId(went.queue), settings, there, ticket_status.client[:6].hex())
         return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
+
+
+def _without_estimate(answer: StatusAnswer, position: int) -> dict[str, Any]:
+    """What can be said where there is no estimate."""
+    least, pace = answer.forecast.at_least(position), answer.forecast.people_per_minute
+    fields: dict[str, Any] = {} if least is None else {"estimated_wait_at_least_seconds": int(least)}
+    return fields if pace is None else {**fields, "people_per_minute": round(pace, 1)}
 
 
 def same_ticket(claims: TicketClaims, answer: StatusAnswer) -> StatusAnswer:

@@ -26,11 +26,14 @@ _REASON: dict[str | None, Reason | None] = {None: None, **{reason.value: reason 
 
 def snapshot_of(fields: Sequence[Any]) -> QueueSnapshot:
     """The queue at the moment of the answer."""
-    *counts, stay, leave, called, out, seen, on_hold, desks, cycles, cycle, calls = fields
-    now, stopped, version, waiting, admitted, active, completed = counts
-    measured = (float(stay), float(leave), float(called), float(out), float(seen))
-    at_desks = (on_hold, desks, cycles, float(cycle), float(calls))
-    return QueueSnapshot(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
+    counts, measured, (on_hold, desks, cycles, cycle, calls) = fields[:7], map(float, fields[7:12]), fields[12:17]
+    tokens, tokens_at, spread, head_joined, passed, *noted = fields[17:25]
+    by_age = (tuple(map(float, each)) for each in fields[25:])
+    values: tuple[Any, ...] = (
+        *counts, *measured, on_hold, desks, cycles, float(cycle), float(calls),
+        float(tokens), tokens_at, float(spread), head_joined, float(passed), *noted, *by_age,
+    )  # fmt: skip
+    return QueueSnapshot(*values)
 
 
 def ticket_status_of(row: Sequence[Any]) -> TicketStatus:

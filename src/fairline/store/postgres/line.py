@@ -70,7 +70,7 @@ class LineOperations(Operations):
     async def record_estimates(self, queue: QueueId, shown: Sequence[EstimateSample]) -> None:
         check_batch(shown)
         rows = [in_ms(each) for each in shown]
-        await self._call("record_estimates", queue, *([row[column] for row in rows] for column in range(4)))
+        await self._call("record_estimates", queue, *([row[column] for row in rows] for column in range(6)))
 
     async def prioritise(self, queue: QueueId, number: int, level: int) -> Ticket:
         check_level(level)

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from fairline.domain.waits import Cause
 from fairline.store.constants import PLACE_BITS, SHARED
 from fairline.store.postgres.disk import SERVER
 from fairline.store.postgres.settings_columns import add_settings_columns
@@ -58,6 +59,7 @@ def functions() -> str:
     files = (resources.files(__package__) / "sql" / "functions").iterdir()
     named = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql"))
     constants = [_constant(name, value) for name, value in SHARED.items()]
+    constants += [_constant(f"cause_{cause}", code) for code, cause in enumerate(Cause, 1)]
     return "\n".join([*constants, _constant("place_bits", PLACE_BITS, "integer"), *(body for _, body in named)])
 
 

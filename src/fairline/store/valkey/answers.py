@@ -16,11 +16,13 @@ from fairline.domain.ticket import Action, Ticket, TicketStatus
 from fairline.errors import FairlineError, TicketNotFound
 from fairline.store.arrivals import Arrival, Joined
 from fairline.store.checks import proven
+from fairline.store.constants import AGE_CLASSES
 from fairline.store.refusals import refusal, refused
 from fairline.store.valkey.record import new_tickets, unpack_ticket, unpack_ticket_status
 from fairline.store.values import Outcomes, Reply, Revision
 
-_SNAPSHOT = struct.Struct("<17d")
+_SNAPSHOT = struct.Struct("<25d")
+_AGES = struct.Struct(f"<{2 * AGE_CLASSES}d")
 
 
 def rows_of(items: Sequence[Any], width: int) -> Iterator[tuple[Any, ...]]:
@@ -30,11 +32,24 @@ def rows_of(items: Sequence[Any], width: int) -> Iterator[tuple[Any, ...]]:
 
 def snapshot_of(packed: bytes) -> QueueSnapshot:
     """The queue at the moment of the answer, as queue.lua packs it."""
-    *counts, stay, leave, called, out, seen, on_hold, desks, cycles, cycle, calls = _SNAPSHOT.unpack(packed)
-    now, stopped, version, waiting, admitted, active, completed = map(int, counts)
-    measured = (stay, leave, called, out, seen)
-    at_desks = (int(on_hold), int(desks), int(cycles), cycle, calls)
-    return QueueSnapshot(now, stopped, version, waiting, admitted, active, completed, *measured, *at_desks)
+    values = _SNAPSHOT.unpack_from(packed)
+    stay, leave, called, out, seen, on_hold, desks, cycles, cycle, calls = values[7:17]
+    tokens, at, spread, head, passed = values[17:22]
+    now, stopped, version, waiting, admitted, active, completed, passed_at, slowed_at, slowed = map(
+        int, values[:7] + values[22:]
+    )
+    open_desks, end = int(desks), _SNAPSHOT.size
+    silences: tuple[float, ...] = ()
+    if open_desks:
+        silences = struct.unpack_from(f"<{open_desks}d", packed, end)
+        end += 8 * open_desks
+    ages = _AGES.unpack_from(packed, end) if len(packed) > end else ()
+    return QueueSnapshot(
+        now, stopped, version, waiting, admitted, active, completed,
+        stay, leave, called, out, seen, int(on_hold), open_desks, int(cycles), cycle, calls,
+        tokens, int(at), spread, int(head), passed, passed_at, slowed_at, slowed,
+        ages[:AGE_CLASSES], ages[AGE_CLASSES:], silences,
+    )  # fmt: skip
 
 
 def joins(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import REASONS, Action, Reason, Status, goes_to
+from fairline.domain.waits import Cause
 from fairline.store.constants import SHARED
 from fairline.store.valkey.settings import UNSET, settings_fields
 
@@ -52,6 +53,10 @@ def _tables() -> str:
     )
 
 
+def _causes() -> str:
+    return f"local CAUSE = {_lua({cause.value: code for code, cause in enumerate(Cause, 1)})}"
+
+
 def _bounds() -> str:
     return f"local {', '.join(SHARED).upper()} = {', '.join(map(str, SHARED.values()))}"
 
@@ -80,6 +85,7 @@ def _number(text: str) -> str | float:
 _GENERATED: dict[str, Callable[[], str]] = {
     "states": _states,
     "tables": _tables,
+    "causes": _causes,
     "bounds": _bounds,
     "defaults": _defaults,
 }

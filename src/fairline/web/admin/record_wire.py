@@ -14,11 +14,13 @@ from fairline.domain.ticket import Reason
 from fairline.service.fairline import Fairline
 from fairline.store import Estimates, Hour, Stats, Totals
 from fairline.web.admin.wire import rounded, when
+from fairline.web.api.accuracy import AccuracyByWait, AccuracyFigures, by_wait
 from fairline.web.api.wire import moment
 
 
 class EstimatesAnswer(Struct, frozen=True):
-    """The accuracy of the wait times shown at joining, measured on a sample of people who were let in since."""
+    """The accuracy of the wait times shown at joining and halfway, measured on a sample of people who were let in
+    since. Each stands for as many people as were left out."""
 
     compared: int
     within_range: int
@@ -26,12 +28,26 @@ class EstimatesAnswer(Struct, frozen=True):
     """The share of them whose wait was within the range they were shown."""
     mean_error_seconds: float | None
     """The average difference between the wait shown and the real one, in either direction."""
+    median_error_percent: float | None
+    """The median of it, in percent of the real wait."""
+    median_bias_percent: float | None
+    """The same with its direction: above 0, people waited less than shown; below 0, more."""
+    by_wait: list[AccuracyByWait]
+    """By the length of the real wait; lengths that nobody waited are left out."""
 
     @classmethod
     def of(cls, found: Estimates) -> EstimatesAnswer:
         """The statistics of the store as an answer."""
-        share = round(found.within / found.compared, 4) if found.compared else None
-        return cls(found.compared, found.within, share, rounded(found.error_mean))
+        figures = AccuracyFigures.of(found)
+        return cls(
+            compared=found.compared,
+            within_range=found.within,
+            share_within=figures.share_within,
+            mean_error_seconds=rounded(found.error_mean),
+            median_error_percent=figures.median_error_percent,
+            median_bias_percent=figures.median_bias_percent,
+            by_wait=by_wait(found),
+        )
 
 
 class StatsAnswer(Struct, frozen=True, kw_only=True):

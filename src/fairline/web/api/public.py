@@ -6,6 +6,7 @@ import structlog
 
 from fairline.errors import StoreError
 from fairline.keeper.keeper import Keeper
+from fairline.web.api.accuracy import FRESH_SECONDS, Accuracies
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.server.http import NO_STORE, Request, Response, encode
@@ -19,11 +20,18 @@ class Public:
     def __init__(self, context: Context, keeper: Keeper | None) -> None:
         self._context = context
         self._keeper = keeper
+        self._accuracies = Accuracies(context.service)
 
     async def queue(self, request: Request) -> Response:
         """The state of a queue, the same for everyone."""
         state = await self._context.queue_states.state(named_queue(request.params["queue"]))
         return Response(200, encode(state.answer), headers=((b"cache-control", b"public, max-age=1"),))
+
+    async def accuracy(self, request: Request) -> Response:
+        """How accurate the waits were that a queue showed, the same for everyone."""
+        answer = await self._accuracies.of(named_queue(request.params["queue"]))
+        age = b"public, max-age=%d" % FRESH_SECONDS
+        return Response(200, encode(answer), headers=((b"cache-control", age),))
 
     async def jwks(self, request: Request) -> Response:
         """The public keys, so that a site can check session tokens by itself."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
+from fairline.web.api.accuracy import AccuracyAnswer
 from fairline.web.api.boards import Boards
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
@@ -201,6 +202,14 @@ def public_operations(public: Public) -> list[Operation]:
             group="public",
             slow=public.queue,
             answers={200: QueueAnswer},
+            problems=("queue_not_found",),
+        ),
+        Operation(
+            "GET /api/v1/queues/{queue}/accuracy",
+            "How accurate the waits were that a queue showed, the same for everyone.",
+            group="public",
+            slow=public.accuracy,
+            answers={200: AccuracyAnswer},
             problems=("queue_not_found",),
         ),
         _server(

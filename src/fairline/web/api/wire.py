@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue_settings import LONGEST_LINE, QueueStatus
 from fairline.domain.ticket import Reason, Status
+from fairline.domain.waits import Cause
 
 
 @lru_cache(maxsize=256)
@@ -80,6 +81,12 @@ class TransferredTo(Struct, kw_only=True, frozen=True):
     """The token of the new ticket."""
 
 
+class WaitChanged(Struct, kw_only=True, frozen=True):
+    """What has made the wait longer."""
+
+    cause: Cause
+
+
 class TicketAnswer(Struct, kw_only=True, frozen=True):
     """The status of a ticket."""
 
@@ -99,6 +106,12 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     estimated_wait_seconds: int | None
     """Null while there is not enough data for an honest estimate."""
     estimated_wait_range: tuple[int, int] | None
+    estimated_wait_at_least_seconds: int | UnsetType = UNSET
+    """Where there is no estimate: the wait takes at least this long once people are let in again."""
+    people_per_minute: float | UnsetType = UNSET
+    """Where there is no estimate: how many people go in a minute while they are let in."""
+    wait_changed: WaitChanged | UnsetType = UNSET
+    """Why the estimate is longer than before, or not there any more."""
     queue_status: QueueStatus
     """Nobody is admitted unless it is `active`."""
     sold_out: bool | UnsetType = UNSET

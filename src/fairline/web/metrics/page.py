@@ -96,8 +96,12 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     wait = HistogramMetricFamily(
         "fairline_wait_seconds", "How long people waited until they were admitted.", labels=("queue_id",)
     )
-    compared = counter("fairline_estimates_compared", "Estimates shown at joining that were compared with the wait.")
+    compared = counter("fairline_estimates_compared", "Shown estimates that were compared with the wait.")
     within = counter("fairline_estimates_within", "Compared estimates whose range contained the wait.")
+    by_length = ("wait_from_seconds",)
+    coverage = gauge("fairline_estimates_coverage", "Share of waits within the range shown, by length.", *by_length)
+    error = gauge("fairline_estimates_error_percent", "Median error of shown waits in percent, by length.", *by_length)
+    bias = gauge("fairline_estimates_bias_percent", "The same with its direction; below 0, too short.", *by_length)
     for queue, settings, stats in queues or ():
         snapshot, totals = stats.snapshot, stats.totals
         joined.add_metric((queue,), totals.joined)
@@ -120,10 +124,16 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
         most.add_metric((queue,), settings.max_active)
         compared.add_metric((queue,), totals.estimates.compared)
         within.add_metric((queue,), totals.estimates.within)
+        for length in totals.estimates.by_wait:
+            labels = (queue, str(length.from_seconds))
+            coverage.add_metric(labels, length.within / length.compared)
+            error.add_metric(labels, length.error_percent or 0.0)
+            bias.add_metric(labels, length.bias_percent or 0.0)
         wait.add_metric((queue,), _wait_buckets(totals), (totals.wait_mean or 0) * totals.admitted)
     return [
         *(build, up, joined, admitted, returned, completed, expired),
         *(waiting, by_heartbeat, inside, backlog, stock, state, rate, most, wait, compared, within),
+        *(coverage, error, bias),
     ]
 
 

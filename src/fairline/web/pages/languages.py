@@ -141,6 +141,14 @@ class Language:
             return self(name)
         return self.count(name, high, f"{low}–{high}" if low < high else None)
 
+    def no_wait(self, at_least_seconds: float, people_per_minute: float) -> str:
+        """What is said where there is no estimate: the shortest wait, or else how fast people go in."""
+        if at_least_seconds >= 60:
+            return self.count("wait_at_least", math.floor(at_least_seconds / 60))
+        if people_per_minute >= 1:
+            return self.count("wait_pace", math.floor(people_per_minute + 0.5))
+        return self("wait_unknown")
+
 
 def span_in_words(low: float, high: float) -> tuple[str, int, int]:
     """The text for a range of seconds, with its lowest and highest number."""

@@ -49,9 +49,12 @@ _LIVE_WORDS = (
     "wait_minutes",
     "wait_hours",
     "wait_long",
+    "wait_at_least",
+    "wait_pace",
     "wait_unknown",
     "grew_priority",
     "grew_slower",
+    "grew_desk",
     "heard_live",
     "heard_seconds",
     "heard_minutes",
@@ -211,7 +214,13 @@ class PageContent:
     @property
     def wait(self) -> str:
         """The estimated wait, in words."""
-        return self.words.wait(self.ticket.estimated_wait_range) if self.ticket and self.ticket.position else ""
+        ticket = self.ticket
+        if ticket is None or not ticket.position:
+            return ""
+        if ticket.estimated_wait_range is not None:
+            return self.words.wait(ticket.estimated_wait_range)
+        least, pace = ticket.estimated_wait_at_least_seconds, ticket.people_per_minute
+        return self.words.no_wait(least or 0, pace or 0)
 
     @property
     def label(self) -> str:

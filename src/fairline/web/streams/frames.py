@@ -75,6 +75,7 @@ def _rest(answer: StatusAnswer) -> int:
         ticket_status.on_hold,
         ticket_status.desk,
         ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
+        answer.wait_changed,
     )
     return _checksum(fields)
 

@@ -7,21 +7,23 @@
 --#include step
 --#include desks
 local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local cycles, empty_at = unpack(call('HMGET', QUEUE, 'cycles', 'empty_at'))
+local cycles = call('HGET', QUEUE, 'cycles')
 read({'wait_sample'})
 local reply = {}
 
 -- A cycle is the time a desk took from one call to the next while people waited. The mean is that of the newest ones.
 local function note_cycle(ms)
-  local kept, sum = {ms}, ms
+  local kept, sum, squares = {ms}, ms, ms * ms
   for each in string.gmatch(cycles or '', '%d+') do
     if #kept < Q.wait_sample then
       kept[#kept + 1] = each
-      sum = sum + tonumber(each)
+      sum, squares = sum + tonumber(each), squares + tonumber(each) * tonumber(each)
     end
   end
   Q.cycle_mean, Q.cycle_count = sum / #kept / 1000, #kept
-  call('HSET', QUEUE, 'cycles', table.concat(kept, ' '), 'cycle_mean', Q.cycle_mean, 'cycle_count', #kept)
+  Q.cycle_spread = math.sqrt(max(0, squares / #kept - (sum / #kept) * (sum / #kept))) / 1000
+  call('HSET', QUEUE, 'cycles', table.concat(kept, ' '), 'cycle_mean', Q.cycle_mean, 'cycle_count', #kept,
+    'cycle_spread', Q.cycle_spread)
 end
 
 -- A desk that calls is open.
@@ -30,7 +32,7 @@ local function note_desk(called)
   call('ZADD', DESKS, now, desk)
   local last, many_then = string.match(call('HGET', QUEUE, 'called:' .. desk) or '', '^(%d+) (%d+)$')
   last = tonumber(last)
-  if last and now > last and now - last < Q.desk_idle_seconds * 1000 and (tonumber(empty_at) or 0) <= last then
+  if last and now > last and now - last < Q.desk_idle_seconds * 1000 and (Q.empty_at or 0) <= last then
     note_cycle(floor((now - last) / tonumber(many_then)))
   end
   call('HSET', QUEUE, 'called:' .. desk, text(now) .. ' ' .. called)

@@ -2,6 +2,9 @@
 --#include queue
 --#include bounds
 
+-- Writes the ages of those who left; ages.lua defines it.
+local write_ages
+
 local tally = {} -- the counts of this step, added to the statistics at its end
 local function count(name, by)
   tally[name] = (tally[name] or 0) + (by or 1)
@@ -50,7 +53,8 @@ function write_counts(waiting, inside)
   if tally.admitted or tally.completed or tally.expired then -- otherwise none of these has changed
     call('HSET', QUEUE, 'completed', Q.completed or 0, 'stay_mean', Q.stay_mean or 0, 'stay_count', Q.stay_count or 0,
       'flow_left', Q.flow_left or 0, 'flow_called', Q.flow_called or 0, 'flow_inside', Q.flow_inside or 0,
-      'flow_out', Q.flow_out or 0)
+      'flow_out', Q.flow_out or 0, 'head_joined', Q.head_joined or 0)
+    if write_ages then write_ages() end
   end
   if tally.admitted then call('HSET', QUEUE, 'admitted_at', now_text) end
 end

@@ -44,6 +44,7 @@ end
 
 local function put_new_tickets(first, level)
   local at, rank = #reply, call('ZRANK', LINE, first)
+  if level > 0 and rank then note_passed(waiting - new.size - rank) end
   local in_a_row = rank == waiting - new.size -- then the rank of each follows from that of the first
   if in_a_row and level == 0 and not has_serials then -- the caller knows everything else about them
     reply[at + 1], reply[at + 2], reply[at + 3] = 'row', new.size, first

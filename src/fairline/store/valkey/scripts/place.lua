@@ -35,6 +35,13 @@ local function skip(turns, level, share)
   return place_of(turn, turns)
 end
 
+-- Some went ahead of this many people.
+local function note_passed(many)
+  if many <= 0 then return end
+  Q.flow_passed, Q.passed_at = (Q.flow_passed or 0) + many, now
+  call('HSET', QUEUE, 'flow_passed', Q.flow_passed, 'passed_at', now)
+end
+
 local function next_place(turns, level)
   if level == 0 then return turns * PLACE_SPAN end -- behind everyone
   read({'priority_policy', 'priority_skip'})

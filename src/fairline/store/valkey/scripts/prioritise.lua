@@ -11,11 +11,12 @@ elseif not goes_to(t, 'prioritise') then
   reply[1] = 'refused'
 else
   reply[1] = 'done'
-  local moves = call('HINCRBY', QUEUE, 'moves', 1)
+  local moves, rank = call('HINCRBY', QUEUE, 'moves', 1), call('ZRANK', LINE, number)
   call('ZREM', LINE, number)
   t.place = min(t.place, next_place(tonumber(call('HGET', QUEUE, 'number')) + moves, level))
   t.level = max(t.level, level)
   call('ZADD', LINE, t.place, number)
+  note_passed(rank - call('ZRANK', LINE, number))
   save(t)
   event('prioritised', number, level)
 end

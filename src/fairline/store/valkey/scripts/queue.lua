@@ -6,6 +6,7 @@
 -- People who wait ask often, and this is all it takes to answer them. What only a step needs is in step.lua.
 --#include states
 --#include defaults
+--#include bounds
 local QUEUE, LINE, DUE, TICKETS, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ADMITTED, ACTIVE, ENDED, EVENTS, STATS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local REVOKED, PASSES, HISTORY, MINUTES, ESTIMATES = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -37,7 +38,8 @@ end
 read({
   'version', 'admission', 'heartbeat_timeout_seconds', 'grace_seconds', 'desk_idle_seconds', 'stopped', 'swept_at',
   'completed', 'stay_mean', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside', 'flow_out',
-  'cycle_mean', 'cycle_count',
+  'cycle_mean', 'cycle_count', 'cycle_spread', 'tokens', 'tokens_at', 'empty_at', 'head_joined', 'flow_passed',
+  'passed_at', 'slowed_at', 'slowed', 'ages',
 })
 if not Q.version then
   return redis.error_reply('NOQUEUE there is no such queue')
@@ -57,20 +59,43 @@ end
 -- Writes the counts of a step; count.lua defines it.
 local write_counts
 
+-- The seconds since each open desk last called, while people waited; and how many desks are open.
+local function silences(waiting)
+  local open = call('ZRANGEBYSCORE', DESKS, '(' .. text(now - Q.desk_idle_seconds * 1000), '+inf', 'WITHSCORES')
+  local packed = {}
+  for i = 2, #open, 2 do
+    local since = waiting > 0 and max(0, now - max(tonumber(open[i]), Q.empty_at or 0)) or 0
+    packed[i / 2] = struct.pack('<d', since / 1000)
+  end
+  return table.concat(packed), #packed
+end
+
+-- How many people go ahead of someone who waits each second, on average over the line. It fades faster than the rest of
+-- the flow, because it changes faster. How long it was measured follows from the span of the flow.
+local function pass_rate(waiting, span)
+  if not Q.flow_passed or Q.flow_passed == 0 or waiting == 0 or span == 0 then return 0 end
+  local known = 1 - (1 - min(1, span / FLOW_FADE_SECONDS)) ^ PASSED_FADES
+  return Q.flow_passed / waiting / (FLOW_FADE_SECONDS / PASSED_FADES * known)
+end
+
 -- Answer with the queue as it is now (answers.py reads it) and `reply`.
 local function answer(reply)
   local waiting, admitted, active, open = call('ZCARD', LINE), call('ZCARD', ADMITTED), call('ZCARD', ACTIVE), 0
+  local desks = ''
   if write_counts then write_counts(waiting, admitted + active) end
   local waited, span, inside = Q.flow_waited or 0, Q.flow_span or 0, Q.flow_inside or 0
-  if waiting_before == 0 and waiting > 0 then call('HSET', QUEUE, 'empty_at', now) end
-  if Q.admission == 'manual' then
-    open = call('ZCOUNT', DESKS, '(' .. text(now - Q.desk_idle_seconds * 1000), '+inf')
+  if waiting_before == 0 and waiting > 0 then
+    Q.empty_at = now
+    call('HSET', QUEUE, 'empty_at', now)
   end
-  return {struct.pack('<ddddddddddddddddd',
+  if Q.admission == 'manual' then desks, open = silences(waiting) end
+  return {struct.pack('<ddddddddddddddddddddddddd',
     now, Q.stopped or 0, Q.version, waiting, admitted, active, Q.completed or 0,
     Q.stay_mean or 0, waited > 0 and (Q.flow_left or 0) / waited or 0, span > 0 and (Q.flow_called or 0) / span or 0,
     inside > 0 and (Q.flow_out or 0) / inside or 0, Q.flow_out or 0, call('ZCARD', ON_HOLD), open, Q.cycle_count or 0,
-    Q.cycle_mean or 0, Q.flow_called or 0), reply}
+    Q.cycle_mean or 0, Q.flow_called or 0, Q.tokens or 0, Q.tokens_at or 0, Q.cycle_spread or 0, Q.head_joined or 0,
+    pass_rate(waiting, span), Q.passed_at or 0, Q.slowed_at or 0, Q.slowed or 0)
+    .. desks .. string.sub(Q.ages or '', 2), reply}
 end
 
 -- A ticket in an answer: its rank or -1, its deadline or '', its record or ''. `due` and `rank` are passed if known.

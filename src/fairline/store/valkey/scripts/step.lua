@@ -3,6 +3,7 @@
 -- (`bounds`) from constants.py.
 --#include ticket
 --#include count
+--#include ages
 --#include tables
 --#include bounds
 
@@ -13,8 +14,8 @@ setmetatable(Q, {__index = function(_, name)
   setmetatable(Q, nil)
   read({
     'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
-    'session_seconds', 'session_max_seconds', 'retain_seconds', 'tokens', 'tokens_at', 'token_bound', 'stay_count',
-    'flow_at', 'stats_hour',
+    'session_seconds', 'session_max_seconds', 'retain_seconds', 'token_bound', 'stay_count', 'flow_at', 'stats_hour',
+    'aged_at',
   })
   return Q[name]
 end})
@@ -54,21 +55,36 @@ local EVENT_OF = {
   complete = 'completed', transfer = 'transferred',
 }
 
--- Compare the wait that was shown at joining with the real one. Both are in ms of the queue's own time, so that outages
--- of Fairline do not count.
-local function compare(wait, seconds, low, high)
-  count('estimates:compared')
-  if low <= wait and wait <= high then count('estimates:within') end
-  count('estimates:off_ms', floor(math.abs(wait - seconds) + 0.5))
-  count('estimates:wait_ms', wait)
+-- Compare a wait that was shown with the real one. Both are in ms of the queue's own time, so that outages of Fairline
+-- do not count. By the length of the wait, there is a histogram of errors in percent: see stats.py.
+local function compare(wait, seconds, low, high, weight)
+  local length = 0
+  for _, from in ipairs({30, 120, 600}) do
+    if wait >= 1000 * from then length = from end
+  end
+  local of, error = 'estimates:' .. length .. ':', 100 * (seconds - wait) / max(wait, 5000)
+  local bucket = floor(8 * math.log(1 + math.abs(error)) / math.log(2) + 0.5)
+  count('estimates:compared', weight)
+  count(of .. 'compared', weight)
+  count(of .. 'error:' .. text(error < 0 and -bucket or bucket), weight)
+  if low <= wait and wait <= high then
+    count('estimates:within', weight)
+    count(of .. 'within', weight)
+  end
+  count('estimates:off_ms', weight * floor(math.abs(wait - seconds) + 0.5))
+  count('estimates:wait_ms', weight * wait)
 end
 
 local function compare_shown(number)
-  local shown = call('HGET', ESTIMATES, number)
-  if not shown then return end
-  local joined, seconds, low, high = unpack(cmsgpack.unpack(shown))
-  compare(max(0, clock - joined), seconds, low, high)
-  call('HDEL', ESTIMATES, number)
+  local found = false
+  for _, shown in ipairs(call('HMGET', ESTIMATES, number, number .. '+')) do
+    if shown then
+      local from, seconds, low, high, weight = unpack(cmsgpack.unpack(shown))
+      compare(max(0, clock - from), seconds, low, high, weight or 1)
+      found = true
+    end
+  end
+  if found then call('HDEL', ESTIMATES, number, number .. '+') end
 end
 
 local function admitted_now(t)
@@ -80,13 +96,14 @@ local function admitted_now(t)
   count_desk(t, 'called')
   count_desk(t, 'wait_ms', wait)
   Q.flow_called = (Q.flow_called or 0) + 1
+  Q.head_joined = t.joined
   compare_shown(t.number)
 end
 
 -- Measure how many come out against the time that all spend inside. It fades by the count, and slowly enough for all
 -- places inside to have been emptied and filled again: people who went in together also come out together.
 local function count_exit()
-  local keep = 1 - 1 / min(EXITS_KEPT, max(STAYS_KEPT, 2 * Q.max_active))
+  local keep = 1 - 1 / min(EXITS_KEPT, max(EXITS_LEAST, 2 * Q.max_active))
   Q.flow_inside, Q.flow_out = (Q.flow_inside or 0) * keep, (Q.flow_out or 0) * keep + 1
 end
 
@@ -95,7 +112,8 @@ local function ended_now(t, from, reason)
   free_holder(t)
   if from == STATUS.waiting then
     Q.flow_left = (Q.flow_left or 0) + 1
-    call('HDEL', ESTIMATES, t.number)
+    count_age(now - t.joined, 0, 1)
+    call('HDEL', ESTIMATES, t.number, t.number .. '+')
   else
     local seen = min((Q.stay_count or 0) + 1, STAYS_KEPT)
     Q.stay_count = seen

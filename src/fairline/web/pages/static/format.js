@@ -32,5 +32,11 @@ export function formatter(language = "en", texts = {}) {
     return count(name, most, least < most ? `${least}–${most}` : undefined);
   }
 
-  return { number, count, wait };
+  /** What is said where there is no estimate: the shortest wait, or else how fast people go in. */
+  function noWait(leastSeconds = 0, perMinute = 0) {
+    if (leastSeconds >= 60) return count("wait_at_least", Math.floor(leastSeconds / 60));
+    return perMinute >= 1 ? count("wait_pace", Math.floor(perMinute + 0.5)) : texts.wait_unknown;
+  }
+
+  return { number, count, wait, noWait };
 }

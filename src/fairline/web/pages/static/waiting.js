@@ -7,14 +7,14 @@ import { fill, formatter, timeLocale } from "./format.js";
 
 const data = JSON.parse(document.getElementById("fairline")?.textContent ?? "{}");
 const texts = data.texts ?? {};
-const { number, count, wait } = formatter(data.lang, texts);
+const { number, count, wait, noWait } = formatter(data.lang, texts);
 const page = document.documentElement;
 
 /** Seconds between two announcements to screen readers. */
 const ANNOUNCE_SECONDS = 60;
 /** The wait has grown if it is this many times longer, plus this many seconds, than it should be by now. */
 const GROWTH_FACTOR = 1.25,
-  GROWTH_SECONDS = 60;
+  GROWTH_SECONDS = 20;
 /** A page that checks more often than every QUICK_CHECK seconds waits for staff: for QUICK_FOR seconds at most. */
 const QUICK_CHECK = 2,
   QUICK_FOR = 600;
@@ -32,8 +32,14 @@ const CODES_WITH_PAGE = [
 const ahead = (position) => (position > 1 ? count("ahead", position - 1) : texts.ahead_none);
 const behind = (n) => (n > 0 ? count("behind", n) : texts.behind_none);
 
+const waitOf = ({ estimated_wait_range, estimated_wait_at_least_seconds, people_per_minute }) =>
+  estimated_wait_range ? wait(estimated_wait_range) : noWait(estimated_wait_at_least_seconds, people_per_minute);
+
+/** Why the wait has grown, by the cause that the server gives. */
+const GREW = { others_went_ahead: "grew_priority", desk_closed: "grew_desk" };
+
 // A test compares these with what the server writes.
-export { behind, number, wait };
+export { behind, noWait, number, wait };
 
 // The page
 
@@ -85,7 +91,7 @@ function drawLine(answer) {
   say("position", number(answer.position));
   for (const field of document.querySelectorAll('input[name="position"]')) field.value = answer.position;
   each("position", (it) => it.classList.toggle("long", answer.position > 9999));
-  say("wait", wait(answer.estimated_wait_range));
+  say("wait", waitOf(answer));
   say("ahead", ahead(answer.position));
   say("behind", behind(answer.queue_length - answer.position));
   say("label", answer.label);
@@ -141,7 +147,7 @@ function noteGrowth(answer, paused) {
   const due = estimate && Math.max(0, estimate.seconds - (now - estimate.at));
   const slower = estimate && seconds > due * GROWTH_FACTOR + GROWTH_SECONDS;
   if (overtaken || slower) {
-    say("note", overtaken ? texts.grew_priority : texts.grew_slower);
+    say("note", texts[overtaken ? "grew_priority" : (GREW[answer.wait_changed?.cause] ?? "grew_slower")]);
     show("note");
     growthNoted = true;
   } else if (growthNoted && estimate && seconds < due) {

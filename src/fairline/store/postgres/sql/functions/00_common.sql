@@ -100,6 +100,14 @@ BEGIN
     SELECT 1 FROM transitions tr WHERE tr.status = _t.status AND tr.on_hold = _t.on_hold AND tr.action = _action);
 END $$;
 
+-- How many people go ahead of someone who waits each second, on average over the line. It fades faster than the rest of
+-- the flow, because it changes faster. How long it was measured follows from the span of the flow.
+CREATE FUNCTION pass_rate(_c tallies) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN _c.flow_passed > 0 AND _c.waiting > 0 AND _c.flow_span > 0 THEN
+    _c.flow_passed / _c.waiting / (flow_fade_seconds()::double precision / passed_fades()
+      * (1 - (1 - least(1, _c.flow_span / flow_fade_seconds())) ^ passed_fades())) ELSE 0 END
+$$;
+
 -- The queue at this moment: the first part of most answers.
 CREATE FUNCTION snapshot_of(_queue bigint, _now bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -113,7 +121,16 @@ BEGIN
     CASE WHEN q.admission = 'manual' THEN (
       SELECT count(*) FROM desks d WHERE d.queue = _queue AND d.seen > _now - q.desk_idle_seconds * 1000) ELSE 0 END,
     cardinality(c.cycles),
-    coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.flow_called)
+    coalesce((SELECT avg(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.flow_called,
+    coalesce(c.tokens, 0), coalesce(c.tokens_at, 0),
+    coalesce((SELECT stddev_pop(ms) FROM unnest(c.cycles) ms)::double precision / 1000, 0), c.head_joined,
+    pass_rate(c), c.passed_at, c.slowed_at, c.slowed,
+    c.left_by_age, c.waited_by_age,
+    -- The seconds since each open desk last called, while people waited.
+    CASE WHEN q.admission = 'manual' THEN coalesce((
+      SELECT json_agg(CASE WHEN c.waiting > 0
+        THEN greatest(0, _now - greatest(d.seen, c.empty_at)) / 1000.0::double precision ELSE 0 END ORDER BY d.seen)
+      FROM desks d WHERE d.queue = _queue AND d.seen > _now - q.desk_idle_seconds * 1000), '[]') ELSE '[]' END)
   INTO _snapshot FROM tallies c JOIN queues q ON q.key = c.queue WHERE c.queue = _queue;
   -- A call that only reads takes no lock, so the queue may be removed between two of its statements.
   IF NOT FOUND THEN

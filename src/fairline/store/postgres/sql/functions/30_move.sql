@@ -76,7 +76,11 @@ BEGIN
       ) s
       WHERE m.was = 'waiting' AND m.status <> 'waiting'
     ) m WHERE s.ctid = m.row
-    RETURNING m.status, greatest(0, _clock::bigint - s.joined) AS wait, s.seconds, s.low, s.high
+    RETURNING m.status, greatest(0, _clock::bigint - s.joined) AS wait, s.seconds, s.low, s.high, s.weight
+  ), compared AS (
+    SELECT array_agg(c.name) AS names, array_agg(c.value) AS counts
+    FROM forgotten f CROSS JOIN LATERAL estimate_counts(f.wait, f.seconds, f.low, f.high, f.weight) c
+    WHERE f.status = 'admitted'
   ), recalled AS (
     SELECT array_agg(m.number ORDER BY a.i) AS numbers,
       array_agg(coalesce(m.reason::text, nullif(m.desk, '')) ORDER BY a.i) AS details
@@ -112,11 +116,12 @@ BEGIN
     count(*) FILTER (WHERE status = 'active') - count(*) FILTER (WHERE was = 'active') AS active,
     count(*) FILTER (WHERE status = 'completed') AS completed,
     count(*) FILTER (WHERE status = 'expired') AS expired,
-    count(*) FILTER (WHERE was = 'waiting' AND status IN ('completed', 'expired')) AS gave_up,
+    array_agg(_now - joined) FILTER (WHERE was = 'waiting' AND status IN ('completed', 'expired')) AS gave_up,
+    (array_agg(joined ORDER BY i DESC) FILTER (WHERE was = 'waiting' AND status = 'admitted'))[1] AS head_joined,
     count(*) FILTER (WHERE status = 'waiting' AND was = 'admitted') AS returned,
-    -- Compare the waits that were shown at joining with the real ones, in the queue's own time: outages do not count.
-    (SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
-      FROM forgotten WHERE status = 'admitted') AS estimates
+    -- Compare the waits that were shown with the real ones, in the queue's own time: outages do not count.
+    (SELECT names FROM compared) AS estimate_names,
+    (SELECT counts FROM compared) AS estimate_counts
   INTO _m FROM moved;
   IF _m.numbers IS NULL THEN
     RETURN '{}';
@@ -129,7 +134,7 @@ BEGIN
     _tallies.stay_mean := _tallies.stay_mean + (_stay - _tallies.stay_mean) / _tallies.stay_count;
     -- It fades by the count, and slowly enough for all places inside to have been emptied and filled again: people who
     -- went in together also come out together.
-    _keep := 1 - 1.0::double precision / least(exits_kept(), greatest(stays_kept(), 2 * _q.max_active));
+    _keep := 1 - 1.0::double precision / least(exits_kept(), greatest(exits_least(), 2 * _q.max_active));
     _tallies.flow_inside := _tallies.flow_inside * _keep;
     _tallies.flow_out := _tallies.flow_out * _keep + 1;
   END LOOP;
@@ -144,16 +149,21 @@ BEGIN
     stay_count = _tallies.stay_count,
     flow_inside = _tallies.flow_inside,
     flow_out = _tallies.flow_out,
-    flow_left = flow_left + _m.gave_up,
+    flow_left = flow_left + coalesce(cardinality(_m.gave_up), 0),
+    head_joined = coalesce(_m.head_joined, head_joined),
     flow_called = flow_called + coalesce(cardinality(_m.waits), 0),
     admitted_at = CASE WHEN _m.waits IS NULL THEN admitted_at ELSE _now END
   WHERE queue = _q.key;
+  IF _m.gave_up IS NOT NULL THEN
+    UPDATE tallies SET left_by_age = with_ages(left_by_age, _m.gave_up, 1),
+      waited_by_age = with_ages(waited_by_age, '{}', 0) WHERE queue = _q.key;
+  END IF;
   PERFORM record_events(_q.key, _now, ARRAY[coalesce(CASE _action
     WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
     WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred' END, 'expired')],
     _m.numbers, CASE WHEN _detail IS NULL THEN _m.details ELSE array_fill(_detail, ARRAY[cardinality(_m.numbers)]) END);
   PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
-    greatest(_tallies.waiting, _tallies.waiting + _m.waiting), _m.estimates::bigint[]);
+    greatest(_tallies.waiting, _tallies.waiting + _m.waiting), _m.estimate_names, _m.estimate_counts);
   IF _m.desk_names IS NOT NULL THEN
     PERFORM count_up(_q.key, _now, _m.desk_names, _m.desk_counts);
   END IF;
@@ -169,7 +179,7 @@ END $$;
 -- Count a move. Waits are counted in buckets an eighth of a doubling wide: see stats.py.
 CREATE FUNCTION tally_moved(
   _queue bigint, _now bigint, _waits bigint[], _returned bigint, _completed bigint, _expired bigint, _reasons text[],
-  _waiting bigint, _estimates bigint[] DEFAULT NULL
+  _waiting bigint, _estimate_names text[] DEFAULT NULL, _estimate_counts bigint[] DEFAULT NULL
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _names text[] := '{}';
@@ -193,11 +203,50 @@ BEGIN
     _names := _names || 'expired'::text || (SELECT array_agg('expired:' || why) FROM unnest(_reasons) why);
     _counts := _counts || _expired || array_fill(1::bigint, ARRAY[cardinality(_reasons)]);
   END IF;
-  IF _estimates[1] > 0 THEN
-    _names := _names || ARRAY['estimates:compared', 'estimates:within', 'estimates:off_ms', 'estimates:wait_ms'];
-    _counts := _counts || _estimates;
+  IF _estimate_names IS NOT NULL THEN
+    _names := _names || _estimate_names;
+    _counts := _counts || _estimate_counts;
   END IF;
   IF cardinality(_names) > 0 THEN
     PERFORM tally(_queue, _now, _names, _counts, _waiting);
   END IF;
+END $$;
+
+-- What is counted of a wait that was shown (all in ms) and the real one. By the length of the wait, there is a histogram
+-- of errors in percent: see stats.py.
+CREATE FUNCTION estimate_counts(_wait bigint, _seconds bigint, _low bigint, _high bigint, _weight bigint)
+RETURNS TABLE (name text, value bigint) LANGUAGE sql IMMUTABLE AS $$
+  SELECT f.name, f.value::bigint FROM (
+    SELECT 'estimates:' || CASE WHEN _wait >= 600000 THEN 600 WHEN _wait >= 120000 THEN 120 WHEN _wait >= 30000 THEN 30
+        ELSE 0 END || ':' AS of_length,
+      100 * (_seconds - _wait) / greatest(_wait, 5000)::double precision AS error,
+      _wait BETWEEN _low AND _high AS is_within
+  ) e
+  CROSS JOIN LATERAL (VALUES
+    ('estimates:compared', _weight),
+    (of_length || 'compared', _weight),
+    (of_length || 'error:' || (sign(error) * floor(8 * ln(1 + abs(error)) / ln(2.0::double precision) + 0.5))::int,
+      _weight),
+    (CASE WHEN is_within THEN 'estimates:within' END, _weight),
+    (CASE WHEN is_within THEN of_length || 'within' END, _weight),
+    ('estimates:off_ms', _weight * abs(_wait - _seconds)),
+    ('estimates:wait_ms', _weight * _wait)
+  ) f(name, value)
+  WHERE f.name IS NOT NULL
+$$;
+
+-- Counts by age (see patience.py), with `_each` added for each of these ages in ms.
+CREATE FUNCTION with_ages(_counts double precision[], _ages bigint[], _each double precision) RETURNS double precision[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  _age bigint;
+  _class int;
+BEGIN
+  IF cardinality(_counts) = 0 THEN _counts := array_fill(0::double precision, ARRAY[age_classes()::int]); END IF;
+  FOREACH _age IN ARRAY _ages LOOP
+    _class := 1;
+    WHILE _age >= 500 * youngest_seconds() * 2 ^ _class AND _class < age_classes() LOOP _class := _class + 1; END LOOP;
+    _counts[_class] := _counts[_class] + _each;
+  END LOOP;
+  RETURN _counts;
 END $$;

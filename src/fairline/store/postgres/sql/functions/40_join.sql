@@ -116,6 +116,7 @@ DECLARE
   _existing_at int[] := '{}';     -- which items are a ticket that existed already, and its number
   _existing bigint[] := '{}';
   _joined bigint := 0;
+  _rank bigint;
   _waits bigint[] := '{}';        -- of those who went straight through
   _event_tickets bigint[] := '{}';
   _event_types text[] := '{}';
@@ -233,6 +234,7 @@ BEGIN
       _tallies.admitted := _tallies.admitted + 1;
       _tallies.admitted_at := _now;
       _tallies.flow_called := _tallies.flow_called + 1;
+      _tallies.head_joined := _now;
       _event_tickets := _event_tickets || _t.number;
       _event_types := _event_types || 'admitted'::text;
       _event_details := _event_details || NULL::text;
@@ -245,7 +247,12 @@ BEGIN
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
-      _item := json_build_array('joined', '', full_ticket(_t, (ranks(_q.key, ARRAY[_t.number]))[1], _tallies.stopped));
+      _rank := (ranks(_q.key, ARRAY[_t.number]))[1];
+      IF _rank < _waiting THEN
+        _tallies.flow_passed := _tallies.flow_passed + _waiting - _rank;
+        _tallies.passed_at := _now;
+      END IF;
+      _item := json_build_array('joined', '', full_ticket(_t, _rank, _tallies.stopped));
     ELSE
       -- A ticket without priority is the last in line: its place has the highest turn there is.
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
@@ -270,6 +277,7 @@ BEGIN
     UPDATE tallies SET number = _tallies.number, turns = _tallies.turns, waiting = _waiting, on_hold = _tallies.on_hold,
       empty_at = CASE WHEN _tallies.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END,
       admitted = _tallies.admitted, admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called,
+      head_joined = _tallies.head_joined, flow_passed = _tallies.flow_passed, passed_at = _tallies.passed_at,
       tokens = _tallies.tokens, tokens_at = _tallies.tokens_at, token_bound = _tallies.token_bound
     WHERE queue = _q.key;
     PERFORM record_events(_q.key, _now, _event_types, _event_tickets, _event_details);

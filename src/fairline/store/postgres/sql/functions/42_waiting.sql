@@ -58,33 +58,35 @@ BEGIN
 END $$;
 
 -- record_estimates: keep the waits (in ms) that some people were shown, to be compared with the real ones at admission.
--- A ticket that was admitted since is compared at once; one that is gone is left out.
+-- A ticket that was admitted since is compared at once; one that is gone is left out. `_told` is when they were shown (0:
+-- at joining), and `_weights` how many people each stands for. A wait that was shown later is kept beside the one from
+-- joining, and the first such wait stays.
 CREATE FUNCTION record_estimates(
-  _id text, _at bigint, _numbers bigint[], _seconds bigint[], _low bigint[], _high bigint[]
+  _id text, _at bigint, _numbers bigint[], _seconds bigint[], _low bigint[], _high bigint[], _told bigint[],
+  _weights bigint[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
-  _estimates bigint[];
+  _names text[];
+  _counts bigint[];
 BEGIN
   WITH estimated AS MATERIALIZED (
-    SELECT s.*, t.status, t.joined, t.admitted
-    FROM unnest(_numbers, _seconds, _low, _high) s(number, seconds, low, high)
+    SELECT s.*, t.status, CASE WHEN s.told > 0 THEN s.told ELSE t.joined END AS joined, t.admitted
+    FROM unnest(_numbers, _seconds, _low, _high, _told, _weights) s(number, seconds, low, high, told, weight)
     CROSS JOIN LATERAL (
       SELECT t.status, t.joined, t.admitted FROM tickets t
       WHERE t.queue = _tallies.queue AND t.number = s.number OFFSET 0
     ) t
   ), waiting AS (
-    INSERT INTO estimates (queue, number, joined, seconds, low, high)
-    SELECT _tallies.queue, number, joined - _tallies.stopped, seconds, low, high FROM estimated
+    INSERT INTO estimates (queue, number, joined, seconds, low, high, later, weight)
+    SELECT _tallies.queue, number, joined - _tallies.stopped, seconds, low, high, told > 0, weight FROM estimated
     WHERE status = 'waiting'
-    ON CONFLICT (queue, number) DO NOTHING
+    ON CONFLICT (queue, number, later) DO NOTHING
   )
-  SELECT ARRAY[count(*), count(*) FILTER (WHERE wait BETWEEN low AND high), sum(abs(wait - seconds)), sum(wait)]
-  INTO _estimates FROM (
-    SELECT greatest(0, admitted - joined) AS wait, seconds, low, high FROM estimated
-    WHERE status <> 'waiting' AND admitted > 0
-  ) admitted;
-  PERFORM tally_moved(_tallies.queue, moment(_at), NULL, 0, 0, 0, NULL, _tallies.waiting, _estimates);
+  SELECT array_agg(c.name), array_agg(c.value) INTO _names, _counts FROM estimated e
+  CROSS JOIN LATERAL estimate_counts(e.admitted - e.joined, e.seconds, e.low, e.high, e.weight) c
+  WHERE e.status <> 'waiting' AND e.admitted > 0 AND e.admitted >= e.joined;
+  PERFORM tally_moved(_tallies.queue, moment(_at), NULL, 0, 0, 0, NULL, _tallies.waiting, _names, _counts);
   RETURN 'null';
 END $$;
 
@@ -98,6 +100,7 @@ DECLARE
   _outcome text := 'done';
   _t tickets;
   _place bigint;
+  _rank bigint;
 BEGIN
   SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
   IF NOT FOUND THEN
@@ -105,6 +108,7 @@ BEGIN
   ELSIF NOT allows(_t, 'prioritise') THEN
     _outcome := 'refused';
   ELSE
+    _rank := (ranks(_q.key, ARRAY[_number]))[1];
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;
     PERFORM blocks_lose(_q.key, ARRAY[_t.place]);
     _place := next_place(_q, _tallies.waiting - 1, _tallies.number + _tallies.moves + 1, _level, _tallies.turns);
@@ -115,7 +119,9 @@ BEGIN
     INSERT INTO line (queue, place, number) VALUES (_q.key, _place, _number);
     PERFORM blocks_gain(_q.key, ARRAY[_place]);
     UPDATE tickets SET place = _place, level = greatest(level, _level) WHERE queue = _q.key AND number = _number;
-    UPDATE tallies SET moves = moves + 1, turns = _tallies.turns WHERE queue = _q.key;
+    _rank := _rank - (ranks(_q.key, ARRAY[_number]))[1]; -- how many it went ahead of
+    UPDATE tallies SET moves = moves + 1, turns = _tallies.turns, flow_passed = flow_passed + _rank,
+      passed_at = CASE WHEN _rank > 0 THEN _now ELSE passed_at END WHERE queue = _q.key;
     PERFORM record_events(_q.key, _now, ARRAY['prioritised'], ARRAY[_number], ARRAY[_level::text]);
   END IF;
   RETURN acted(_q.key, _now, _outcome, _number);

@@ -40,12 +40,45 @@ BEGIN
     flow_inside = flow_inside + (admitted + active) * _seconds,
     flow_span = flow_span * _fade + CASE WHEN waiting > 0 THEN _seconds ELSE 0 END,
     flow_left = flow_left * _fade,
+    flow_passed = flow_passed * _fade ^ passed_fades(),
     flow_called = flow_called * _fade
   WHERE queue = _q.key;
+  PERFORM measure_ages(_tallies, _now);
   IF _going > 0 THEN
     _admitted := move(_q, _now, clock_of(_tallies, _now), next_in_line(_q.key, _going), 'admit');
   END IF;
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_admitted));
+END $$;
+
+-- Now and then, measure how long people have waited: a few, at equal distances in the line, stand for all of it.
+CREATE FUNCTION measure_ages(_tallies tallies, _now bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  _seconds double precision := (_now - coalesce(_tallies.aged_at, _now)) / 1000.0::double precision;
+  _looked bigint := least(_tallies.waiting, ages_looked_at());
+  _fade double precision;
+  _places bigint[];
+  _ages bigint[];
+BEGIN
+  IF _tallies.waiting = 0 OR _tallies.aged_at IS NOT NULL AND _seconds >= 0 AND _seconds < ages_every_seconds() THEN
+    RETURN;
+  END IF;
+  IF _seconds < 0 OR _seconds > longest_tick_seconds() THEN _seconds := 0; END IF;
+  _fade := exp(-_seconds / flow_fade_seconds());
+  _places := ARRAY(
+    SELECT place_at(_tallies.queue, (2 * i + 1) * _tallies.waiting / (2 * _looked))
+    FROM generate_series(0, _looked - 1) i);
+  SELECT array_agg(_now - t.joined) INTO _ages FROM unnest(_places) p(place)
+  CROSS JOIN LATERAL (SELECT number FROM line l WHERE l.queue = _tallies.queue AND l.place = p.place OFFSET 0) l
+  CROSS JOIN LATERAL (
+    SELECT t.joined FROM tickets t WHERE t.queue = _tallies.queue AND t.number = l.number OFFSET 0
+  ) t;
+  UPDATE tallies SET aged_at = _now,
+    left_by_age = with_ages(ARRAY(SELECT each * _fade FROM unnest(left_by_age) WITH ORDINALITY a(each, i) ORDER BY i),
+      '{}', 0),
+    waited_by_age = with_ages(
+      ARRAY(SELECT each * _fade FROM unnest(waited_by_age) WITH ORDINALITY a(each, i) ORDER BY i),
+      coalesce(_ages, '{}'), _tallies.waiting * _seconds / _looked)
+  WHERE queue = _tallies.queue;
 END $$;
 
 -- call_next: call people by hand: the next ones in the line, or one by number. A retry with the same key calls the same
@@ -162,11 +195,19 @@ BEGIN
   ELSIF NOT has_counts(_q, _now, _name) THEN
     RETURN '["full", []]';
   END IF;
+  IF NOT _open AND EXISTS (SELECT 1 FROM desks WHERE queue = _q.key AND name = _name AND seen > 0) THEN
+    PERFORM note_slowed(_q.key, _now, cause_desk_closed());
+  END IF;
   -- The time from its last call to its next one says nothing about how fast it is.
   INSERT INTO desks (queue, name, seen) VALUES (_q.key, _name, CASE WHEN _open THEN _now ELSE -_now END)
   ON CONFLICT (queue, name) DO UPDATE SET seen = excluded.seen, called = NULL, many = NULL;
   RETURN '["done", []]';
 END $$;
+
+-- Note that the line goes more slowly from now on, and why: those who wait are told.
+CREATE FUNCTION note_slowed(_queue bigint, _now bigint, _cause bigint) RETURNS void LANGUAGE sql AS $$
+  UPDATE tallies SET slowed_at = _now, slowed = _cause WHERE queue = _queue
+$$;
 
 -- all_desks: the time, and when each desk last called or opened; below 0, when it closed.
 CREATE FUNCTION all_desks(_id text, _at bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$

@@ -64,10 +64,19 @@ LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
   _q queues := settings_of(_tallies.queue);
+  _new queues;
   _now bigint := moment(_at);
 BEGIN
   IF _q.version = _version THEN
     PERFORM write_settings(_q, _version + 1, _settings);
+    _new := settings_of(_q.key);
+    IF _q.status = 'active' AND _new.status <> 'active' THEN
+      PERFORM note_slowed(_q.key, _now, cause_paused());
+    ELSIF 100 * _new.admission_rate < much_less_percent() * _q.admission_rate THEN
+      PERFORM note_slowed(_q.key, _now, cause_rate_changed());
+    ELSIF 100 * _new.max_active < much_less_percent() * _q.max_active THEN
+      PERFORM note_slowed(_q.key, _now, cause_capacity_reduced());
+    END IF;
     INSERT INTO revisions (queue, version, at, by, settings) VALUES (_q.key, _version + 1, _now, _by, _settings);
     DELETE FROM revisions WHERE queue = _q.key AND version <= _version + 1 - _kept;
     PERFORM record_events(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
