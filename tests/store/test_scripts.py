@@ -13,7 +13,7 @@ from tests.store.lua import FILES, INCLUDED, OPERATIONS
 
 #: What scripts begin with, each of these with the one before it; and what is made of the domain's tables and bounds.
 BEGINNINGS = ["queue", "ticket", "step"]
-MADE = {"states", "tables", "bounds", "defaults"}
+MADE = {"states", "tables", "bounds", "causes", "defaults"}
 
 
 def header(name: str) -> str:

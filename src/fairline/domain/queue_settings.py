@@ -116,8 +116,8 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     admission_rate: Annotated[float, Meta(ge=0, le=100_000, title="Admission rate, people per second")] = 10.0
     """How many people are let in each second, at most; 0 lets nobody in."""
     burst: Annotated[float, Meta(ge=1, le=100_000, title="Most people let in at once after a quiet time")] | None = None
-    """How many people may be let in at once after a time in which nobody had to wait for the rate; unset is the rate, but
-    at least 1. While people wait for the rate, each tick lets in as many as the rate allows, even if `burst` is less."""
+    """How many people may be let in at once after a time in which nobody waited for the rate; unset is the rate, but at
+    least 1. While people wait for the rate, each tick lets in as many as the rate allows, even if `burst` is less."""
     max_active: Annotated[int, Meta(ge=1, le=10_000_000, title="Capacity inside")] = 1000
     """The most people inside, counting those who were let in and are on their way."""
     max_queue_size: Annotated[int, Meta(ge=1, le=LONGEST_LINE, title="Capacity in line")] = 50_000

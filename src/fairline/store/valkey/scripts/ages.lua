@@ -1,6 +1,6 @@
 -- ages.lua: how many people left the line, and how many seconds people waited, by the age they had: the time since they
--- joined. Included by step.lua and admit.lua. The field is ':', which no number begins with, and a number for each age: the people who
--- left, then the seconds.
+-- joined. Included by step.lua and admit.lua. The field is ':', which no number begins with, and a number for each age:
+-- the people who left, then the seconds.
 --#include bounds
 local AGES_PACKED = '<' .. string.rep('d', 2 * AGE_CLASSES)
 local ages
