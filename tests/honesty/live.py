@@ -63,7 +63,8 @@ class Live:
         return called["tickets"][0]["ticket"] if called.get("tickets") else None
 
     async def let_in(self, queue: str) -> list[tuple[int, float]]:
-        found = await self._staff("GET", f"/{queue}/events?limit=1000&after={self._seen.get(queue, '')}")
+        after = f"&after={self._seen[queue]}" if queue in self._seen else ""
+        found = await self._staff("GET", f"/{queue}/events?limit=500{after}")
         events = found["events"]
         if events:
             self._seen[queue] = events[-1]["id"]
@@ -98,6 +99,8 @@ class Live:
 
     async def _staff(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         found = await self._client.request(method, f"/api/v1/admin/queues{path}", json=body, headers=self._admin)
+        if found.is_error:
+            raise RuntimeError(f"{method} {path}: {found.status_code} {found.text}")
         return found.json() if found.content else {}
 
 
