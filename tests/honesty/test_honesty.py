@@ -8,9 +8,9 @@ from tests.honesty.lines import LINES
 from tests.honesty.told import DISTANCES, Figures, Result, table
 from tests.honesty.virtual import watch
 
-#: By what decides how fast people go in: the least share of true waits that are in the range shown, in every queue and at
-#: every distance over 30 seconds; the widest range and the largest median error, in percent of the wait. Few people come
-#: to three desks in nine minutes and all share one fate, so one seed says less there: see docs/explanation/waits.md.
+#: By what decides how fast people go in: the least share of true waits inside the range, in every queue and at every
+#: distance over 30 seconds; the widest range and the largest median error, in percent of the wait. Few people come to
+#: three desks in nine minutes and share one fate, so one seed says less there: see docs/explanation/waits.md.
 COVERAGE = {"clockwork": 0.88, "capacity": 0.88, "desks": 0.7}
 WIDTH = {"clockwork": 9, "capacity": 45, "desks": 120}
 ERROR = {"clockwork": 10, "capacity": 10, "desks": 35}
