@@ -29,11 +29,12 @@ def counters(night: Night) -> Iterator[list[str]]:
 
 def test_a_queue_is_found_among_many_and_the_busiest_come_first(night: Night, come: Come, counters: list[str]) -> None:
     page = come("", bypass_csp=True)  # for axe alone
+    rows = live(page).locator("[data-queue]")
+    expect(rows).to_have_count(len(counters) + 1)  # by then it has asked for the lines
     asked: list[str] = []
     page.on("request", lambda request: asked.append(_path(request)))
     page.reload()
-    rows = live(page).locator("[data-queue]")
-    expect(rows).to_have_count(len(counters) + 1)
+    expect(live(page).locator("[data-queue]")).to_have_count(len(counters) + 1)
     order = rows.evaluate_all("all => all.map(each => each.dataset.queue)")
     assert order.index("counter-3") < order.index("counter-5") < order.index("counter-7") < order.index("counter-0")
     shown(page, "sort").select_option("name")
