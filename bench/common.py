@@ -112,13 +112,13 @@ class Embedded:
         begun = time.perf_counter()
         starts = iter(range(first, first + many, MAX_BATCH))
 
-        async def lane() -> None:
+        async def caller() -> None:
             for start in starts:
                 people = range(start, min(start + MAX_BATCH, first + many))
                 await self.store.join(queue, [arrival(person) for person in people])
 
         # Two, so that one is being made ready while the server works on the other.
-        await asyncio.gather(lane(), lane())
+        await asyncio.gather(caller(), caller())
         return time.perf_counter() - begun
 
     @asynccontextmanager

@@ -114,10 +114,10 @@ class Naive:
 async def _fill(naive: Naive, many: int) -> list[str]:
     people = iter(range(many))
 
-    async def lane() -> list[str]:
+    async def caller() -> list[str]:
         return [await naive.join(person) for person in people]
 
-    return [position for taken in await asyncio.gather(*(lane() for _ in range(16))) for position in taken]
+    return [position for taken in await asyncio.gather(*(caller() for _ in range(16))) for position in taken]
 
 
 def _position(person: int, where: str, now: int) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def related_origins(server: RunningServer) -> list[dict[str, str]]:
     return [{"origin": f"http://{server.host}:{server.port + 1}"}, {"origin": f"http://localhost:{server.port}"}]
 
 
-def lanes(path: str) -> tuple[str, str]:
+def ways(path: str) -> tuple[str, str]:
     """An address as the fast path answers it, and as the ASGI application does."""
     return path, slow(path)
 
@@ -72,7 +72,7 @@ def visitor(server: RunningServer, make_queue: MakeQueue) -> Iterator[Visitor]:
 
 
 def test_a_foreign_page_that_joins_replaces_no_ticket(server: RunningServer, visitor: Visitor) -> None:
-    for path in lanes(f"/api/v1/queues/{visitor.queue}/join"):
+    for path in ways(f"/api/v1/queues/{visitor.queue}/join"):
         for page in FOREIGN + related_origins(server):
             for media in FORMS:
                 body = f'{{"client_id":"{secrets.token_hex(6)}","name":"="}}'
@@ -87,7 +87,7 @@ def test_a_foreign_page_can_do_nothing_with_the_ticket(server: RunningServer, vi
     calls = {"leave": '{"final":true}', "heartbeat": "{}", "step-back": "{}", "move": "{}"}
     for page in FOREIGN + related_origins(server):
         for name, body in calls.items():
-            for path in lanes(f"/api/v1/{name}?queue={visitor.queue}"):
+            for path in ways(f"/api/v1/{name}?queue={visitor.queue}"):
                 answer = visitor.post(path, body, **page, **{"content-type": "text/plain"})
                 assert (answer.status_code, answer.json()["code"]) == (401, "token_missing"), (path, page)
     assert visitor.stands()["status"] == "waiting"
@@ -128,7 +128,7 @@ def test_the_forms_of_the_pages_are_the_pages_own(server: RunningServer, visitor
 
 
 def test_an_old_browser_that_names_no_origin_sends_no_form_to_the_api(visitor: Visitor) -> None:
-    for path in lanes(f"/api/v1/queues/{visitor.queue}/join"):
+    for path in ways(f"/api/v1/queues/{visitor.queue}/join"):
         for media in FORMS:
             body = f'{{"client_id":"{secrets.token_hex(6)}"}}'
             answer = visitor.post(path, body, **{"content-type": media})
@@ -170,7 +170,7 @@ def test_the_server_s_own_pages_and_programs_go_on_as_before(server: RunningServ
         {"sec-fetch-site": "same-origin"},
     ]
     for page in own:
-        for path in lanes(f"/api/v1/heartbeat?queue={queue}"):
+        for path in ways(f"/api/v1/heartbeat?queue={queue}"):
             assert visitor.post(path, **page, **{"content-type": "text/plain"}).status_code == 200, (path, page)
     beacon = visitor.post(
         f"/api/v1/leave?queue={queue}", '{"final":false}', **own[0], **{"content-type": "text/plain;charset=UTF-8"}
@@ -233,7 +233,7 @@ def test_whose_page_it_is_behind_a_proxy(house: RunningServer) -> None:
         ({"origin": "https://other.example", "x-forwarded-host": "other.example, inner.test"} | tls, False),
     ]
     for headers, counts in rows:
-        for path in lanes("/api/v1/queues/demo/join"):
+        for path in ways("/api/v1/queues/demo/join"):
             answer = httpx.post(f"{house.base_url}{path}", json={}, headers=headers)
             assert ("set-cookie" in answer.headers) is counts, (path, headers)
 

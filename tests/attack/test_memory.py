@@ -122,9 +122,9 @@ def test_what_many_people_say_once_each_is_bounded(server: RunningServer, make_q
     assert Counter(status for status, _ in joined) == {201: 9_000}
     tokens = [json.loads(body)["token"] for _, body in joined]
     before = resident(server)
-    for lane in ("/api/v1/heartbeat", "/api/v1/status"):
-        method, body = ("POST", b"{}") if lane.endswith("heartbeat") else ("GET", b"")
-        asked = (request(method, lane, body, token=token, **BROWSER) for token in tokens)
+    for way in ("/api/v1/heartbeat", "/api/v1/status"):
+        method, body = ("POST", b"{}") if way.endswith("heartbeat") else ("GET", b"")
+        asked = (request(method, way, body, token=token, **BROWSER) for token in tokens)
         assert {status for status, _ in sent(server, asked, 32)} == {200}
     assert resident(server) - before < BOUND
 

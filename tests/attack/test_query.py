@@ -40,11 +40,11 @@ def test_a_name_that_a_call_does_not_know_is_refused(server: RunningServer, docu
     headers = {"authorization": f"Bearer {server.admin_key}"}
     with httpx.Client(base_url=server.base_url, headers=headers) as client:
         for method, path in found:
-            for lane in (path, slow(path)):
+            for way in (path, slow(path)):
                 for query in ("no_such_name=1", "Queue=demo", "no_such_name"):
-                    answer = client.request(method, f"{lane}?{query}")
+                    answer = client.request(method, f"{way}?{query}")
                     status = 401 if path.endswith("/verify") else 422  # a proxy understands only yes and no
-                    assert answer.status_code == status, (method, lane, query, answer.text)
+                    assert answer.status_code == status, (method, way, query, answer.text)
                     problem = answer.json()
                     assert (problem["code"], problem["field"]) == ("invalid_request", query.partition("=")[0])
                     assert "There are: " in problem["detail"]

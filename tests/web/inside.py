@@ -55,8 +55,8 @@ class Inside:
         self.port = port
 
     @property
-    def lanes(self) -> list[FastPath]:
-        """The open connections of the fast lane."""
+    def connections(self) -> list[FastPath]:
+        """The open connections of the fast path."""
         return [each for each in self.server.server_state.connections if isinstance(each, FastPath)]
 
     @property
@@ -126,7 +126,7 @@ class Moments:
 async def serving(
     url: str, *, secret: bytes = b"s" * 32, fast: bool = True, settings: ServerSettings | None = None
 ) -> AsyncIterator[Inside]:
-    """Both lanes on a free port; or only the ASGI application, as another server would run it."""
+    """Both ways on a free port; or only the ASGI application, as another server would run it."""
     store = await open_store(url)
     settings = settings or ServerSettings(cors_origins=[ORIGIN])
     service = Fairline(store, Keyring(secret), token_seconds=settings.token_seconds)

@@ -15,18 +15,18 @@ from tests.web.raw import Raw, request, slow
 
 STATUS = "/api/v1/status"
 #: How a path is written so that the fast path answers, or the ASGI application.
-LANES: list[Callable[[str], str]] = [str, slow]
-BOTH_LANES = pytest.mark.parametrize("lane", LANES, ids=["fast", "full"])
+WAYS: list[Callable[[str], str]] = [str, slow]
+BOTH_WAYS = pytest.mark.parametrize("way", WAYS, ids=["fast", "full"])
 
 
 def join_path(queue: QueueId) -> str:
     return f"/api/v1/queues/{queue}/join"
 
 
-def join(queue: QueueId, lane: Any = str, **headers: str) -> bytes:
+def join(queue: QueueId, way: Any = str, **headers: str) -> bytes:
     """Somebody new joins."""
     body = json.dumps({"client_id": secrets.token_hex(8)}).encode()
-    return request("POST", lane(join_path(queue)), body, **headers)
+    return request("POST", way(join_path(queue)), body, **headers)
 
 
 async def joined(service: Fairline, queue: QueueId) -> int:

@@ -59,7 +59,7 @@ async def sides(valkey_url: str) -> AsyncIterator[tuple[Side, Side]]:
         yield both
 
 
-async def test_both_lanes_answer_alike(sides: tuple[Side, Side]) -> None:
+async def test_both_ways_answer_alike(sides: tuple[Side, Side]) -> None:
     seen: set[tuple[int, str]] = set()
     for seed in SEEDS:
         seen |= await answered_alike(sides, Plan(seed), random.Random(seed))
@@ -108,7 +108,7 @@ async def test_an_internal_error_is_logged_and_the_answer_gives_no_details(
         assert [(entry["event"], entry["request_id"]) for entry in logs] == [("http.failed", "n-1")] * 2
 
 
-async def test_both_lanes_stream_alike(sides: tuple[Side, Side]) -> None:
+async def test_both_ways_stream_alike(sides: tuple[Side, Side]) -> None:
     """The headers, and what is sent first: to someone who waits, who comes back, who is let in."""
     told: list[list[Any]] = [[], []]
     for side, parts in zip(sides, told, strict=True):

@@ -8,14 +8,14 @@ from typing import Any
 from fairline.domain.queue import QueueId
 from fairline.service.fairline import Fairline
 from tests.web.raw import Raw, request, slow
-from tests.web.server.joins import BOTH_LANES, STATUS, join, join_path, joined
+from tests.web.server.joins import BOTH_WAYS, STATUS, join, join_path, joined
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_fifty_joins_in_one_packet_are_answered_in_order_once_each(
-    raw: Raw, service: Fairline, queue: QueueId, lane: Any
+    raw: Raw, service: Fairline, queue: QueueId, way: Any
 ) -> None:
-    await raw.send(b"".join(join(queue, lane) for _ in range(50)))
+    await raw.send(b"".join(join(queue, way) for _ in range(50)))
     answers = await raw.answers(50)
     assert [answer.status for answer in answers] == [201] * 50
     assert [answer.json()["ticket"] for answer in answers] == list(range(1, 51))
@@ -24,7 +24,7 @@ async def test_fifty_joins_in_one_packet_are_answered_in_order_once_each(
     await raw.ends()
 
 
-async def test_requests_of_both_lanes_are_answered_in_the_order_they_came(raw: Raw, queue: QueueId) -> None:
+async def test_requests_of_both_ways_are_answered_in_the_order_they_came(raw: Raw, queue: QueueId) -> None:
     kinds: list[tuple[Callable[[str], bytes], int]] = [
         (lambda n: join(queue, x_request_id=n), 201),
         (lambda n: request("GET", "/healthz", x_request_id=n), 200),
@@ -43,13 +43,13 @@ async def test_requests_of_both_lanes_are_answered_in_the_order_they_came(raw: R
     assert [answer.status for answer in answers] == [status for _, status in order]
 
 
-@BOTH_LANES
-async def test_a_long_burst_behind_a_slow_request_is_answered_to_the_last(raw: Raw, lane: Any) -> None:
+@BOTH_WAYS
+async def test_a_long_burst_behind_a_slow_request_is_answered_to_the_last(raw: Raw, way: Any) -> None:
     """Each answer starts the next request: fifteen hundred of them must not pile up on the stack."""
     numbers = [str(number) for number in range(1500)]
     await raw.send(
         request("GET", "/readyz", x_request_id="first")
-        + b"".join(request("GET", lane(STATUS), x_request_id=n) for n in numbers)
+        + b"".join(request("GET", way(STATUS), x_request_id=n) for n in numbers)
     )
     answers = await raw.answers(1501)
     assert [answer.headers["x-request-id"] for answer in answers] == ["first", *numbers]
@@ -66,9 +66,9 @@ async def test_a_burst_may_be_cut_anywhere(raw: Raw, queue: QueueId) -> None:
         assert (await raw.answer()).headers["x-request-id"] == "n-499"
 
 
-@BOTH_LANES
-async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, queue: QueueId, lane: Any) -> None:
-    await raw.send(join(queue, lane) + join(queue, lane) + b"nonsense\r\n\r\n" + join(queue))
+@BOTH_WAYS
+async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, queue: QueueId, way: Any) -> None:
+    await raw.send(join(queue, way) + join(queue, way) + b"nonsense\r\n\r\n" + join(queue))
     answers = await raw.answers(3)
     assert [answer.status for answer in answers] == [201, 201, 400]
     assert answers[-1].code == "bad_request"
@@ -76,12 +76,12 @@ async def test_nonsense_behind_good_requests_is_refused_in_its_turn(raw: Raw, qu
     await raw.ends()
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_half_a_request_behind_another_is_refused_in_its_turn(
-    raw: Raw, service: Fairline, queue: QueueId, lane: Any
+    raw: Raw, service: Fairline, queue: QueueId, way: Any
 ) -> None:
-    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
-    await raw.send(join(queue, lane) + head + b"2\r\n{}\r\nnonsense\r\n")
+    head = request("POST", way(join_path(queue)), b"", transfer_encoding="chunked")
+    await raw.send(join(queue, way) + head + b"2\r\n{}\r\nnonsense\r\n")
     first, second = await raw.answers(2)
     assert (first.status, second.status, second.code) == (201, 400, "bad_request")
     await raw.ends()

@@ -11,23 +11,23 @@ from fairline.domain.queue import QueueId
 from fairline.service.fairline import Fairline
 from tests.web.raw import Raw, chunked, connected, request, slow
 from tests.web.running import RunningServer
-from tests.web.server.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
+from tests.web.server.joins import BOTH_WAYS, STATUS, asked_join, join, join_path, joined
 
 # Bodies
 
 
-@BOTH_LANES
-async def test_a_request_may_come_byte_by_byte(raw: Raw, queue: QueueId, lane: Any) -> None:
+@BOTH_WAYS
+async def test_a_request_may_come_byte_by_byte(raw: Raw, queue: QueueId, way: Any) -> None:
     for _ in range(2):
-        await raw.dribble(join(queue, lane))
+        await raw.dribble(join(queue, way))
         assert (await raw.answer()).status == 201
 
 
-@BOTH_LANES
+@BOTH_WAYS
 @pytest.mark.parametrize("size", [1, 7, 4000])
-async def test_a_body_may_come_in_chunks(raw: Raw, queue: QueueId, lane: Any, size: int) -> None:
+async def test_a_body_may_come_in_chunks(raw: Raw, queue: QueueId, way: Any, size: int) -> None:
     body = json.dumps({"client_id": "a client of the test", "metadata": {"fill": "x" * 3000}}).encode()
-    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
+    head = request("POST", way(join_path(queue)), b"", transfer_encoding="chunked")
     await raw.send(head + chunked(body, size) + join(queue))
     first, second = await raw.answers(2)
     assert (first.status, second.status) == (201, 201)
@@ -36,10 +36,10 @@ async def test_a_body_may_come_in_chunks(raw: Raw, queue: QueueId, lane: Any, si
     assert (again.status, again.json()["ticket"]) == (200, first.json()["ticket"])
 
 
-@BOTH_LANES
-async def test_what_trails_a_body_is_not_believed(raw: Raw, queue: QueueId, lane: Any) -> None:
+@BOTH_WAYS
+async def test_what_trails_a_body_is_not_believed(raw: Raw, queue: QueueId, way: Any) -> None:
     token = (await asked_join(raw, queue))["token"]
-    head = request("POST", lane("/api/v1/heartbeat"), b"", transfer_encoding="chunked")
+    head = request("POST", way("/api/v1/heartbeat"), b"", transfer_encoding="chunked")
     trailers = f"authorization: Bearer {token}\r\nx-request-id: mine\r\n".encode()
     await raw.send(head + chunked(b"{}", 1, trailers) + request("GET", STATUS, token=token))
     refused, status = await raw.answers(2)
@@ -48,9 +48,9 @@ async def test_what_trails_a_body_is_not_believed(raw: Raw, queue: QueueId, lane
     assert status.status == 200
 
 
-@BOTH_LANES
-async def test_who_expects_a_100_gets_it_before_the_body(raw: Raw, queue: QueueId, lane: Any) -> None:
-    whole = join(queue, lane, expect="100-continue")
+@BOTH_WAYS
+async def test_who_expects_a_100_gets_it_before_the_body(raw: Raw, queue: QueueId, way: Any) -> None:
+    whole = join(queue, way, expect="100-continue")
     head, _, body = whole.partition(b"\r\n\r\n")
     await raw.send(head + b"\r\n\r\n")
     assert (await raw.answer()).status == 100
@@ -60,42 +60,42 @@ async def test_who_expects_a_100_gets_it_before_the_body(raw: Raw, queue: QueueI
     assert (await raw.answer()).status == 201
 
 
-@BOTH_LANES
-async def test_a_100_waits_for_its_turn(raw: Raw, queue: QueueId, lane: Any) -> None:
-    head, _, body = join(queue, lane, expect="100-continue").partition(b"\r\n\r\n")
-    await raw.send(join(queue, lane) + head + b"\r\n\r\n")
+@BOTH_WAYS
+async def test_a_100_waits_for_its_turn(raw: Raw, queue: QueueId, way: Any) -> None:
+    head, _, body = join(queue, way, expect="100-continue").partition(b"\r\n\r\n")
+    await raw.send(join(queue, way) + head + b"\r\n\r\n")
     assert [answer.status for answer in await raw.answers(2)] == [201, 100]
     await raw.send(body)
     assert (await raw.answer()).status == 201
 
 
-@BOTH_LANES
-async def test_a_body_too_large_is_refused_before_it_is_sent(raw: Raw, queue: QueueId, lane: Any) -> None:
-    path = lane(join_path(queue))
+@BOTH_WAYS
+async def test_a_body_too_large_is_refused_before_it_is_sent(raw: Raw, queue: QueueId, way: Any) -> None:
+    path = way(join_path(queue))
     await raw.send(request("POST", path, b"", expect="100-continue").replace(b"length: 0", b"length: 20000"))
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.closes) == (413, "body_too_large", True)
 
 
-@BOTH_LANES
-async def test_an_expectation_nobody_knows_is_refused(raw: Raw, queue: QueueId, lane: Any) -> None:
-    await raw.send(join(queue, lane, expect="a-miracle"))
+@BOTH_WAYS
+async def test_an_expectation_nobody_knows_is_refused(raw: Raw, queue: QueueId, way: Any) -> None:
+    await raw.send(join(queue, way, expect="a-miracle"))
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.closes) == (417, "expectation_failed", True)
 
 
-@BOTH_LANES
-async def test_a_request_that_names_no_host_is_refused(raw: Raw, queue: QueueId, lane: Any) -> None:
-    await raw.send(join(queue, lane).replace(b"host: fairline.test\r\n", b""))
+@BOTH_WAYS
+async def test_a_request_that_names_no_host_is_refused(raw: Raw, queue: QueueId, way: Any) -> None:
+    await raw.send(join(queue, way).replace(b"host: fairline.test\r\n", b""))
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.closes) == (400, "bad_request", True)
 
 
-@BOTH_LANES
-async def test_http_1_0_is_answered_and_closed(server: RunningServer, queue: QueueId, lane: Any) -> None:
+@BOTH_WAYS
+async def test_http_1_0_is_answered_and_closed(server: RunningServer, queue: QueueId, way: Any) -> None:
     for headers in ({}, {"connection": "keep-alive"}):
         body = b'{"client_id":"an old client"}'
-        old = request("POST", lane(join_path(queue)), body, version="1.0", expect="100-continue", **headers)
+        old = request("POST", way(join_path(queue)), body, version="1.0", expect="100-continue", **headers)
         async with connected(server.port) as raw:
             await raw.send(old)
             answer = await raw.answer()
@@ -104,11 +104,11 @@ async def test_http_1_0_is_answered_and_closed(server: RunningServer, queue: Que
             await raw.ends()
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_a_client_that_says_close_is_its_last_request(
-    raw: Raw, service: Fairline, queue: QueueId, lane: Any
+    raw: Raw, service: Fairline, queue: QueueId, way: Any
 ) -> None:
-    await raw.send(join(queue) + join(queue, lane, connection="close") + join(queue) + join(queue, slow))
+    await raw.send(join(queue) + join(queue, way, connection="close") + join(queue) + join(queue, slow))
     first, last = await raw.answers(2)
     assert (first.status, first.closes) == (201, False)
     assert (last.status, last.closes) == (201, True)
@@ -136,10 +136,10 @@ async def test_head_is_get_without_its_body(raw: Raw, queue: QueueId) -> None:
         assert after.headers["x-request-id"] == "after"
 
 
-@BOTH_LANES
-async def test_head_of_a_stream_ends_at_once(raw: Raw, queue: QueueId, lane: Any) -> None:
+@BOTH_WAYS
+async def test_head_of_a_stream_ends_at_once(raw: Raw, queue: QueueId, way: Any) -> None:
     token = (await asked_join(raw, queue))["token"]
-    await raw.send(request("HEAD", lane("/api/v1/stream"), token=token, connection="close"))
+    await raw.send(request("HEAD", way("/api/v1/stream"), token=token, connection="close"))
     answer = await raw.answer(head=True)
     assert answer.headers["content-type"].startswith("text/event-stream")
     await raw.ends()
@@ -212,13 +212,13 @@ SMUGGLING = {
 }
 
 
-@BOTH_LANES
+@BOTH_WAYS
 @pytest.mark.parametrize(("framing", "body"), SMUGGLING.values(), ids=SMUGGLING)
 async def test_a_body_whose_end_is_in_doubt_is_refused(
-    raw: Raw, service: Fairline, queue: QueueId, lane: Any, framing: bytes, body: bytes
+    raw: Raw, service: Fairline, queue: QueueId, way: Any, framing: bytes, body: bytes
 ) -> None:
     """And nothing behind it is taken for a request."""
-    head = request("POST", lane(join_path(queue)))
+    head = request("POST", way(join_path(queue)))
     await raw.send(head.replace(b"\r\n\r\n", b"\r\n" + framing + b"\r\n\r\n") + body + join(queue) * 2)
     answer = await raw.answer()
     assert (answer.status, answer.code, answer.closes) == (400, "bad_request", True)

@@ -19,7 +19,7 @@ from fairline.web.server.http import BODY_LIMIT
 from tests.web.inside import Gate, Inside, Moments, open_queue, serving, until
 from tests.web.raw import Answer, chunked, connected, request
 from tests.web.running import RunningServer
-from tests.web.server.joins import BOTH_LANES, LANES, STATUS, join_path
+from tests.web.server.joins import BOTH_WAYS, STATUS, WAYS, join_path
 
 
 def padded(size: int) -> bytes:
@@ -49,9 +49,9 @@ FRAMINGS = ["length", "chunks"]
 
 
 async def test_a_body_may_have_16_kib_and_not_a_byte_more(server: RunningServer, service: Fairline) -> None:
-    for lane, framing in product(LANES, FRAMINGS):
+    for way, framing in product(WAYS, FRAMINGS):
         queue = await open_queue(service)
-        path = lane(join_path(queue))
+        path = way(join_path(queue))
         async with connected(server.port) as raw:
             large, good = framed(path, padded(BODY_LIMIT + 1), framing), framed(path, padded(100), framing)
             await raw.send(large + good)
@@ -64,9 +64,9 @@ async def test_a_body_may_have_16_kib_and_not_a_byte_more(server: RunningServer,
 
 
 async def test_a_large_body_behind_another_is_refused_in_its_turn(server: RunningServer, service: Fairline) -> None:
-    for lane, framing in product(LANES, FRAMINGS):
+    for way, framing in product(WAYS, FRAMINGS):
         async with connected(server.port) as raw:
-            path = lane(join_path(await open_queue(service)))
+            path = way(join_path(await open_queue(service)))
             await raw.send(request("POST", path, padded(100)) + framed(path, padded(20_000), framing))
             assert (await raw.answer()).status == 201
             refused(await raw.answer(), 413, "body_too_large")
@@ -75,8 +75,8 @@ async def test_a_large_body_behind_another_is_refused_in_its_turn(server: Runnin
 
 async def test_who_sends_a_large_body_to_its_end_still_reads_why_not(server: RunningServer) -> None:
     """A connection closed at once would be reset under the client, and the answer lost with it."""
-    for lane, framing in product(LANES, FRAMINGS):
-        data = framed(lane("/api/v1/queues/demo/join"), b"x" * 1_000_000, framing, 50_000)
+    for way, framing in product(WAYS, FRAMINGS):
+        data = framed(way("/api/v1/queues/demo/join"), b"x" * 1_000_000, framing, 50_000)
         for _ in range(3):
             async with connected(server.port) as raw:
                 await raw.send(data)
@@ -123,13 +123,13 @@ def memory(server: RunningServer) -> int:
 
 
 async def test_headers_may_have_16_kib(server: RunningServer) -> None:
-    for lane in LANES:
+    for way in WAYS:
         for size, status in ((16_000, 401), (16_384, 431)):
             async with connected(server.port) as raw:
-                await raw.send(request("GET", lane(STATUS), x_fill="x" * size))
+                await raw.send(request("GET", way(STATUS), x_fill="x" * size))
                 assert (await raw.answer()).status == status
         async with connected(server.port) as raw:
-            await raw.send(request("GET", f"{lane(STATUS)}?token={'x' * 8000}"))
+            await raw.send(request("GET", f"{way(STATUS)}?token={'x' * 8000}"))
             assert (await raw.answer()).status == 401
 
 
@@ -159,66 +159,66 @@ def moments(served: tuple[Inside, Moments]) -> Moments:
 
 async def test_a_request_that_drips_in_is_refused(inside: Inside, moments: Moments) -> None:
     """Its time ends some seconds after its first byte, however many come in between."""
-    for lane, before, part in product(LANES, [0, 1], ["headers", "length", "chunks"]):
+    for way, before, part in product(WAYS, [0, 1], ["headers", "length", "chunks"]):
         queue = await open_queue(inside.service)
         if part == "chunks":
-            head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked")
+            head = request("POST", way(join_path(queue)), b"", transfer_encoding="chunked")
             rest = chunked(padded(200), 1)
         else:
-            whole = request("POST", lane(join_path(queue)), padded(200))
+            whole = request("POST", way(join_path(queue)), padded(200))
             cut = 5 if part == "headers" else len(whole) - 200
             head, rest = whole[:cut], whole[cut:]
         async with connected(inside.port) as raw:
             if before:
-                await raw.send(request("GET", lane(STATUS)))
+                await raw.send(request("GET", way(STATUS)))
                 assert (await raw.answer()).status == 401
                 await moments.pass_by(limits.IDLE_SECONDS / 2)
-            await until(lambda: inside.lanes)
-            (connection,) = inside.lanes
+            await until(lambda: inside.connections)
+            (connection,) = inside.connections
             await raw.send(head)
             await until(partial(getattr, connection, "_in_request"))
             for at in range(3):
                 await moments.pass_by(limits.READ_SECONDS / 4)
                 await raw.send(rest[at : at + 1])
-            assert connection._in_request, (lane, before, part)  # it still has time
+            assert connection._in_request, (way, before, part)  # it still has time
             await moments.pass_by(limits.READ_SECONDS / 2)
             refused(await raw.answer(), 408, "request_timeout")
             await raw.ends()
         assert (await inside.service.stats(queue)).totals.joined == 0
-        await until(lambda: not inside.lanes)
+        await until(lambda: not inside.connections)
         await until(lambda: not inside.server.server_state.tasks)  # nobody waits for a body that will not come
 
 
 async def test_a_connection_that_rests_is_closed_after_its_time(inside: Inside, moments: Moments) -> None:
-    for lane in LANES:
+    for way in WAYS:
         async with connected(inside.port) as raw:
             for _ in range(3):  # the rest begins with each request
-                await raw.send(request("GET", lane(STATUS)))
+                await raw.send(request("GET", way(STATUS)))
                 assert (await raw.answer()).status == 401
                 await moments.pass_by(limits.IDLE_SECONDS * 0.6)
-            assert inside.lanes
+            assert inside.connections
             await moments.pass_by(limits.IDLE_SECONDS * 0.6)
             await raw.ends()
 
 
 async def test_a_connection_that_never_says_anything_is_closed(inside: Inside, moments: Moments) -> None:
     async with connected(inside.port) as raw:
-        await until(lambda: inside.lanes)
+        await until(lambda: inside.connections)
         await moments.pass_by(limits.READ_SECONDS * 0.9)
-        assert inside.lanes
+        assert inside.connections
         await moments.pass_by(limits.READ_SECONDS * 0.2)
         await raw.ends()
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_nobody_is_blamed_for_our_own_slowness(
-    inside: Inside, moments: Moments, monkeypatch: pytest.MonkeyPatch, lane: Any
+    inside: Inside, moments: Moments, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     """The first waits for the store longer than any deadline; the second, half sent, for the first."""
     gate, queue = Gate(inside.service, monkeypatch), await open_queue(inside.service)
-    second = request("POST", lane(join_path(queue)), b'{"client_id":"second client"}')
+    second = request("POST", way(join_path(queue)), b'{"client_id":"second client"}')
     async with connected(inside.port) as raw:
-        await raw.send(request("POST", lane(join_path(queue)), b'{"client_id":"first client"}') + second[:-5])
+        await raw.send(request("POST", way(join_path(queue)), b'{"client_id":"first client"}') + second[:-5])
         await gate.reached()
         await moments.pass_by(LONG)
         gate.open()
@@ -230,11 +230,11 @@ async def test_nobody_is_blamed_for_our_own_slowness(
 
 async def test_a_stream_is_not_closed_by_any_of_them(inside: Inside, moments: Moments) -> None:
     queue = await open_queue(inside.service)
-    for lane in LANES:
+    for way in WAYS:
         async with connected(inside.port) as raw:
             await raw.send(request("POST", join_path(queue), b"{}"))
             token = (await raw.answer()).json()["token"]
-            await raw.send(request("GET", lane("/api/v1/stream"), token=token))
+            await raw.send(request("GET", way("/api/v1/stream"), token=token))
             await raw.reader.readuntil(b"event: position")
             await moments.pass_by(LONG)
             assert inside.streams == 1
@@ -251,8 +251,8 @@ async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, path
     async with connected(inside.port, limit=4096) as raw:
         burst = b"".join(request("GET", path, x_request_id=number) for number in numbers)
         sending = asyncio.create_task(raw.send(burst))
-        await until(lambda: inside.lanes)
-        (on_hold,) = inside.lanes
+        await until(lambda: inside.connections)
+        (on_hold,) = inside.connections
         await until(lambda: on_hold.flow.write_paused and on_hold.flow.read_paused)
         assert state.total_requests - before < len(numbers)
         assert len(on_hold.pipeline) < 300
@@ -265,12 +265,12 @@ async def test_a_client_that_does_not_read_is_not_read_from(inside: Inside, path
 
 
 async def test_a_client_that_never_reads_is_closed(inside: Inside, moments: Moments) -> None:
-    for lane in LANES:
+    for way in WAYS:
         async with connected(inside.port, limit=4096) as raw:
-            sending = asyncio.create_task(raw.send(request("GET", lane(STATUS)) * 5000))
-            await until(lambda: inside.lanes and inside.lanes[0].flow.write_paused)
+            sending = asyncio.create_task(raw.send(request("GET", way(STATUS)) * 5000))
+            await until(lambda: inside.connections and inside.connections[0].flow.write_paused)
             await moments.pass_by(limits.WRITE_SECONDS + 1)
-            await until(lambda: not inside.lanes)
+            await until(lambda: not inside.connections)
             with contextlib.suppress(ConnectionError):
                 await sending
 
@@ -282,7 +282,7 @@ async def test_a_refused_client_is_not_listened_to_for_ever(inside: Inside, mome
         await raw.ends()
         for _ in range(3):
             await moments.pass_by(limits.LINGER_SECONDS / 4)
-            assert inside.lanes  # it may still send, and is not read
+            assert inside.connections  # it may still send, and is not read
             await raw.send(b"nonsense\r\n\r\n")
         await moments.pass_by(limits.LINGER_SECONDS / 2)
-        await until(lambda: not inside.lanes)
+        await until(lambda: not inside.connections)

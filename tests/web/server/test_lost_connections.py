@@ -23,7 +23,7 @@ from tests.backends import HOST
 from tests.web.inside import Gate, Inside, open_queue, service_of, serving, serving_on_uvloop, until
 from tests.web.raw import Raw, connected, request, slow
 from tests.web.running import RunningServer
-from tests.web.server.joins import BOTH_LANES, asked_join, join, joined
+from tests.web.server.joins import BOTH_WAYS, asked_join, join, joined
 
 BOTH_ENDS = pytest.mark.parametrize("go", [Raw.close, Raw.reset], ids=["FIN", "RST"])
 
@@ -61,7 +61,7 @@ async def token(raw: Raw, queue: QueueId) -> str:
 
 async def joined_once_all_are_gone(inside: Inside, queue: QueueId) -> int:
     """How many have joined once no connection is left and all that was under way is done."""
-    await until(lambda: not inside.lanes)
+    await until(lambda: not inside.connections)
     await inside.service.close()
     return await joined(inside.service, queue)
 
@@ -69,39 +69,39 @@ async def joined_once_all_are_gone(inside: Inside, queue: QueueId) -> int:
 # The client goes
 
 
-@BOTH_LANES
+@BOTH_WAYS
 @BOTH_ENDS
 async def test_a_join_whose_client_is_gone_is_done_once(
-    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any, go: Any
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, way: Any, go: Any
 ) -> None:
     gate = Gate(inside.service, monkeypatch)
-    await raw.send(join(queue, lane))
+    await raw.send(join(queue, way))
     await gate.reached()
     await go(raw)
     if go is Raw.reset:
-        await until(lambda: not inside.lanes)
+        await until(lambda: not inside.connections)
     gate.open()
     assert await joined_once_all_are_gone(inside, queue) == 1
 
 
-@BOTH_LANES
+@BOTH_WAYS
 @BOTH_ENDS
 @pytest.mark.parametrize("sent", [b"", b"{}"], ids=["nothing", "half"])
-async def test_half_a_body_is_none(inside: Inside, raw: Raw, queue: QueueId, lane: Any, go: Any, sent: bytes) -> None:
+async def test_half_a_body_is_none(inside: Inside, raw: Raw, queue: QueueId, way: Any, go: Any, sent: bytes) -> None:
     """What came of it would do as a body, but there was to be more."""
-    path = lane(f"/api/v1/queues/{queue}/join")
+    path = way(f"/api/v1/queues/{queue}/join")
     await raw.send(request("POST", path, b"").replace(b"length: 0", b"length: 100") + sent)
-    await until(lambda: inside.lanes and inside.lanes[0].receiving)
+    await until(lambda: inside.connections and inside.connections[0].receiving)
     await go(raw)
     assert await joined_once_all_are_gone(inside, queue) == 0
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_what_waits_behind_a_lost_request_is_not_done(
-    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     gate = Gate(inside.service, monkeypatch)
-    await raw.send(join(queue, lane) + (join(queue) + join(queue, slow)) * 10)
+    await raw.send(join(queue, way) + (join(queue) + join(queue, slow)) * 10)
     await gate.reached()
     await raw.reset()
     # Nothing is read while others wait, so the loss is noticed by the answer.
@@ -109,11 +109,11 @@ async def test_what_waits_behind_a_lost_request_is_not_done(
     assert await joined_once_all_are_gone(inside, queue) == 1
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_a_client_that_goes_in_a_burst_leaves_no_trace(
-    inside: Inside, raw: Raw, queue: QueueId, lane: Any
+    inside: Inside, raw: Raw, queue: QueueId, way: Any
 ) -> None:
-    await raw.send((join(queue, lane) + join(queue) + join(queue, slow)) * 10)
+    await raw.send((join(queue, way) + join(queue) + join(queue, slow)) * 10)
     assert (await raw.answer()).status == 201
     await raw.close()
     assert 1 <= await joined_once_all_are_gone(inside, queue) <= 30
@@ -217,9 +217,9 @@ async def test_an_answered_request_is_let_go_at_once(inside: Inside, raw: Raw, q
         gc.enable()
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_a_client_that_never_read_leaves_no_trace(
-    valkey_url: str, no_complaints: None, monkeypatch: pytest.MonkeyPatch, lane: Any
+    valkey_url: str, no_complaints: None, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     """Wherever in an answer it got stuck."""
     monkeypatch.setattr(worker, "REAP_SECONDS", 0.02)
@@ -228,10 +228,10 @@ async def test_a_client_that_never_read_leaves_no_trace(
     with serving_on_uvloop(valkey_url) as inside:
         for fill in range(1, 60, 12):
             async with connected(inside.port, limit=4096) as raw:
-                burst = request("GET", lane("/api/v1/status"), x_request_id="x" * fill) * 3000
+                burst = request("GET", way("/api/v1/status"), x_request_id="x" * fill) * 3000
                 sending = asyncio.create_task(raw.send(burst))
-                await until(lambda: inside.lanes)
-                await until(lambda: not inside.lanes)
+                await until(lambda: inside.connections)
+                await until(lambda: not inside.connections)
                 await asyncio.gather(sending, return_exceptions=True)  # it met a closed connection
         await until(lambda: not inside.server.server_state.tasks)
 
@@ -239,35 +239,35 @@ async def test_a_client_that_never_read_leaves_no_trace(
 # The client has said all it had to say
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_a_half_closed_client_gets_its_answers(
-    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     gate = Gate(inside.service, monkeypatch)
-    await raw.send(join(queue, lane) * 2 + join(queue) + join(queue, slow))
+    await raw.send(join(queue, way) * 2 + join(queue) + join(queue, slow))
     raw.half_close()
     await gate.reached()
-    await until(lambda: inside.lanes[0]._eof or inside.lanes[0].flow.read_paused)
+    await until(lambda: inside.connections[0]._eof or inside.connections[0].flow.read_paused)
     gate.open()
     assert [answer.status for answer in await raw.answers(4)] == [201, 200, 201, 201]
     await raw.ends()
-    await until(lambda: not inside.lanes)
+    await until(lambda: not inside.connections)
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_a_half_closed_client_is_answered_what_it_sent_whole(
-    inside: Inside, raw: Raw, queue: QueueId, lane: Any
+    inside: Inside, raw: Raw, queue: QueueId, way: Any
 ) -> None:
-    await raw.send(join(queue, lane) + join(queue, lane)[:-5])
+    await raw.send(join(queue, way) + join(queue, way)[:-5])
     raw.half_close()
     assert (await raw.answer()).status == 201
     await raw.ends()
     assert await joined(inside.service, queue) == 1
 
 
-@BOTH_LANES
-async def test_a_half_closed_connection_is_closed_when_nothing_is_under_way(raw: Raw, lane: Any) -> None:
-    await raw.send(request("GET", lane("/api/v1/status")))
+@BOTH_WAYS
+async def test_a_half_closed_connection_is_closed_when_nothing_is_under_way(raw: Raw, way: Any) -> None:
+    await raw.send(request("GET", way("/api/v1/status")))
     assert (await raw.answer()).status == 401
     raw.half_close()
     await raw.ends()
@@ -276,15 +276,15 @@ async def test_a_half_closed_connection_is_closed_when_nothing_is_under_way(raw:
 # Streams
 
 
-@BOTH_LANES
+@BOTH_WAYS
 @pytest.mark.parametrize("go", [Raw.close, Raw.reset, Raw.half_close], ids=["FIN", "RST", "half"])
 @pytest.mark.parametrize("behind", [0, 5])
 async def test_a_stream_whose_client_goes_is_forgotten_at_once(
-    inside: Inside, raw: Raw, queue: QueueId, lane: Any, go: Any, behind: int
+    inside: Inside, raw: Raw, queue: QueueId, way: Any, go: Any, behind: int
 ) -> None:
     """Even where more came behind it, which is never read."""
     ticket = await token(raw, queue)
-    await raw.send(request("GET", lane("/api/v1/stream"), token=ticket) + join(queue) * behind)
+    await raw.send(request("GET", way("/api/v1/stream"), token=ticket) + join(queue) * behind)
     await raw.reader.readuntil(b"event: position")
     assert inside.streams == 1
     gone = go(raw)
@@ -298,15 +298,15 @@ async def test_a_stream_whose_client_goes_is_forgotten_at_once(
 # The server goes
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_what_is_under_way_when_the_server_ends_is_answered(
-    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     gate = Gate(inside.service, monkeypatch)
     async with connected(inside.port) as idle:
         await idle.send(request("GET", "/healthz"))
         assert (await idle.answer()).status == 200
-        await raw.send(join(queue, lane) + join(queue))
+        await raw.send(join(queue, way) + join(queue))
         await gate.reached()
         inside.server.should_exit = True
         await idle.ends()
@@ -316,16 +316,16 @@ async def test_what_is_under_way_when_the_server_ends_is_answered(
     await raw.ends()
 
 
-@BOTH_LANES
+@BOTH_WAYS
 async def test_a_stream_that_opens_as_the_server_ends_is_sent_away(
-    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, lane: Any
+    inside: Inside, raw: Raw, queue: QueueId, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     ticket = await token(raw, queue)
     gate = Gate(inside.service, monkeypatch, "status")
-    await raw.send(request("GET", lane("/api/v1/stream"), token=ticket))
+    await raw.send(request("GET", way("/api/v1/stream"), token=ticket))
     await gate.reached()
     inside.server.should_exit = True
-    await until(lambda: inside.lanes[0]._ending)
+    await until(lambda: inside.connections[0]._ending)
     gate.open()
     told = await raw.rest()
     assert b"event: position" in told
@@ -338,7 +338,7 @@ async def test_sigterm_ends_the_server_in_order(tmp_path: Path) -> None:
     try:
         async with service_of(server) as service:
             queue = await open_queue(service)
-            whole = {lane: join(queue, lane) for lane in (str, slow)}
+            whole = {way: join(queue, way) for way in (str, slow)}
             async with (
                 connected(server.port) as idle,
                 connected(server.port) as fast,

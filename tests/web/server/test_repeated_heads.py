@@ -45,7 +45,7 @@ def join(queue: QueueId, who: int) -> bytes:
 
 
 def remembered(inside: Inside) -> list[bytes]:
-    return inside.lanes[0].remembered.keys()
+    return inside.connections[0].remembered.keys()
 
 
 async def test_everyone_who_says_the_same_is_heard_for_themselves(raw: Raw, queue: QueueId, inside: Inside) -> None:
@@ -153,10 +153,10 @@ async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: In
     async with connected(inside.port) as raw:
         await raw.send(join(queue, 1))
         token = (await raw.answer()).json()["token"]
-        inside.lanes[0].remembered.clear()
+        inside.connections[0].remembered.clear()
         asked = request("GET", STATUS, token=token)
         await raw.send(asked[:20])
-        await until(lambda: inside.lanes[0]._in_request)
+        await until(lambda: inside.connections[0]._in_request)
         await raw.send(asked[20:])
         assert (await raw.answer()).status == 200
         await raw.send(b"\r\n\r\n")
@@ -166,8 +166,8 @@ async def test_what_comes_after_a_request_is_never_taken_for_its_head(inside: In
 
 
 async def test_a_worker_remembers_no_more_bytes_than_its_limit(raw: Raw, inside: Inside, queue: QueueId) -> None:
-    lane = inside.lanes[0]
-    lane.remembered, lane.new_heads = BoundedCache(20_000), itertools.count()  # three of these in each half
+    way = inside.connections[0]
+    way.remembered, way.new_heads = BoundedCache(20_000), itertools.count()  # three of these in each half
 
     async def ask(numbers: Iterable[int]) -> set[int]:
         for number in numbers:
@@ -177,7 +177,7 @@ async def test_a_worker_remembers_no_more_bytes_than_its_limit(raw: Raw, inside:
         return set(map(int, ids))
 
     last = 0
-    while not lane.remembered.is_full:
+    while not way.remembered.is_full:
         last += 1
         assert last in await ask([last])
     assert last < 10

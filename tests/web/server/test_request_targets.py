@@ -11,7 +11,7 @@ from fairline.service.fairline import Fairline
 from tests.web.inside import until
 from tests.web.raw import Raw, asked, chunked, request
 from tests.web.running import RunningServer
-from tests.web.server.joins import BOTH_LANES, STATUS, asked_join, join, join_path, joined
+from tests.web.server.joins import BOTH_WAYS, STATUS, asked_join, join, join_path, joined
 
 # Forms of addresses
 
@@ -46,17 +46,17 @@ async def test_an_address_may_be_written_in_any_proper_form(raw: Raw, method: st
         assert answer.code
 
 
-@BOTH_LANES
-async def test_a_fragment_is_no_part_of_a_query(raw: Raw, queue: QueueId, lane: Any) -> None:
+@BOTH_WAYS
+async def test_a_fragment_is_no_part_of_a_query(raw: Raw, queue: QueueId, way: Any) -> None:
     token = (await asked_join(raw, queue))["token"]
-    await raw.send(request("GET", f"{lane(STATUS)}?token={token}#part"))
+    await raw.send(request("GET", f"{way(STATUS)}?token={token}#part"))
     assert (await raw.answer()).status == 200
 
 
-@BOTH_LANES
-async def test_a_name_may_be_percent_encoded(raw: Raw, queue: QueueId, lane: Any) -> None:
+@BOTH_WAYS
+async def test_a_name_may_be_percent_encoded(raw: Raw, queue: QueueId, way: Any) -> None:
     name = "".join(f"%{ord(letter):02x}" for letter in queue)
-    await raw.send(join(QueueId(name), lane) + request("GET", f"/api/v1/queues/{name}"))
+    await raw.send(join(QueueId(name), way) + request("GET", f"/api/v1/queues/{name}"))
     first, state = await raw.answers(2)
     assert (first.status, state.status) == (201, 200)
     assert first.json()["queue"] == queue
@@ -79,20 +79,18 @@ async def test_connect_is_refused(raw: Raw, url: str) -> None:
 # Upgrades
 
 
-@BOTH_LANES
+@BOTH_WAYS
 @pytest.mark.parametrize("to", ["websocket", "h2c"])
-async def test_a_wish_to_upgrade_is_passed_over(
-    raw: Raw, service: Fairline, queue: QueueId, lane: Any, to: str
-) -> None:
+async def test_a_wish_to_upgrade_is_passed_over(raw: Raw, service: Fairline, queue: QueueId, way: Any, to: str) -> None:
     """The request is answered as it is, its body belongs to it, and the next one is a request again."""
     wish = {"connection": "Upgrade, HTTP2-Settings", "upgrade": to, "http2_settings": "AAMAAABkAAQCAAAAAAIAAAAA"}
     token = (await asked_join(raw, queue))["token"]
-    smuggled = request("GET", lane("/healthz"))
-    head = request("POST", lane(join_path(queue)), b"", transfer_encoding="chunked", **wish)
+    smuggled = request("GET", way("/healthz"))
+    head = request("POST", way(join_path(queue)), b"", transfer_encoding="chunked", **wish)
     requests = [
-        request("GET", lane(STATUS), None, token=token, **wish),
-        join(queue, lane, **wish),
-        request("POST", lane("/api/v1/heartbeat"), smuggled, token=token, **wish),
+        request("GET", way(STATUS), None, token=token, **wish),
+        join(queue, way, **wish),
+        request("POST", way("/api/v1/heartbeat"), smuggled, token=token, **wish),
         head + chunked(b'{"client_id":"upgraded to"}', 5),
         request("GET", STATUS, token=token),
     ]

@@ -66,7 +66,7 @@ LATER = {"url"}
 CYCLE = {"disconnected", "keep_alive", "message_event", "response_complete", "response_started"}
 
 #: The modules of the fast path's own classes.
-LANE = (connection_state, connection, fast_path)
+PATH_MODULES = (connection_state, connection, fast_path)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_nothing_else_of_the_protocol_is_used(protocol: HttpToolsProtocol) -> No
     """What the fast path says of itself is its own or in the lists above, and uvicorn has none of our names."""
     used = {
         node.attr
-        for module, name in (*((each, "self") for each in LANE), (fast_cycle, "protocol"))
+        for module, name in (*((each, "self") for each in PATH_MODULES), (fast_cycle, "protocol"))
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
     }

@@ -90,7 +90,7 @@ async def test_all_answers_of_a_batch_are_made_before_the_first_is_written(
     people = [asyncio.ensure_future(someone(who)) for who in range(TOGETHER)]
     for _ in people:
         await connections.acquire()
-    await until(lambda: len(inside.lanes) == TOGETHER)
+    await until(lambda: len(inside.connections) == TOGETHER)
     monkeypatch.setattr(PendingWrites, "add", adds)
     monkeypatch.setattr(PendingWrites, "flush", flushes)
     everyone.set()
@@ -105,8 +105,8 @@ async def test_an_answer_that_is_not_written_yet_is_not_lost_when_the_server_end
     queue, add = await open_queue(inside.service), PendingWrites.add
 
     def end_all() -> None:
-        for lane in inside.lanes:
-            lane.shutdown()
+        for way in inside.connections:
+            way.shutdown()
 
     def ends_then_adds(self: PendingWrites, transport: asyncio.Transport, data: bytes) -> None:
         asyncio.get_running_loop().call_soon(end_all)  # just before what is added is written
@@ -120,10 +120,10 @@ async def test_an_answer_that_is_not_written_yet_is_not_lost_when_the_server_end
 
 def comes(transport: asyncio.Transport, said: bytes) -> None:
     """More comes from a client, or with nothing its end."""
-    lane: Any = transport.get_protocol()
+    way: Any = transport.get_protocol()
     if said:
-        lane.data_received(said)
-    elif not lane.eof_received():
+        way.data_received(said)
+    elif not way.eof_received():
         transport.close()
 
 
