@@ -104,7 +104,7 @@ def _default(value: Any) -> str:
 
 
 def _about(field: dict[str, Any]) -> str:
-    if choices := field.get("choices") or field.get("members"):
+    if choices := field.get("choices"):
         return ", ".join(choices)
     first = str(field["about"]).partition(". ")[0].rstrip(".")
     return escape(first[:1].upper() + first[1:])

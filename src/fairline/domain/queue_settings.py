@@ -4,7 +4,7 @@ The columns on PostgreSQL, the form of the dashboard, the help of `fairline queu
 in docs/reference/queue-settings.md are made from this. `settings_checks.py` checks values.
 
 A `title` is the label of the form, where the name of the setting alone does not say enough. `allowed` says in words
-what a setting allows, where its type does not.
+what a setting allows, where its type does not, and `control` how the form asks for it.
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ _REQUIRED = Ask.REQUIRED
 _ASKED = ("name", "phone", "email", "party_size")
 
 
-def _allowed(words: str) -> Meta:
-    return Meta(extra={"allowed": words})
+def _allowed(words: str, control: str = "") -> Meta:
+    return Meta(extra={"allowed": words, "control": control})
 
 
 Text = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=2000)]
 Source = Annotated[str, Meta(max_length=10_000)]
 Url = Annotated[Message, _allowed("an http:// or https:// address of at most 2,000 characters")]
-Colour = Annotated[Text, _allowed("a colour, as # and six hexadecimal digits")]
+Colour = Annotated[Text, _allowed("a colour, as # and six hexadecimal digits", "colour")]
 Rules = tuple[Text, ...]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -205,15 +205,15 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
 
     # Opening hours
 
-    time_zone: Annotated[Text, _allowed("the name of a time zone")] = "UTC"
+    time_zone: Annotated[Text, _allowed("the name of a time zone", "zone")] = "UTC"
     """The time zone of the queue, such as `Europe/Zurich`: its days and its opening hours are in it."""
     opening_hours: Annotated[
         dict[str, Rules],
-        _allowed(f"an object with lists of at most {calendar.MOST_SPANS} spans by weekday"),
+        _allowed(f"an object with lists of at most {calendar.MOST_SPANS} spans by weekday", "hours"),
     ] = {}
     """When people can join, by weekday, such as `{"monday": ["09:00-12:30", "13:30-18:00"]}`; empty is always."""
     closed_dates: Annotated[
-        Rules, Meta(title="Closed on"), _allowed(f"a list of at most {calendar.MOST_DATES} dates")
+        Rules, Meta(title="Closed on"), _allowed(f"a list of at most {calendar.MOST_DATES} dates", "dates")
     ] = ()
     """Dates on which the queue is closed all day, such as `2027-12-25`."""
     close_early: Annotated[bool, Meta(title="Stop joins when the line would outlast the day")] = True
@@ -245,10 +245,11 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     """A message to everyone who waits."""
     closed_message: Annotated[Message, Meta(title="Message while closed")] = ""
     """What the page says while the queue accepts nobody."""
-    opens_at: Annotated[str, Meta(max_length=40), _allowed("a time with its offset")] = ""
+    opens_at: Annotated[str, Meta(max_length=40), _allowed("a time with its offset", "moment")] = ""
     """When a queue in maintenance is planned to open, such as `2027-01-15T09:00:00Z`; the page shows it."""
     logo: Annotated[
-        Source, _allowed("a PNG, JPEG, WebP, GIF or SVG image as a data: address of at most 10,000 characters")
+        Source,
+        _allowed("a PNG, JPEG, WebP, GIF or SVG image as a data: address of at most 10,000 characters", "image"),
     ] = ""
     """The page's logo: an image as a `data:` address, so that browsers need no request to the site for it."""
     accent_colour: Colour = ""
@@ -258,7 +259,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     texts: Annotated[
         dict[str, Message],
         Meta(title="Texts of the page"),
-        _allowed(f"an object with at most {MOST_TEXTS} texts by name, of at most 2,000 characters each"),
+        _allowed(f"an object with at most {MOST_TEXTS} texts by name, of at most 2,000 characters each", "texts"),
     ] = {}
     """Texts of the page and of the notices, in place of the built-in ones: by name, such as `waiting_title`, or
     `waiting_title.de` for one language."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from fairline.web.streams.board_streams import BoardStreams
     from fairline.web.streams.hub import Hub
 
+_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
+
 
 class Context:
     """What the handlers of one worker share."""
@@ -42,6 +45,15 @@ class Context:
         self.hub: Hub | None = None
         self.board_streams: BoardStreams | None = None
         self.renderer = Renderer()
+
+    def base_url(self, request: Request) -> str:
+        """The address of this server, for QR codes and posters: `public_url`, or the host the browser asked for."""
+        if self.settings.public_url:
+            return self.settings.public_url
+        host = self.proxies.host(request)
+        if not _HOST.fullmatch(host):
+            return ""
+        return f"{'https' if self.proxies.is_https(request) else 'http'}://{host}"
 
     def caller(
         self,

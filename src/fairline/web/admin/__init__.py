@@ -13,9 +13,11 @@ from fairline.web.admin.kiosks import Kiosks
 from fairline.web.admin.live import Live
 from fairline.web.admin.mail import MailCalls
 from fairline.web.admin.operator_call import Operators
+from fairline.web.admin.page_previews import PagePreviews
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
 from fairline.web.admin.reports import Reports
+from fairline.web.admin.screens import Screens
 from fairline.web.admin.series import Series
 from fairline.web.admin.tickets import Tickets
 from fairline.web.admin.webhooks import WebhookCalls
@@ -32,9 +34,11 @@ def admin_operations(context: Context, drawing: Drawing) -> list[Operation]:
     parts = (
         Queues(operators, drawing),
         History(operators),
+        PagePreviews(operators, drawing),
         Tickets(operators),
         Desks(operators),
         Kiosks(operators),
+        Screens(operators),
         Floors(operators),
         Records(operators),
         Series(operators),

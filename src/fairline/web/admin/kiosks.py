@@ -14,6 +14,7 @@ from fairline.errors import InvalidRequest
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.api.wire import Strict, moment
+from fairline.web.pages.qr_codes import embedded
 from fairline.web.server.http import Response, private
 from fairline.web.server.operations import Operation
 
@@ -30,6 +31,8 @@ class KioskAnswer(Struct, frozen=True, kw_only=True):
     """The link of a kiosk. Anyone who opens it can take any number of tickets."""
 
     url: str
+    code: str
+    """The link as a QR code, for the camera of the tablet: an image as a `data:` address."""
     expires_at: datetime
 
 
@@ -68,5 +71,12 @@ class Kiosks(OperatorCalls):
         token = self._service.keyring.kiosks.sign(claims)
         ends = moment(expires * 1000)
         await call.record("kiosk.created", prints=body.print, expires_at=f"{ends:%Y-%m-%dT%H:%M:%SZ}")
-        url = f"{self._context.settings.public_url}/join/{quote(queue, safe='')}/kiosk?token={token}"
-        return private(201, KioskAnswer(url=url, expires_at=ends))
+        path = f"/join/{quote(queue, safe='')}/kiosk?token={token}"
+        return private(
+            201,
+            KioskAnswer(
+                url=f"{self._context.settings.public_url}{path}",
+                code=embedded(self._context.base_url(call.request) + path),
+                expires_at=ends,
+            ),
+        )

@@ -1,27 +1,69 @@
 """The settings of a queue as a form: in groups, each setting with a label, a description and its limits. All of it
-comes from their definition (`domain/queue_settings.py`)."""
+comes from their definition (`domain/queue_settings.py`); its words in other languages come from
+`pages/catalogues/settings_form`. What is not translated there is in English."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import msgspec
+from msgspec import Struct, inspect
 
-from fairline.domain.queue_settings import QueueSettings, grouped_settings
+from fairline.domain.queue_settings import QueueSettings, grouped_settings, setting_types
 from fairline.web.description.schemas import Schema, Schemas
 
 
+class SettingWords(Struct, frozen=True, forbid_unknown_fields=True):
+    """The words of one setting."""
+
+    label: str
+    about: str
+
+
+class FormWords(Struct, frozen=True, forbid_unknown_fields=True):
+    """The words of the form in one language: the titles of the groups, the settings by name, and what may be chosen."""
+
+    groups: dict[str, str] = {}
+    settings: dict[str, SettingWords] = {}
+    choices: dict[str, str] = {}
+
+
 @cache
-def form() -> list[dict[str, Any]]:
+def form_words(language: str) -> FormWords:
+    """The words that are translated. English has only those of choices: all others are in the definition."""
+    file = files("fairline.web.pages") / "catalogues" / "settings_form" / f"{language}.json"
+    return msgspec.json.decode(file.read_bytes(), type=FormWords)
+
+
+@cache
+def form(language: str = "en") -> list[dict[str, Any]]:
     """The groups of the form, with their fields."""
     components = Schemas([QueueSettings]).components
     properties = components["QueueSettings"]["properties"]
     defaults = msgspec.to_builtins(QueueSettings())
+    words = form_words(language)
     return [
-        {"title": title, "fields": [_field(name, properties[name], components, defaults[name]) for name in names]}
+        {
+            "id": title.lower().replace(" ", "-"),
+            "title": words.groups.get(title, title),
+            "fields": [
+                _field(name, properties[name], components, defaults[name]) | _words(name, properties[name], words)
+                for name in names
+            ],
+        }
         for title, names in grouped_settings().items()
     ]
+
+
+def _words(name: str, schema: Schema, words: FormWords) -> dict[str, Any]:
+    if name in words.settings:
+        label, about = words.settings[name].label, words.settings[name].about
+    else:
+        label = schema.get("title", name.removesuffix("_seconds").replace("_", " ").capitalize())
+        about = schema["description"]
+    return {"label": label, "about": about}
 
 
 def _field(name: str, schema: Schema, components: dict[str, Schema], default: Any) -> dict[str, Any]:
@@ -29,24 +71,37 @@ def _field(name: str, schema: Schema, components: dict[str, Schema], default: An
     own = _resolved(next(option for option in options if option.get("type") != "null"), components)
     found: dict[str, Any] = {
         "name": name,
-        "label": schema.get("title", name.removesuffix("_seconds").replace("_", " ").capitalize()),
-        "about": schema["description"],
-        "kind": "text" if name.endswith("_url") else _kind(own),
+        "kind": "text" if name.endswith("_url") else _control(setting_types()[name].kind) or _kind(own),
         "optional": len(options) > 1,
         "default": default,
     }
-    limits = {"minimum": "min", "maximum": "max", "maxLength": "longest", "enum": "choices"}
+    limits = {"minimum": "min", "maximum": "max", "maxLength": "longest", "maxItems": "most", "enum": "choices"}
     found |= {attribute: own[keyword] for keyword, attribute in limits.items() if keyword in own}
     if name.endswith("_seconds"):
         found["unit"] = "seconds"
     if members := _resolved(own.get("items", {}), components).get("enum"):
-        found["members"] = members
+        found |= {"kind": "several", "choices": members}
     return found
+
+
+def choice_words(language: str) -> dict[str, str]:
+    """What may be chosen, by value. A value without words is shown as it is."""
+    return form_words("en").choices | form_words(language).choices
 
 
 def _resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
     """The schema that a reference leads to."""
     return components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def _control(kind: inspect.Type) -> str:
+    """The control that the definition asks for; empty if it asks for none."""
+    match kind:
+        case inspect.Metadata(extra={"control": str(control)}) if control:
+            return control
+        case inspect.Metadata(type=inner):
+            return _control(inner)
+    return ""
 
 
 def _kind(schema: Schema) -> str:
@@ -59,6 +114,4 @@ def _kind(schema: Schema) -> str:
             return "numbers"
         case "array":
             return "lines"
-        case "object":
-            return "object"
     return str(schema["type"])

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
-from fairline.domain.branding import LANGUAGES, spoken
+from fairline.domain.branding import LANGUAGES, NOTICE_TEXTS, TEXTS, spoken
 from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
 from fairline.domain.webhook import Topic
 from fairline.errors import (
@@ -37,7 +37,7 @@ from fairline.web.admin.report_span import days_kept
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
 from fairline.web.cookies import LANGUAGE_COOKIE, LANGUAGE_SECONDS
-from fairline.web.dashboard.form import form
+from fairline.web.dashboard.form import choice_words, form
 from fairline.web.dashboard.script_words import words_used
 from fairline.web.description.page import HTML
 from fairline.web.pages.languages import Language, Words, catalogue, staff_language
@@ -57,9 +57,10 @@ _HEADERS: Headers = (
 )
 #: A report is an answer of the API that is read in a browser.
 _REPORT = re.compile(r"/api/v1/admin/queues/[^/]+/report")
-#: Only Fairline's own scripts and styles. The import map is the only script that must be inline.
+#: Only Fairline's own scripts and styles. The import map is the only script that must be inline; the preview of a page
+#: has a style sheet with its colours.
 _POLICY = (
-    "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
@@ -205,9 +206,11 @@ class DashboardPages:
             "needs": sheet.needs.value,
         }
         if name in ("queue", "queues"):
-            data |= {"form": form(), "actions": _actions(), "reinstated": sorted(REINSTATED)}
+            data |= {"form": form(t.code), "choices": choice_words(t.code), "actions": _actions(), "reinstated": sorted(REINSTATED)}
         if name in ("queue", "desk"):
             data["languages"] = _LANGUAGES
+        if name == "queue":
+            data["texts"] = [*TEXTS, *NOTICE_TEXTS]
         if name == "webhooks":
             data["events"] = [*Topic]
         listed = {each: found for each, found in PAGES.items() if "{" not in found.path and _allows(staff, found.needs)}

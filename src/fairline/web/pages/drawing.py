@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from datetime import UTC, datetime
 from typing import Any
@@ -13,13 +14,14 @@ from markupsafe import Markup
 from msgspec import UNSET
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue import QueueId
+from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.colours import style
-from fairline.web.pages.page_content import PageContent
+from fairline.web.pages.form import Filled
+from fairline.web.pages.page_content import FormContent, PageContent
 from fairline.web.pages.renderer import Renderer
 from fairline.web.pages.sandbox import built_in, environment
 from fairline.web.server import request_log
@@ -37,6 +39,8 @@ TRIED: dict[str, Status | None] = {
     "maintenance": None,
 }
 TRIAL_SECONDS = 25.0
+#: What acts in a page, for browsers with scripts or without.
+_ACTIVE = re.compile(r"<(script|noscript)\b.*?</\1\s*>|<link rel=\"modulepreload\"[^>]*>", re.DOTALL | re.IGNORECASE)
 _HEADERS: Headers = (
     (b"cache-control", b"no-store"),
     # The next site does not learn from which line people come; our own forms still send their origin.
@@ -68,6 +72,25 @@ class Drawing:
                     await self._try_state(renderer, queue, settings, state, status)
             except OSError as error:  # not the fault of the template, whose limits apply wherever it is drawn
                 request_log.template_not_drawn(queue, str(error))
+            finally:
+                await renderer.close()
+
+    async def preview(
+        self, queue: QueueId, settings: QueueSettings, snapshot: QueueSnapshot, state: str, language: str, nonce: str
+    ) -> str:
+        """A page with a made-up ticket, for settings that are not saved, without what would act in it."""
+        status = TRIED.get(state)
+        if state == "form":
+            content: PageContent = FormContent(queue, language, settings, Filled.empty(), {}, snapshot, path="")
+        else:
+            content = PageContent(state, queue, language, settings, _sample(queue, status) if status else None)
+        values = self._values(content, settings, nonce)
+        if not settings.page_template:
+            return _ACTIVE.sub("", self._environment.get_template("page.html").render(values))
+        async with self._trial:
+            renderer = Renderer(TRIAL_SECONDS)
+            try:
+                return _ACTIVE.sub("", await renderer.draw(settings.page_template, values))
             finally:
                 await renderer.close()
 

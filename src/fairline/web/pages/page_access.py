@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import time
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, unquote_plus
@@ -61,7 +60,6 @@ LONGEST_RETURN = 2000
 USER_TOKEN = "user_token"
 TROUBLE_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
-_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
 
 
 class PageAccess:
@@ -101,18 +99,9 @@ class PageAccess:
         except TicketExpired:
             return await self.service.status(queue, claims.number)
 
-    def base_url(self, request: Request) -> str:
-        """The address of this server, for QR codes and posters: `public_url`, or the host the browser asked for."""
-        if self.context.settings.public_url:
-            return self.context.settings.public_url
-        host = self.context.proxies.host(request)
-        if not _HOST.fullmatch(host):
-            return ""
-        return f"{'https' if self.context.proxies.is_https(request) else 'http'}://{host}"
-
     def join_url(self, request: Request, queue: str) -> str:
         """The complete address of a queue's form."""
-        return f"{self.base_url(request)}/join/{quote(queue, safe='')}"
+        return f"{self.context.base_url(request)}/join/{quote(queue, safe='')}"
 
     def cookies(self, request: Request, welcome: JoinAnswer, visitor: str) -> Headers:
         """The cookies with which a browser returns to its ticket."""

@@ -10,6 +10,7 @@ import { connection, guard, shortcut } from "./admin-frame.js";
 import { History } from "./admin-history.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
+import { Screens } from "./admin-screens.js";
 import { Settings } from "./admin-settings.js";
 import { count, number, t } from "./admin-text.js";
 import { ago, queueBadge, reasonWords } from "./admin-words.js";
@@ -57,6 +58,7 @@ export function start() {
     new Stock(queue),
     new Charts(queue),
     new Health(),
+    new Screens(queue),
     people,
     new Settings(queue, panel("settings")),
     new History(queue, panel("history")),

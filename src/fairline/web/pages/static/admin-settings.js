@@ -1,8 +1,11 @@
-// All settings of a queue, in groups. A change that someone else makes meanwhile is shown before it can be overwritten.
+// All settings of a queue, a tab for each group, beside the page as it would be. A change that someone else makes
+// meanwhile is shown before it can be overwritten.
 
 import { call, may, page, remove, why } from "./admin-api.js";
 import { confirm, h, toast } from "./admin-dom.js";
-import { control } from "./admin-settings-control.js";
+import { chosen, control } from "./admin-settings-control.js";
+import { Preview } from "./admin-settings-preview.js";
+import { count, t } from "./admin-text.js";
 import { duration, number, value as words } from "./admin-words.js";
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -12,16 +15,26 @@ export class Settings {
     this.queue = queue;
     this.panel = panel;
     this.fields = new Map();
+    this.zones = [];
     this.theirs = h("div", { class: "stack", role: "status" });
     this.count = h("p", {});
-    this.save = h("button", { class: "button", "data-do": "save-settings" }, "Save");
+    this.save = h("button", { class: "button", "data-do": "save-settings" }, t("settings_save"));
     this.bar = h(
       "div",
       { class: "save", hidden: true },
       this.count,
-      h("button", { type: "button", class: "button quiet", onclick: () => this.fill() }, "Discard"),
+      h("button", { type: "button", class: "button quiet", onclick: () => this.fill() }, t("settings_discard")),
       this.save,
     );
+    this.groups = page.form.map((group) => ({ ...group, tab: this.tab(group), panel: this.group(group) }));
+    // Viewers may not ask for pages with other settings.
+    this.preview = may("operator")
+      ? new Preview(
+          queue,
+          () => this.edits(),
+          (error) => this.wrong(error, false),
+        )
+      : null;
     const form = h(
       "form",
       {
@@ -33,37 +46,72 @@ export class Settings {
         oninput: () => this.mark(),
       },
       this.theirs,
-      ...page.form.map((group) => this.group(group)),
-      this.danger(),
+      ...this.groups.map((group) => group.panel),
       this.bar,
     );
-    panel.append(
-      h(
-        "div",
-        { class: "settings" },
-        h(
-          "nav",
-          { "aria-label": "Groups of settings" },
-          ...page.form.map(({ title }) =>
-            h("a", { href: `#group-${slug(title)}`, onclick: (event) => this.jump(event, title) }, title),
-          ),
-        ),
-        form,
-      ),
+    const tabs = h(
+      "div",
+      { class: "groups", role: "tablist", "aria-label": t("settings_groups") },
+      ...this.groups.map((group) => group.tab),
     );
+    panel.append(h("div", { class: "settings" }, tabs, form, this.preview?.element ?? null));
+    this.choose(this.groups[0]);
   }
 
   opened() {
     if (!this.base) this.load();
   }
 
-  /** Scroll to a group. The address names the open tab, so it must not change. */
-  jump(event, title) {
-    event.preventDefault();
-    const group = document.getElementById(`group-${slug(title)}`);
-    group.scrollIntoView({ block: "start" });
-    group.querySelector("input, select, textarea")?.focus({ preventScroll: true });
+  // Tabs
+
+  tab({ id, title }) {
+    const tab = h(
+      "button",
+      { type: "button", role: "tab", id: `group-tab-${id}`, "aria-controls": `group-${id}` },
+      title,
+    );
+    const at = () => this.groups.findIndex((group) => group.tab === tab);
+    tab.addEventListener("click", () => this.choose(this.groups[at()]));
+    tab.addEventListener("keydown", (event) => {
+      const last = this.groups.length - 1,
+        i = at();
+      const to = { ArrowDown: i + 1, ArrowRight: i + 1, ArrowUp: i - 1, ArrowLeft: i - 1, Home: 0, End: last }[
+        event.key
+      ];
+      if (to === undefined) return;
+      event.preventDefault();
+      const next = this.groups[(to + last + 1) % (last + 1)];
+      this.choose(next);
+      next.tab.focus();
+    });
+    return tab;
   }
+
+  choose(wanted) {
+    for (const { tab, panel } of this.groups) {
+      const open = tab === wanted.tab;
+      tab.setAttribute("aria-selected", String(open));
+      tab.tabIndex = open ? 0 : -1;
+      panel.hidden = !open;
+    }
+  }
+
+  // What the controls need of the form
+
+  /** The value of a setting as it is in the form; its default before there is one. */
+  value(name) {
+    return this.fields.get(name)?.get();
+  }
+
+  onZone(draw) {
+    this.zones.push(draw);
+  }
+
+  zoneChanged() {
+    for (const draw of this.zones) draw();
+  }
+
+  // The queue
 
   async load() {
     this.failed = false;
@@ -79,7 +127,7 @@ export class Settings {
           "div",
           { class: "banner bad" },
           h("span", {}, error.message),
-          h("button", { type: "button", class: "button small quiet", onclick: () => this.load() }, "Try again"),
+          h("button", { type: "button", class: "button small quiet", onclick: () => this.load() }, t("settings_retry")),
         ),
       );
     }
@@ -115,18 +163,19 @@ export class Settings {
               h(
                 "div",
                 {},
-                h("b", {}, "Changed by someone else meanwhile. "),
-                "Check it, then save. Your own changes are kept.",
+                h("b", {}, t("settings_theirs")),
+                " ",
+                t("settings_theirs_text"),
                 ...changed.map((name) =>
                   h(
                     "p",
                     { class: "change" },
-                    h("code", {}, name),
+                    h("b", {}, this.fields.get(name).label),
                     " ",
                     h("span", { class: "from" }, words(before[name])),
                     " → ",
                     words(data[name]),
-                    name in mine ? " (you are changing it too)" : "",
+                    name in mine ? ` ${t("settings_theirs_too")}` : "",
                   ),
                 ),
               ),
@@ -162,8 +211,11 @@ export class Settings {
     const mine = this.edits(),
       many = Object.keys(mine).length;
     for (const [name, field] of this.fields) field.element.toggleAttribute("data-changed", name in mine);
+    for (const { tab, panel } of this.groups)
+      tab.toggleAttribute("data-changed", panel.querySelector("[data-changed]") !== null);
     this.bar.hidden = !many;
-    this.count.textContent = `${number(many)} ${many === 1 ? "setting" : "settings"} changed`;
+    this.count.textContent = count("settings_changed", many);
+    this.preview?.soon();
   }
 
   async send() {
@@ -176,7 +228,7 @@ export class Settings {
       this.base = data;
       this.version = version;
       this.fill();
-      toast("Saved. You can restore the old values from the history.");
+      toast(t("settings_saved"));
     } catch (error) {
       if (error.code === "settings_changed") await this.conflict();
       else this.wrong(error);
@@ -188,66 +240,106 @@ export class Settings {
     const { data, version } = await call("GET", this.queue.path());
     if (!this.merge(data, version).length) return this.send();
     this.theirs.scrollIntoView({ block: "center" });
-    toast("Not saved: someone else changed the settings meanwhile.", "bad");
+    toast(t("settings_not_saved"), "bad");
     return undefined;
   }
 
-  wrong(error) {
-    for (const field of this.fields.values()) field.said.hidden = true;
+  /** Show what is wrong at its field, and take the reader there, unless they are still typing. */
+  wrong(error, leads = true) {
+    for (const field of this.fields.values()) {
+      field.said.hidden = true;
+      field.input.removeAttribute("aria-invalid");
+    }
     if (!error) return;
     const field = this.fields.get(error.field);
-    if (!field) return toast(error.message, "bad");
-    field.said.textContent = error.message;
+    if (!field) {
+      if (leads) toast(error.message, "bad");
+      return;
+    }
+    field.said.replaceChildren(...this.said(error, field));
     field.said.hidden = false;
-    field.input.focus();
-    return undefined;
+    field.input.setAttribute("aria-invalid", "true");
+    if (!leads) return;
+    this.choose(this.groups.find(({ panel }) => panel.contains(field.element)));
+    (field.input.matches("input, select, textarea")
+      ? field.input
+      : field.input.querySelector("input, button")
+    )?.focus();
   }
 
-  group({ title, fields }) {
+  /** What is wrong with a field: in the reader's language where its limits say it, or else as the server said it, with
+   *  the labels of the settings in the place of their names. */
+  said(error, { limits: { min, max, kind }, get }) {
+    const found = get();
+    const outside = found === "" || found < min || found > max;
+    if (["number", "integer"].includes(kind) && max !== undefined && found !== null && outside)
+      return [t("setting_from_to", { min: number(min), max: number(max) })];
+    const text = error.message.replace(new RegExp(`^${error.field}:? `), "");
+    const named = text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (name) =>
+      this.fields.has(name) ? `“${this.fields.get(name).label}”` : name,
+    );
+    return [h("span", { lang: "en", dir: "ltr" }, named[0].toUpperCase() + named.slice(1))];
+  }
+
+  group({ id, title, fields }) {
     return h(
       "fieldset",
       {
         class: "card",
-        id: `group-${slug(title)}`,
+        id: `group-${id}`,
+        role: "tabpanel",
+        "aria-labelledby": `group-tab-${id}`,
         disabled: !may("operator"),
         title: may("operator") ? null : why("operator"),
       },
       h("legend", {}, title),
       ...fields.map((field) => this.field(field)),
+      id === page.form[0].id ? this.danger() : null,
     );
   }
 
   field(field) {
     const id = `set-${field.name}`,
-      about = `${id}-about`;
-    const [input, get, set] = control(field, { id, "aria-describedby": about, name: field.name });
-    const said = h("p", { class: "wrong", role: "alert", hidden: true });
-    const hint = [plain(field.about), membersOf(field), defaultOf(field)].filter(Boolean).join(" ");
+      about = `${id}-about`,
+      label = `${id}-label`;
+    const described = { id, "aria-describedby": `${about} ${id}-wrong`, "data-name": field.name };
+    const made = control(
+      field,
+      GROUPED.has(field.kind) ? { ...described, role: "group", "aria-labelledby": label } : described,
+      this,
+    );
+    const said = h("p", { class: "wrong", id: `${id}-wrong`, role: "alert", hidden: true });
+    const hint = [plain(field.about), defaultOf(field)].filter(Boolean).join(" ");
     const unit = field.unit ? h("span", { class: "unit" }) : null;
-    if (unit)
-      input.addEventListener("input", () => {
-        unit.textContent = `seconds = ${duration(Number(input.value), true)}`;
-      });
+    const input = made.element.id === id ? made.element : made.element.querySelector(`#${id}`);
+    const drawUnit = () => {
+      if (unit) unit.textContent = t("setting_seconds", { duration: duration(Number(input.value), true) });
+    };
+    input.addEventListener("input", drawUnit);
     const element = h(
       "div",
-      { class: "field" },
-      h("label", { for: id }, field.label),
+      { class: "field", "data-kind": field.kind },
+      GROUPED.has(field.kind)
+        ? h("span", { id: label, class: "of-group", title: field.name }, field.label)
+        : h("label", { for: id, title: field.name }, field.label),
       h(
         "div",
         { class: "value" },
-        unit ? h("span", { class: "with-unit" }, input, unit) : input,
+        unit ? h("span", { class: "with-unit" }, made.element, unit) : made.element,
         said,
-        h("p", { class: "about", id: about }, hint, " ", h("code", {}, field.name)),
+        h("p", { class: "about", id: about }, hint),
       ),
     );
     this.fields.set(field.name, {
       element,
       input,
-      get,
       said,
+      label: field.label,
+      limits: field,
+      get: made.get,
       set: (value) => {
-        set(value);
-        if (unit) unit.textContent = `seconds = ${duration(Number(value), true)}`;
+        made.set(value);
+        drawUnit();
       },
     });
     return element;
@@ -257,53 +349,42 @@ export class Settings {
     if (!may("admin")) return null;
     return h(
       "section",
-      { class: "card", "aria-label": "Remove" },
-      h("h2", {}, "Remove this queue"),
+      { class: "danger", "aria-label": t("remove_queue") },
+      h("h3", {}, t("remove_queue")),
       h(
         "div",
         { class: "row" },
-        h(
-          "p",
-          { class: "note grow" },
-          "This also removes its tickets, statistics and settings. People in line lose their places.",
-        ),
+        h("p", { class: "note grow" }, t("remove_queue_text")),
         h(
           "button",
-          {
-            type: "button",
-            class: "button quiet bad",
-            "data-do": "delete",
-            onclick: async () => {
-              if (
-                !(await confirm(
-                  "Remove this queue?",
-                  `${this.queue.id} is removed with all its tickets, statistics and settings. This cannot be undone.`,
-                  "Remove",
-                ))
-              )
-                return;
-              try {
-                await remove(this.queue.path());
-                location.href = "/admin";
-              } catch (error) {
-                toast(error.message, "bad");
-              }
-            },
-          },
-          "Remove",
+          { type: "button", class: "button quiet bad", "data-do": "delete", onclick: () => this.remove() },
+          t("remove_queue_button"),
         ),
       ),
     );
   }
+
+  async remove() {
+    const text = t("remove_queue_sure", { queue: this.queue.id });
+    if (!(await confirm(t("remove_queue_ask"), text, t("remove_queue_button")))) return;
+    try {
+      await remove(this.queue.path());
+      location.href = "/admin";
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
 }
 
-const slug = (title) => title.toLowerCase().replaceAll(" ", "-");
+/** Controls of several parts. */
+const GROUPED = new Set(["several", "texts", "hours", "dates"]);
 const plain = (text) => {
   const said = text.replaceAll("`", "");
-  return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:]$/.test(said) ? "" : "."}`;
+  return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:。]$/.test(said) ? "" : "."}`;
 };
-const membersOf = ({ members }) => (members ? `Any of: ${members.join(", ")}.` : "");
-const defaultOf = ({ default: byDefault, kind }) =>
-  byDefault === null || byDefault === "" || kind === "object" || (Array.isArray(byDefault) && !byDefault.length)
-    ? ""
-    : `Default: ${kind === "numbers" ? byDefault.join(", ") : words(byDefault)}.`;
+/** The default, if there is one that says something. */
+const defaultOf = ({ default: byDefault, kind, choices }) => {
+  const empty = byDefault === null || byDefault === "" || typeof byDefault === "object";
+  if (kind === "numbers") return t("setting_default", { value: byDefault.join(", ") });
+  return empty ? "" : t("setting_default", { value: choices ? chosen(byDefault) : words(byDefault) });
+};
