@@ -24,6 +24,8 @@ CALLS = {
     "GET /queues/{queue}": Role.VIEWER,
     "PATCH /queues/{queue}": Role.OPERATOR,
     "DELETE /queues/{queue}": Role.ADMIN,
+    "GET /queues/{queue}/screens": Role.VIEWER,
+    "POST /queues/{queue}/page-preview": Role.OPERATOR,
     "GET /queues/{queue}/history": Role.VIEWER,
     "POST /queues/{queue}/history/{version}/restore": Role.OPERATOR,
     "POST /queues/{queue}/call-next": Role.OPERATOR,

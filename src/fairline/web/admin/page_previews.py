@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.settings_checks import checked
@@ -31,7 +31,7 @@ class PreviewedState(StrEnum):
 class PagePreview(Strict, frozen=True):
     """A page to draw. Nothing is saved."""
 
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = field(default_factory=dict)
     """The settings that would be changed; the others are as they are."""
     state: PreviewedState = PreviewedState.WAITING
     language: Annotated[str, Meta(pattern=f"^({'|'.join(LANGUAGES)})$")] = LANGUAGES[0]

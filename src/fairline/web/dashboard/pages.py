@@ -206,7 +206,12 @@ class DashboardPages:
             "needs": sheet.needs.value,
         }
         if name in ("queue", "queues"):
-            data |= {"form": form(t.code), "choices": choice_words(t.code), "actions": _actions(), "reinstated": sorted(REINSTATED)}
+            data |= {
+                "form": form(t.code),
+                "choices": choice_words(t.code),
+                "actions": _actions(),
+                "reinstated": sorted(REINSTATED),
+            }
         if name in ("queue", "desk"):
             data["languages"] = _LANGUAGES
         if name == "queue":

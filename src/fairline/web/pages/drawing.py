@@ -16,7 +16,7 @@ from msgspec import UNSET
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
-from fairline.domain.ticket import Reason, Status
+from fairline.domain.ticket import Reason, Status, label
 from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.colours import style
@@ -83,7 +83,10 @@ class Drawing:
         if state == "form":
             content: PageContent = FormContent(queue, language, settings, Filled.empty(), {}, snapshot, path="")
         else:
-            content = PageContent(state, queue, language, settings, _sample(queue, status) if status else None)
+            serial = f"{settings.series[0]}0007" if settings.series else ""
+            made_up = label(settings.ticket_prefix or queue.upper(), 7, serial)
+            ticket = msgspec.structs.replace(_sample(queue, status), label=made_up) if status else None
+            content = PageContent(state, queue, language, settings, ticket)
         values = self._values(content, settings, nonce)
         if not settings.page_template:
             return _ACTIVE.sub("", self._environment.get_template("page.html").render(values))

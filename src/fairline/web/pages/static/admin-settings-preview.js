@@ -25,14 +25,14 @@ export class Preview {
     this.note = h("p", { class: "note", role: "status" });
     this.element = h(
       "aside",
-      { class: "preview", "aria-label": t("preview_of_page") },
+      { class: "page-preview", "aria-label": t("preview_of_page") },
       h(
         "div",
         { class: "row" },
         h("label", {}, h("span", { class: "hidden" }, t("preview_state")), this.state),
         h("label", {}, h("span", { class: "hidden" }, t("setting_text_language")), this.language),
       ),
-      h("div", { class: "phone" }, this.frame),
+      h("div", { class: "phone" }, h("div", { class: "glass" }, this.frame)),
       this.note,
     );
     // What is chosen here is no setting.

@@ -283,18 +283,15 @@ export class Settings {
 
   group({ id, title, fields }) {
     return h(
-      "fieldset",
-      {
-        class: "card",
-        id: `group-${id}`,
-        role: "tabpanel",
-        "aria-labelledby": `group-tab-${id}`,
-        disabled: !may("operator"),
-        title: may("operator") ? null : why("operator"),
-      },
-      h("legend", {}, title),
-      ...fields.map((field) => this.field(field)),
-      id === page.form[0].id ? this.danger() : null,
+      "div",
+      { role: "tabpanel", id: `group-${id}`, "aria-labelledby": `group-tab-${id}` },
+      h(
+        "fieldset",
+        { class: "card", disabled: !may("operator"), title: may("operator") ? null : why("operator") },
+        h("legend", {}, title),
+        ...fields.map((field) => this.field(field)),
+        id === page.form[0].id ? this.danger() : null,
+      ),
     );
   }
 
