@@ -87,7 +87,24 @@ def person(operator: Operator, page: Page) -> None:
 
 def settings(operator: Operator, page: Page) -> None:
     operator.open(page, f"/queues/{SALE}#settings")
-    page.get_by_label("Capacity in line").fill("80000")
+    page.locator("#group-tab-page").click()
+    page.locator("#set-accent_colour").fill("#b4235a")
+    page.locator("#set-message").fill("Every size is still in stock.")
+    expect(page.frame_locator(".phone iframe").locator(".message:visible")).to_contain_text("Every size")
+
+
+def hours(operator: Operator, page: Page) -> None:
+    operator.set("walk-in-clinic", time_zone="Europe/Zurich", opening_hours={"monday": ["08:00-12:00", "13:30-18:00"]})
+    operator.open(page, "/queues/walk-in-clinic#settings")
+    page.locator("#group-tab-opening-hours").click()
+    page.get_by_role("button", name="Tuesday to Friday like Monday").click()
+
+
+def screens(operator: Operator, page: Page) -> None:
+    operator.open(page, "/queues/walk-in-clinic")
+    board = page.locator('[data-screen="board"]')
+    board.get_by_text("QR code").click()
+    board.scroll_into_view_if_needed()
 
 
 def history(operator: Operator, page: Page) -> None:
@@ -124,6 +141,8 @@ SCENES: dict[str, Callable[[Operator, Page], None]] = {
     "people": people,
     "person": person,
     "settings": settings,
+    "hours": hours,
+    "screens": screens,
     "history": history,
     "audit": audit,
     "keys": keys,

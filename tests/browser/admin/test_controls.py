@@ -263,15 +263,16 @@ def test_settings_are_saved_and_a_conflict_shows_what_changed_meanwhile(night: N
     page.route("**/live", lambda route: route.abort())
     night.api.patch(f"/queues/{SALE}", json={"grace_seconds": 45})
     expect(page.get_by_text("Changed by someone else meanwhile.")).to_be_visible()
-    expect(page.locator(".banner .change")).to_contain_text("grace_seconds")
+    expect(page.locator(".banner .change")).to_contain_text("Extra grace")
     assert night.queue()["name"] == "Winter Sale"
     do(page, "save-settings").click()
     soon(lambda: night.queue()["name"] == "Winter Sale 2027", "saved")
     assert night.queue()["grace_seconds"] == 45
     seen_soon(shown(page, "name"), "Winter Sale 2027")
+    page.get_by_role("tab", name="Presence").click()
     page.get_by_label("Longest session").fill("1")
     do(page, "save-settings").click()
-    expect(page.locator("#group-presence .wrong:visible")).to_contain_text("must be at least session_seconds")
+    expect(page.locator("#group-presence .wrong:visible")).to_contain_text("Must be at least “Session ends without")
     page.get_by_role("button", name="Discard").click()
     # And the way back.
     page.get_by_role("tab", name="History").click()
