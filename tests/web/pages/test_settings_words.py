@@ -1,4 +1,4 @@
-"""The words of the settings form: those of the definition in English, and translations for what is there and no more."""
+"""The words of the settings form: the definition is in English, and what is translated is there and no more."""
 
 from __future__ import annotations
 
