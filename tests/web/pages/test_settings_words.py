@@ -32,6 +32,6 @@ def test_every_choice_has_words_in_every_language() -> None:
 def test_a_setting_without_a_translation_is_shown_in_the_words_of_its_definition() -> None:
     translated = {field["name"] for group in form("de") for field in group["fields"]}
     assert translated == set(SETTINGS)
-    (stock,) = (field for group in form() for field in group["fields"] if field["name"] == "stock")
+    (stock,) = (field for group in form("en") for field in group["fields"] if field["name"] == "stock")
     assert "stock" not in form_words("en").settings
     assert (stock["label"], stock["about"]) == ("Stock", "How much there is to sell in all; unset is unlimited.")

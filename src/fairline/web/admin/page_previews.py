@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from fairline.domain.branding import LANGUAGES
+from fairline.domain.queue_settings import SETTINGS
 from fairline.domain.settings_checks import checked
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -31,7 +32,7 @@ class PreviewedState(StrEnum):
 class PagePreview(Strict, frozen=True):
     """A page to draw. Nothing is saved."""
 
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Annotated[dict[str, Any], Meta(max_length=len(SETTINGS))] = field(default_factory=dict)
     """The settings that would be changed; the others are as they are."""
     state: PreviewedState = PreviewedState.WAITING
     language: Annotated[str, Meta(pattern=f"^({'|'.join(LANGUAGES)})$")] = LANGUAGES[0]

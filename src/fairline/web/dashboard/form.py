@@ -1,6 +1,6 @@
 """The settings of a queue as a form: in groups, each setting with a label, a description and its limits. All of it
-comes from their definition (`domain/queue_settings.py`); its words in other languages come from
-`pages/catalogues/settings_form`. What is not translated there is in English."""
+comes from their definition (`domain/queue_settings.py`); the words of the dashboard come from `setting_words`. What has
+none there has those of the definition, in English."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ class FormWords(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def form_words(language: str) -> FormWords:
-    """The words that are translated. English has only those of choices: all others are in the definition."""
-    file = files("fairline.web.pages") / "catalogues" / "settings_form" / f"{language}.json"
+    """The words of the dashboard. English has only those of choices, and where a control says what the definition has
+    to explain."""
+    file = files("fairline.web.dashboard") / "setting_words" / f"{language}.json"
     return msgspec.json.decode(file.read_bytes(), type=FormWords)
 
 
 @cache
-def form(language: str = "en") -> list[dict[str, Any]]:
-    """The groups of the form, with their fields."""
+def form(language: str = "") -> list[dict[str, Any]]:
+    """The groups of the form, with their fields: in the words of the definition, or in those of the dashboard in a
+    language."""
     components = Schemas([QueueSettings]).components
     properties = components["QueueSettings"]["properties"]
     defaults = msgspec.to_builtins(QueueSettings())
-    words = form_words(language)
+    words = form_words(language) if language else FormWords()
     return [
         {
             "id": title.lower().replace(" ", "-"),
