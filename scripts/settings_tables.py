@@ -57,8 +57,8 @@ def default(value: Any) -> str:
 
 def values(field: dict[str, Any]) -> str:
     """What a setting allows, in words."""
-    if choices := field.get("choices"):
-        return ", ".join(f"`{choice}`" for choice in choices)
+    if field["kind"] == "choice":
+        return ", ".join(f"`{choice}`" for choice in field["choices"])
     return allowed(field["name"]).removeprefix("must be ").replace(" or null", ", or unset")
 
 

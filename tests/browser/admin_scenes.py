@@ -89,8 +89,8 @@ def settings(operator: Operator, page: Page) -> None:
     operator.open(page, f"/queues/{SALE}#settings")
     page.locator("#group-tab-page").click()
     page.locator("#set-accent_colour").fill("#b4235a")
-    page.locator("#set-message").fill("Every size is still in stock.")
-    expect(page.frame_locator(".phone iframe").locator(".message:visible")).to_contain_text("Every size")
+    page.locator("#set-message").fill("Doors open at eight. Bring your loyalty card.")
+    expect(page.frame_locator(".phone iframe").locator(".message:visible")).to_contain_text("Doors open")
 
 
 def hours(operator: Operator, page: Page) -> None:

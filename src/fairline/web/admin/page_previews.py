@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue_settings import SETTINGS
 from fairline.domain.settings_checks import checked
 from fairline.store import Role
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
+from fairline.web.admin.queue_wire import QueueChanges
 from fairline.web.api.wire import Strict
 from fairline.web.pages.drawing import Drawing
 from fairline.web.server.http import Response, private
@@ -29,15 +29,24 @@ class PreviewedState(StrEnum):
     MAINTENANCE = "maintenance"
 
 
-class PagePreview(Strict, frozen=True):
-    """A page to draw. Nothing is saved."""
-
-    settings: Annotated[dict[str, Any], Meta(max_length=len(SETTINGS))] = field(default_factory=dict)
-    """The settings that would be changed; the others are as they are."""
+class _Asked(Strict, frozen=True):
     state: PreviewedState = PreviewedState.WAITING
     language: Annotated[str, Meta(pattern=f"^({'|'.join(LANGUAGES)})$")] = LANGUAGES[0]
     nonce: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{0,64}$")] = ""
     """Goes into the style sheets of the page, for the Content-Security-Policy of the page that shows it."""
+
+
+class PagePreview(_Asked, frozen=True):
+    """A page to draw. Nothing is saved."""
+
+    settings: QueueChanges = field(default_factory=QueueChanges)  # type: ignore[valid-type]
+    """The settings that would be changed; the others are as they are."""
+
+
+class Unchecked(_Asked, frozen=True):
+    """The same before its settings are checked: `checked` names the setting that is wrong."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 class DrawnPage(Struct, frozen=True):
@@ -69,7 +78,7 @@ class PagePreviews(OperatorCalls):
 
     async def draw(self, call: Call) -> Response:
         """Draw the page."""
-        asked = call.take(PagePreview)
+        asked = call.take(Unchecked)
         snapshot, settings = await self._service.snapshot(call.queue)
         html = await self._drawing.preview(
             call.queue, checked(asked.settings, settings), snapshot, asked.state, asked.language, asked.nonce

@@ -231,7 +231,7 @@ def _curl(row: Operation) -> str:
 
 
 def _shapes(rows: Sequence[Operation], document: dict[str, Any]) -> list[Shape]:
-    """The types of answers, and the types inside them, in the order in which they first appear."""
+    """The types of answers, and the types inside them and inside bodies, in the order in which they first appear."""
     components = document["components"]["schemas"]
     found: dict[str, None] = {}
 
@@ -250,6 +250,8 @@ def _shapes(rows: Sequence[Operation], document: dict[str, Any]) -> list[Shape]:
         for kind in row.answers.values():
             if hasattr(kind, "__struct_fields__"):
                 collect({"$ref": kind.__name__})
+        if row.takes is not None:  # a body itself is shown with its call
+            collect(components[row.takes.__name__])
     collect({"$ref": "Problem"})
     return [_shape(name, components) for name in found]
 
