@@ -52,7 +52,6 @@ CALLS = {
     "GET /queues/{queue}/floor": Role.VIEWER,
     "GET /queues/{queue}/desks": Role.VIEWER,
     "POST /queues/{queue}/desks": Role.OPERATOR,
-    "GET /stats/waiting": Role.VIEWER,
     "GET /queues/{queue}/stats/desks": Role.VIEWER,
     "GET /queues/{queue}/stats": Role.VIEWER,
     "GET /stats/waiting": Role.VIEWER,
